@@ -1,0 +1,52 @@
+/** The direction of imports: edges → domain ← adapters; compose.ts and main.ts see everything. */
+const only = (name, pattern, allowedFrom) => ({
+  name,
+  severity: 'error',
+  from: { path: '^src/', pathNot: allowedFrom },
+  to: { path: pattern },
+});
+const layer = (name, from, allowed) => ({
+  name,
+  severity: 'error',
+  from: { path: from },
+  to: { path: '^src/', pathNot: allowed },
+});
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'src-never-imports-test', severity: 'error', from: { path: '^src/' }, to: { path: '^test/' } },
+    layer('domain-is-pure', '^src/domain/', ['^src/domain/']),
+    {
+      name: 'domain-imports-no-package',
+      severity: 'error',
+      from: { path: '^src/domain/' },
+      to: { dependencyTypesNot: ['local', 'type-only'], pathNot: ['^(node:)?crypto$', 'libphonenumber-js'] },
+    },
+    layer('rest-edge', '^src/rest/', ['^src/rest/', '^src/domain/']),
+    layer('graphql-edge', '^src/graphql/', ['^src/graphql/', '^src/domain/']),
+    layer('workers-edge', '^src/workers/', ['^src/workers/', '^src/domain/']),
+    layer('cli-edge', '^src/cli/(?!main\\.ts)', ['^src/cli/', '^src/domain/']),
+    layer('storage-adapter', '^src/storage/', ['^src/storage/', '^src/domain/']),
+    layer('queue-adapter', '^src/queue/', ['^src/queue/', '^src/domain/']),
+    layer('channels-adapter', '^src/channels/', ['^src/channels/', '^src/domain/']),
+    layer('crypto-adapter', '^src/crypto/', ['^src/crypto/', '^src/domain/']),
+    only('knex-and-pg-only-in-storage', 'node_modules/(knex|pg)/', ['^src/storage/']),
+    only('pg-boss-only-in-queue', 'node_modules/pg-boss/', ['^src/queue/']),
+    only('express-only-in-http', 'node_modules/express/', ['^src/rest/', '^src/http-server\\.ts']),
+    only(
+      'graphql-packages-only-in-graphql',
+      'node_modules/(graphql|type-graphql|@apollo|@graphql-tools|graphql-scalars|dataloader)/',
+      ['^src/graphql/'],
+    ),
+    only('zod-only-at-the-edges', 'node_modules/(zod|zod-openapi)/', [
+      '^src/(rest|graphql|workers|cli)/',
+      '^src/config\\.ts',
+    ]),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};

@@ -1,0 +1,8 @@
+/** Structured logging as the domain and the adapters see it; pino satisfies it. Never pass keys, secrets, message bodies or full phone numbers. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  child(fields: object): Logger;
+}

@@ -1,0 +1,70 @@
+/**
+ * The one port behind which every carrier (SMS) and provider (email, push, WhatsApp) stands.
+ * A new one is one file in `channels/<channel>/` that implements `Provider`.
+ *
+ * Terms. **Submission**: what is handed over for one recipient. **Outcome**: the answer to it, a value
+ * and never an exception. **sid**: the id under which the provider knows it. **Delivery report**: what
+ * the provider says later about a sid; it may come before the outcome does.
+ */
+import type { SmsEncoding } from '../messages/sms-text.ts';
+
+/** What every channel hands over. `messageId` and `position` name the recipient and are stable across retries. */
+export interface Submission {
+  readonly messageId: string;
+  readonly position: number;
+  readonly to: string;
+  readonly from: string;
+  /** After this instant the message must not leave any more (decision 14). */
+  readonly expiresAt: Date;
+}
+
+export interface SmsSubmission extends Submission {
+  readonly text: string;
+  readonly encoding: SmsEncoding;
+  /** How many parts the text takes on the wire (160/153, 70/67). */
+  readonly segments: number;
+}
+
+export type SubmitOutcome =
+  /** The provider took it. `partSids` holds every part's sid, in order, when there is more than one. */
+  | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
+  /** The provider refused it for good. `code` is the provider's own, `reason` says it in words. */
+  | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
+  /** Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs?: number };
+
+export interface DeliveryReport {
+  readonly sid: string;
+  /** The recipient as the provider names it (digits or E.164), when it does: makes matching by sid safer. */
+  readonly to?: string;
+  readonly status: 'delivered' | 'failed';
+  /** The provider's own code and words for a failure. */
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+/** Records reports durably; a provider acknowledges a report to its peer only after this resolves. */
+export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
+
+export interface ProviderHealth {
+  readonly name: string;
+  readonly state: 'up' | 'down' | 'starting';
+  readonly detail?: string;
+  /** Submissions on the wire without an answer yet. */
+  readonly inFlight: number;
+}
+
+export interface Provider<S extends Submission> {
+  /** Unique and stable across restarts, without credentials: delivery reports are matched within it. */
+  readonly name: string;
+  /** Opens what it needs and returns at once; connecting goes on in the background with growing pauses. */
+  start(onReports: ReportSink): void;
+  /**
+   * Hands one submission over. Never rejects. While `signal` is not aborted it may wait for a connection
+   * or a free place in the window; once aborted, what is not on the wire yet ends as `unavailable`.
+   */
+  submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome>;
+  /** Takes no new submissions, lets those on the wire finish (bounded), closes. */
+  stop(): Promise<void>;
+  health(): ProviderHealth;
+}
