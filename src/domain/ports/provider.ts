@@ -14,6 +14,8 @@ export interface Submission {
   readonly position: number;
   readonly to: string;
   readonly from: string;
+  /** Hand-overs of this recipient that came before this one. */
+  readonly attempt: number;
   /** After this instant the message must not leave any more (decision 14). */
   readonly expiresAt: Date;
 }

@@ -1,0 +1,238 @@
+/**
+ * The one HTTP client for every address that a customer can influence: webhooks, Web Push endpoints, media.
+ *
+ * Each request: the URL is read strictly (target-url), its name resolved anew and every address judged
+ * (name-resolver, address-guard), one judged address dialled and the socket's own remote address judged again
+ * (guarded-connector), kept-alive sockets reused only while their address is among those just resolved
+ * (origin-pools). Redirects are not followed, environment proxies not used, bodies not decompressed.
+ * One deadline covers all of it (contract "URL requirements", decision 32).
+ */
+import type { Dispatcher } from 'undici';
+import { createAddressGuard } from './address-guard.ts';
+import { type Dial, notPublic, type TlsTrust } from './guarded-connector.ts';
+import {
+  exchangeFailure,
+  GuardedHttpError,
+  type HttpErrorCode,
+  lookupFailure,
+  timedOut,
+} from './http-errors.ts';
+import { createPacedLookup, createSystemResolver, type Resolve } from './name-resolver.ts';
+import { OriginGate } from './origin-gate.ts';
+import { OriginPools } from './origin-pools.ts';
+import { dispatchOnce, storableText } from './response-reader.ts';
+import { parseTarget, type Target } from './target-url.ts';
+
+export interface GuardedClientOptions {
+  /** CIDRs, otherwise refused, that targets may resolve to (WEBHOOK_ALLOWED_NETWORKS). */
+  readonly allowedNetworks: readonly string[];
+  readonly requireHttps: boolean;
+  /** Sockets to one origin, all customers together; further requests wait, within their own deadline. */
+  readonly maxConnectionsPerOrigin: number;
+  readonly userAgent?: string;
+  /** Replaces the system's resolution (tests). */
+  readonly resolve?: Resolve;
+  /** Further trusted certificates (tests). */
+  readonly tls?: TlsTrust;
+  /** Replaces the TCP connect (tests). */
+  readonly dial?: Dial;
+}
+
+interface HttpRequest {
+  readonly url: string;
+  readonly method: Dispatcher.HttpMethod;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | null;
+  /** For the whole exchange: lookup, connection, TLS, answer. */
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+}
+
+/** Why something failed: a code to branch on and words to show. */
+interface HttpFailure {
+  readonly code: HttpErrorCode;
+  readonly message: string;
+}
+
+export type HttpExchange =
+  /** A status line came. `incomplete` tells why the body broke off before its end and before the limit, else null. */
+  | {
+      readonly kind: 'response';
+      readonly status: number;
+      readonly body: string;
+      readonly incomplete: HttpFailure | null;
+      readonly durationMs: number;
+    }
+  | ({ readonly kind: 'error'; readonly durationMs: number } & HttpFailure);
+
+export interface GuardedClient {
+  /**
+   * Judges a URL before it is stored and resolves with its canonical form. Rejects with
+   * `GuardedHttpError` when it may not be dialled, its name does not resolve, or any address of it is not public.
+   */
+  checkUrl(url: unknown): Promise<string>;
+  /** Makes one request. Never rejects; ends within `timeoutMs` and leaves no socket behind that is not reusable. */
+  request(request: HttpRequest): Promise<HttpExchange>;
+  /** Breaks off what is under way (`client_closed`) and closes every socket. Later requests fail the same way. */
+  close(): Promise<void>;
+}
+
+const CHECK_TIMEOUT_MS = 5_000;
+/** A name with many addresses must not multiply the time to a verdict: so many are dialled, though all are judged. */
+const MAX_DIALLED = 4;
+/** How long one address may keep the others from being tried. */
+const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
+
+/** The guarded client (see the head of this file). Throws when `allowedNetworks` cannot be read. */
+export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
+  const { allowedNetworks, requireHttps, maxConnectionsPerOrigin, tls, dial } = options;
+  const guard = createAddressGuard(allowedNetworks);
+  const lookup = createPacedLookup(
+    options.resolve ?? createSystemResolver({ privateNames: allowedNetworks.length > 0 }),
+  );
+  const pools = new OriginPools({ guard, maxConnectionsPerOrigin, tls, dial });
+  const gate = new OriginGate(maxConnectionsPerOrigin);
+  let closed = false;
+
+  const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
+    // One bad address refuses the name: any of them may be dialled, and a name with both is an attack.
+    const bad = addresses.find((address) => !guard.isAllowed(address));
+    if (bad !== undefined) throw notPublic(bad, target.host);
+    return addresses;
+  };
+
+  const checkedAddresses = async (target: Target, timeoutMs: number): Promise<readonly string[]> => {
+    if (target.isLiteral) return judge(target, [target.host]);
+    const addresses = await withTimeout(lookup(target.host), timeoutMs, target.host);
+    if (addresses.length === 0) throw lookupFailure(target.host, { code: 'ENODATA' });
+    return judge(target, addresses);
+  };
+
+  const send = async (
+    target: Target,
+    addresses: readonly string[],
+    request: HttpRequest,
+    deadline: number,
+  ) => {
+    const { method, body, timeoutMs, maxResponseBytes } = request;
+    const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...request.headers };
+    const candidates = pools.order(target.origin, interleaved(addresses)).slice(0, MAX_DIALLED);
+    for (const [index, address] of candidates.entries()) {
+      const left = candidates.length - index;
+      const share = Math.min(MAX_CONNECT_MS_BEFORE_NEXT, (deadline - performance.now()) / left);
+      const connectBy = left === 1 ? deadline : performance.now() + share;
+      if (closed) throw shuttingDown();
+      const lease = pools.lease(target, address, connectBy, deadline);
+      try {
+        return await dispatchOnce(lease.pool, {
+          path: target.path,
+          method,
+          headers,
+          body,
+          maxResponseBytes,
+          deadline,
+          timeoutMs,
+        });
+      } catch (error) {
+        const failure = exchangeFailure(error, false);
+        // Timers run on the loop's rounded clock and may be a millisecond early.
+        const expired = performance.now() >= deadline - 2;
+        if (expired && failure.code === 'timeout') throw timedOut(timeoutMs, waitedFor(failure, address));
+        if (left === 1 || expired || !failure.beforeSending) throw failure;
+      } finally {
+        lease.release();
+      }
+    }
+    throw new GuardedHttpError('unexpected', 'no address was tried');
+  };
+
+  const admitted = async (
+    target: Target,
+    addresses: readonly string[],
+    wanted: HttpRequest,
+    deadline: number,
+  ) => {
+    const place = gate.enter(target.origin, deadline);
+    const late = () => timedOut(wanted.timeoutMs, 'waiting for earlier requests to the same host');
+    if (place !== true && !(await place)) throw late();
+    try {
+      if (performance.now() >= deadline) throw late();
+      return await send(target, addresses, wanted, deadline);
+    } finally {
+      gate.leave(target.origin);
+    }
+  };
+
+  const request = async (wanted: HttpRequest): Promise<HttpExchange> => {
+    const startedAt = performance.now();
+    const deadline = startedAt + wanted.timeoutMs;
+    const durationMs = () => Math.round(performance.now() - startedAt);
+    try {
+      if (closed) throw shuttingDown();
+      const target = parseTarget(wanted.url, requireHttps);
+      const addresses = await checkedAddresses(target, wanted.timeoutMs);
+      const response = await admitted(target, addresses, wanted, deadline);
+      const { status, incomplete } = response;
+      return {
+        kind: 'response',
+        status,
+        body: storableText(response, wanted.maxResponseBytes),
+        incomplete: incomplete && { code: incomplete.code, message: incomplete.message },
+        durationMs: durationMs(),
+      };
+    } catch (error) {
+      const { code, message } = exchangeFailure(error, false);
+      return { kind: 'error', code, message, durationMs: durationMs() };
+    }
+  };
+
+  const checkUrl = async (url: unknown): Promise<string> => {
+    const target = parseTarget(url, requireHttps);
+    await checkedAddresses(target, CHECK_TIMEOUT_MS);
+    return target.href;
+  };
+
+  const close = async (): Promise<void> => {
+    closed = true;
+    await pools.close();
+  };
+  return { checkUrl, request, close };
+}
+
+const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');
+
+const waitedFor = (failure: GuardedHttpError, address: string): string =>
+  failure.beforeSending || failure.message.endsWith('a connection')
+    ? `waiting for a connection to ${address}`
+    : 'waiting for the answer';
+
+async function withTimeout(
+  lookup: Promise<readonly string[]>,
+  timeoutMs: number,
+  hostname: string,
+): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(timedOut(timeoutMs, `looking up ${hostname}`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([
+      lookup.catch((error) => {
+        throw lookupFailure(hostname, error);
+      }),
+      expired,
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** IPv4 and IPv6 in turn, IPv4 first, so that a broken family costs one address and not all four tries. */
+function interleaved(addresses: readonly string[]): readonly string[] {
+  if (addresses.length === 1) return addresses;
+  const v4 = addresses.filter((address) => !address.includes(':'));
+  const v6 = addresses.filter((address) => address.includes(':'));
+  return Array.from({ length: Math.max(v4.length, v6.length) }, (_, index) => [v4[index], v6[index]])
+    .flat()
+    .filter((address) => address !== undefined);
+}

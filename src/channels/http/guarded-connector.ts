@@ -1,0 +1,126 @@
+/** Opens sockets to one checked address only, and checks again what was really reached. */
+import { connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { connect as tlsConnect } from 'node:tls';
+import type { buildConnector } from 'undici';
+import type { AddressGuard } from './address-guard.ts';
+import { type CertificateDates, connectFailure, GuardedHttpError, tlsFailure } from './http-errors.ts';
+
+/** Opens a TCP connection to a literal address; replaced in tests only. */
+export type Dial = (options: TcpNetConnectOpts) => Socket;
+
+/** Extra trust for tests; without it Node's own roots hold. */
+export interface TlsTrust {
+  readonly ca?: string | readonly string[];
+}
+
+export interface GuardedConnectorOptions {
+  readonly guard: AddressGuard;
+  /** The address that was resolved and checked; a literal, so that nothing is looked up a second time. */
+  readonly address: string;
+  readonly port: number;
+  /** The name for SNI and the certificate; the address itself for a literal target. */
+  readonly host: string;
+  readonly isLiteral: boolean;
+  readonly secure: boolean;
+  readonly tls?: TlsTrust | undefined;
+  readonly dial?: Dial | undefined;
+  /** Instant (performance.now, ms) by which a connection opened now must stand. */
+  readonly connectBy: () => number;
+}
+
+export interface GuardedConnector {
+  readonly connect: buildConnector.connector;
+  /** Destroys every socket that is still connecting or in its TLS handshake. */
+  abort(): void;
+}
+
+/**
+ * An undici connector pinned to one address. The guard is asked before dialling and about the socket's
+ * own remote address before a single byte is sent, the TLS hello included (decision 32). Failures are
+ * `GuardedHttpError`s; a socket that does not stand by `connectBy` is destroyed.
+ */
+export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
+  const { guard, address, port, host } = options;
+  const dial = options.dial ?? netConnect;
+  const endpoint = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+  const connecting = new Set<Socket>();
+  const late = () => new GuardedHttpError('timeout', `${endpoint} did not take the connection in time`, true);
+
+  const connect: buildConnector.connector = (_, callback) => {
+    const leftMs = options.connectBy() - performance.now();
+    const refusal = guard.isAllowed(address) ? undefined : notPublic(address);
+    // A queue that outlived its requests asks for sockets too: nobody is left to use them.
+    const denied = refusal ?? (leftMs <= 0 ? late() : undefined);
+    if (denied !== undefined) {
+      queueMicrotask(() => callback(denied, null));
+      return;
+    }
+    const socket = dial({
+      host: address,
+      port,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000,
+    });
+    connecting.add(socket);
+    let settled = false;
+    let handshaking = false;
+    const settle = (error: GuardedHttpError | undefined, established: Socket = socket) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      connecting.delete(socket);
+      if (error === undefined) return callback(null, established);
+      established.destroy();
+      socket.destroy();
+      callback(error, null);
+    };
+    const timer = setTimeout(() => settle(late()), Math.max(1, Math.ceil(leftMs)));
+    const broken = (error: unknown) => {
+      if (!handshaking) settle(connectFailure(endpoint, error));
+    };
+    // Both stay on for the socket's life: an error with no listener would end the process.
+    socket.on('error', broken);
+    socket.on('close', () => broken({ code: 'ECONNRESET' }));
+    socket.once('connect', () => {
+      const remote = socket.remoteAddress;
+      if (remote === undefined) return broken({ code: 'ECONNRESET' });
+      if (!guard.isSame(remote, address) || !guard.isAllowed(remote)) return settle(notPublic(remote));
+      if (!options.secure) return settle(undefined);
+      handshaking = true;
+      handshake(socket, settle);
+    });
+  };
+
+  const handshake = (
+    socket: Socket,
+    settle: (error: GuardedHttpError | undefined, socket: Socket) => void,
+  ): void => {
+    const secured = tlsConnect({
+      socket,
+      host,
+      ...(options.isLiteral ? {} : { servername: host }),
+      ALPNProtocols: ['http/1.1'],
+      ...(options.tls?.ca === undefined ? {} : { ca: [options.tls.ca].flat() }),
+    });
+    let dates: CertificateDates = {};
+    // 'secure' comes before Node judges the certificate; afterwards a refused one can no longer be read.
+    secured.prependListener('secure', () => {
+      dates = secured.getPeerCertificate() ?? {};
+    });
+    secured.once('secureConnect', () => settle(undefined, secured));
+    secured.on('error', (error) => settle(tlsFailure(host, error, dates), secured));
+    secured.on('close', () => settle(tlsFailure(host, { code: 'ECONNRESET' }), secured));
+  };
+
+  const abort = () => {
+    for (const socket of connecting) socket.destroy();
+  };
+  return { connect, abort };
+}
+
+/** The refusal of an address, in the words that records and registration errors show. */
+export function notPublic(address: string, hostname?: string): GuardedHttpError {
+  const which = hostname === undefined || hostname === address ? '' : ` (${hostname})`;
+  return new GuardedHttpError('address_not_public', `address ${address}${which} is not public`);
+}

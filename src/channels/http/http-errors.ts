@@ -1,0 +1,161 @@
+/** Why an exchange with a guarded target failed: a closed set, with words that an operator can act on. */
+
+/** Every way in which a request of the guarded client can end without a whole answer. */
+export type HttpErrorCode =
+  | 'invalid_url'
+  | 'name_not_found'
+  | 'name_lookup_failed'
+  | 'address_not_public'
+  | 'connection_refused'
+  | 'unreachable'
+  | 'connection_reset'
+  | 'tls_error'
+  | 'timeout'
+  | 'bad_response'
+  | 'client_closed'
+  | 'unexpected';
+
+/** A failure of a guarded exchange. `message` names addresses and names, never headers, bodies or paths. */
+export class GuardedHttpError extends Error {
+  readonly code: HttpErrorCode;
+  /** True while no byte of the request can have left: another address may still be tried. */
+  readonly beforeSending: boolean;
+
+  constructor(code: HttpErrorCode, message: string, beforeSending = false) {
+    super(message);
+    this.name = 'GuardedHttpError';
+    this.code = code;
+    this.beforeSending = beforeSending;
+  }
+}
+
+const errnoOf = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : '';
+};
+
+/** `timed out after 10 s while …`: the limit named is the one of the whole attempt (decision 32). */
+export function timedOut(timeoutMs: number, doing: string): GuardedHttpError {
+  return new GuardedHttpError(
+    'timeout',
+    `timed out after ${Number((timeoutMs / 1000).toFixed(1))} s ${doing}`,
+  );
+}
+
+/** Words for a failed name lookup; NXDOMAIN and "no address" are told apart from a resolver in trouble. */
+export function lookupFailure(hostname: string, error: unknown): GuardedHttpError {
+  const code = errnoOf(error);
+  if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ENONAME') {
+    return new GuardedHttpError('name_not_found', `name ${hostname} not found`);
+  }
+  const why = code === 'ETIMEOUT' ? 'the name server did not answer' : code || 'no answer';
+  return new GuardedHttpError('name_lookup_failed', `name ${hostname} could not be looked up (${why})`);
+}
+
+/** Words for a TCP connection that did not come about. */
+export function connectFailure(endpoint: string, error: unknown): GuardedHttpError {
+  const code = errnoOf(error);
+  switch (code) {
+    case 'ECONNREFUSED':
+      return new GuardedHttpError('connection_refused', `connection to ${endpoint} refused`, true);
+    case 'ECONNRESET':
+      return new GuardedHttpError('connection_reset', `connection to ${endpoint} reset`, true);
+    case 'ETIMEDOUT':
+      return new GuardedHttpError('timeout', `${endpoint} did not answer the connection request`, true);
+    case 'ENETUNREACH':
+    case 'EHOSTUNREACH':
+    case 'EADDRNOTAVAIL':
+    case 'ENETDOWN':
+    case 'EHOSTDOWN':
+    case 'EACCES':
+    case 'EAFNOSUPPORT':
+      return new GuardedHttpError('unreachable', `${endpoint} cannot be reached from here (${code})`, true);
+    default:
+      return new GuardedHttpError(
+        'unexpected',
+        `could not connect to ${endpoint} (${code || 'unknown'})`,
+        true,
+      );
+  }
+}
+
+/** The dates of a certificate as Node reports them; absent where the handshake ended before one came. */
+export interface CertificateDates {
+  readonly valid_from?: string;
+  readonly valid_to?: string;
+}
+
+const day = (date: string | undefined): string | undefined => {
+  const time = date === undefined ? Number.NaN : Date.parse(date);
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString().slice(0, 10);
+};
+
+/** Words for a TLS handshake that failed or a certificate that was not accepted. */
+export function tlsFailure(hostname: string, error: unknown, dates: CertificateDates = {}): GuardedHttpError {
+  const code = errnoOf(error);
+  return new GuardedHttpError('tls_error', tlsWords(hostname, code, dates));
+}
+
+function tlsWords(hostname: string, code: string, dates: CertificateDates): string {
+  const until = day(dates.valid_to);
+  const from = day(dates.valid_from);
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+      return until === undefined ? 'certificate expired' : `certificate expired on ${until}`;
+    case 'CERT_NOT_YET_VALID':
+      return from === undefined ? 'certificate is not valid yet' : `certificate is not valid before ${from}`;
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+      return 'certificate is self-signed and not trusted';
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+      return 'certificate chain ends in a root that is not trusted';
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return 'certificate chain is incomplete or its issuer is not trusted';
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `certificate is not for ${hostname}`;
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'the connection was closed during the TLS handshake';
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `TLS handshake failed: the port does not speak TLS (${code})`;
+    default:
+      return `TLS handshake failed (${code || 'unknown'})`;
+  }
+}
+
+/** Words for a failure after the request may have left; `answering` says that the status line had come. */
+export function exchangeFailure(error: unknown, answering: boolean): GuardedHttpError {
+  if (error instanceof GuardedHttpError) return error;
+  const code = errnoOf(error);
+  const when = answering ? 'while the answer was read' : 'before an answer came';
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'ECONNABORTED') {
+    return new GuardedHttpError('connection_reset', `connection reset ${when}`);
+  }
+  if (code === 'ETIMEDOUT') return new GuardedHttpError('timeout', `the connection died ${when}`);
+  if (code === 'UND_ERR_SOCKET') {
+    const words = (error as Error).message;
+    // undici's words for a 100 nobody asked for and for an upgrade: the peer is alive but not speaking plainly.
+    if (words.startsWith('bad '))
+      return new GuardedHttpError('bad_response', 'the answer is not a plain HTTP answer');
+    return new GuardedHttpError('connection_reset', `connection closed ${when}`);
+  }
+  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
+    return new GuardedHttpError('bad_response', 'the answer is shorter or longer than its Content-Length');
+  }
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new GuardedHttpError('bad_response', 'the headers of the answer are too large');
+  }
+  if (code.startsWith('HPE_') || (error as Error | null)?.name === 'HTTPParserError') {
+    return new GuardedHttpError('bad_response', 'the answer is not HTTP/1.1');
+  }
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO') {
+    return new GuardedHttpError('tls_error', `the TLS connection broke ${when} (${code})`);
+  }
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
+    return new GuardedHttpError('client_closed', 'the gateway is shutting down');
+  }
+  const name = error instanceof Error ? error.name : 'unknown';
+  return new GuardedHttpError('unexpected', `the request failed (${code || name})`);
+}

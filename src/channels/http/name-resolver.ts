@@ -1,0 +1,138 @@
+/** Looks customers' host names up so that a slow or hostile name server cannot hold anything else up. */
+import { promises as dns, type LookupAddress } from 'node:dns';
+import { readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { LRUCache } from 'lru-cache';
+
+/** Every address of a name, IPv4 and IPv6. Rejects with an error whose `code` is a dns one (`ENOTFOUND`, …); may resolve empty. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+const HOSTS_FILE = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
+
+/** At most this many of libuv's four threads may hang in getaddrinfo; files and password hashes need the others. */
+const MAX_SYSTEM_LOOKUPS = 2;
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '');
+const isAbsent = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
+
+/**
+ * The system's own resolution without its thread pool: the hosts file, then DNS over c-ares sockets.
+ * `getaddrinfo` has four threads for the whole process and cannot be cancelled, so four names whose
+ * servers never answer would stop every delivery and every login. It is asked only about names without a
+ * dot, about names that DNS denies when `privateNames` (search domains, mDNS and such lead to private
+ * addresses only) and when no name server can be reached at all; two at a time.
+ */
+export function createSystemResolver({ privateNames }: { privateNames: boolean }): Resolve {
+  const resolver = new dns.Resolver({ timeout: 2_000, tries: 2 });
+  const hosts = createHostsFile(HOSTS_FILE);
+  const viaSystem = createSystemLookup();
+  return async (hostname) => {
+    const fixed = hosts(hostname);
+    if (fixed !== undefined) return fixed;
+    // RFC 6761: these never go to a name server.
+    if (hostname === 'localhost' || hostname.endsWith('.localhost')) return ['127.0.0.1', '::1'];
+    if (!hostname.includes('.')) return viaSystem(hostname);
+
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (found.length > 0) return found;
+    const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    const trouble = failures.find((failure) => !isAbsent(codeOf(failure)));
+    const ask = trouble === undefined ? privateNames : codeOf(trouble) === 'ECONNREFUSED';
+    if (ask) return viaSystem(hostname);
+    throw trouble ?? failures[0] ?? Object.assign(new Error('no address'), { code: 'ENODATA' });
+  };
+}
+
+function createSystemLookup(): Resolve {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (hostname) => {
+    if (running >= MAX_SYSTEM_LOOKUPS) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      const found: LookupAddress[] = await dns.lookup(hostname, { all: true, order: 'verbatim' });
+      return found.map(({ address }) => address);
+    } finally {
+      // The place is handed over, not freed, so that a newcomer cannot overtake the queue.
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+}
+
+function createHostsFile(path: string): (hostname: string) => readonly string[] | undefined {
+  let readAt = '';
+  let names = new Map<string, string[]>();
+  return (hostname) => {
+    try {
+      const { mtimeMs, size } = statSync(path);
+      const version = `${mtimeMs}:${size}`;
+      if (version !== readAt) {
+        names = parseHosts(readFileSync(path, 'utf8'));
+        readAt = version;
+      }
+    } catch {
+      // Without a readable hosts file there are no fixed names.
+      names.clear();
+    }
+    return names.get(hostname.toLowerCase());
+  };
+}
+
+function parseHosts(text: string): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const line of text.split(/\r?\n/)) {
+    const [address = '', ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);
+    if (isIP(address) === 0) continue;
+    for (const alias of aliases) {
+      const name = alias.toLowerCase();
+      names.set(name, [...(names.get(name) ?? []), address]);
+    }
+  }
+  return names;
+}
+
+const PACE_WINDOW_MS = 1_000;
+const LOOKUPS_PER_WINDOW = 20;
+const MAX_PACED_NAMES = 1_000;
+
+interface NameState {
+  windowStart: number;
+  lookups: number;
+  pending: boolean;
+  last: Promise<readonly string[]>;
+}
+
+/**
+ * `resolve`, with lookups of one name paced. The contract rechecks resolution before every attempt, so an
+ * attempt gets a lookup of its own, or joins one that is under way (its answer is newer than the attempt).
+ * Only a name that is being hit hard, over 20 lookups a second, shares an answer, at most 1 s old:
+ * thousands of attempts a second would otherwise mean twice as many DNS packets, which cloud resolvers drop
+ * (1,024 a second a machine). Nothing is let in by it: the client dials only addresses it has itself
+ * checked, so an old answer can lead to an old public address, never to a private one.
+ */
+export function createPacedLookup(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
+  const names = new LRUCache<string, NameState>({ max: MAX_PACED_NAMES });
+  return (hostname) => {
+    const at = now();
+    const known = names.get(hostname);
+    if (known?.pending) return known.last;
+    const inWindow = known !== undefined && at - known.windowStart < PACE_WINDOW_MS;
+    if (inWindow && known.lookups >= LOOKUPS_PER_WINDOW) return known.last;
+
+    const state: NameState = {
+      windowStart: inWindow ? known.windowStart : at,
+      lookups: (inWindow ? known.lookups : 0) + 1,
+      pending: true,
+      last: Promise.resolve().then(() => resolve(hostname)),
+    };
+    const settled = () => {
+      state.pending = false;
+    };
+    state.last.then(settled, settled);
+    names.set(hostname, state);
+    return state.last;
+  };
+}

@@ -1,0 +1,168 @@
+/** Kept-alive connections, one undici pool per origin, each pinned to one address that was checked. */
+import { Pool } from 'undici';
+import type { AddressGuard } from './address-guard.ts';
+import {
+  createGuardedConnector,
+  type Dial,
+  type GuardedConnector,
+  type TlsTrust,
+} from './guarded-connector.ts';
+import type { Target } from './target-url.ts';
+
+export interface OriginPoolsOptions {
+  readonly guard: AddressGuard;
+  readonly maxConnectionsPerOrigin: number;
+  readonly tls?: TlsTrust | undefined;
+  readonly dial?: Dial | undefined;
+}
+
+/** A pool on loan for one dispatch; `release` gives it back. */
+export interface Lease {
+  readonly pool: Pool;
+  release(): void;
+}
+
+const MAX_ORIGINS = 1_000;
+const IDLE_POOL_MS = 30_000;
+const SWEEP_EVERY_MS = 5_000;
+/** Shorter than the idle time of common servers (Node 5 s), so that a POST seldom meets a socket being closed. */
+const KEEP_ALIVE_MS = 4_000;
+const MAX_HEADER_BYTES = 16_384;
+
+interface Entry {
+  readonly origin: string;
+  readonly address: string;
+  readonly pool: Pool;
+  readonly connector: GuardedConnector;
+  active: number;
+  lastUsedAt: number;
+  /** Until when a connection opened now may take: of the dispatch being made, else of the last one on loan. */
+  connectBy: number;
+  latestDeadline: number;
+}
+
+/**
+ * The open pools: at most 1,000 origins beside those in use, gone after 30 s without use. A pool
+ * dials one address, so reusing its sockets is right exactly as long as that address is among the ones just
+ * resolved and checked; otherwise the next lease replaces it.
+ */
+export class OriginPools {
+  readonly #options: OriginPoolsOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #retired = new Set<Entry>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(options: OriginPoolsOptions) {
+    this.#options = options;
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS).unref();
+  }
+
+  /** `addresses` with the one that has live connections first, so that keep-alive survives rotating DNS answers. */
+  order(origin: string, addresses: readonly string[]): readonly string[] {
+    const pinned = this.#entries.get(origin)?.address;
+    if (pinned === undefined || addresses[0] === pinned || !addresses.includes(pinned)) return addresses;
+    return [pinned, ...addresses.filter((address) => address !== pinned)];
+  }
+
+  /**
+   * Lends the pool of `target` pinned to `address`, a new one when the present pool is pinned elsewhere (that one
+   * finishes what it carries and closes). Dispatch in the same tick: a socket opened by that dispatch must
+   * stand by `connectBy`, one opened later for it by `deadline` (performance.now, ms).
+   */
+  lease(target: Target, address: string, connectBy: number, deadline: number): Lease {
+    let entry = this.#entries.get(target.origin);
+    if (entry !== undefined && entry.address !== address) {
+      this.#retire(entry);
+      entry = undefined;
+    }
+    entry ??= this.#open(target, address);
+    entry.active += 1;
+    entry.lastUsedAt = performance.now();
+    entry.latestDeadline = Math.max(entry.latestDeadline, deadline);
+    entry.connectBy = connectBy;
+    const leased = entry;
+    queueMicrotask(() => {
+      leased.connectBy = leased.latestDeadline;
+    });
+    const release = () => {
+      leased.active -= 1;
+      leased.lastUsedAt = performance.now();
+    };
+    return { pool: leased.pool, release };
+  }
+
+  /** Destroys every socket, connecting ones too; what is under way fails. Resolves when all are closed. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    const all = [...this.#entries.values(), ...this.#retired];
+    this.#entries.clear();
+    await Promise.all(
+      all.map((entry) => {
+        entry.connector.abort();
+        return entry.pool.destroy();
+      }),
+    );
+  }
+
+  #open(target: Target, address: string): Entry {
+    const connector = createGuardedConnector({
+      guard: this.#options.guard,
+      address,
+      port: target.port,
+      host: target.host,
+      isLiteral: target.isLiteral,
+      secure: target.secure,
+      tls: this.#options.tls,
+      dial: this.#options.dial,
+      connectBy: () => entry.connectBy,
+    });
+    const pool = new Pool(target.origin, {
+      connections: this.#options.maxConnectionsPerOrigin,
+      pipelining: 1,
+      allowH2: false,
+      // One deadline covers the attempt; per-phase timers would only cut it short.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: IDLE_POOL_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      connect: connector.connect,
+    });
+    const entry: Entry = {
+      origin: target.origin,
+      address,
+      pool,
+      connector,
+      active: 0,
+      lastUsedAt: 0,
+      connectBy: 0,
+      latestDeadline: 0,
+    };
+    if (this.#entries.size >= MAX_ORIGINS) this.#evictOldest();
+    this.#entries.set(target.origin, entry);
+    return entry;
+  }
+
+  #retire(entry: Entry): void {
+    this.#entries.delete(entry.origin);
+    this.#retired.add(entry);
+    const gone = () => this.#retired.delete(entry);
+    entry.pool.close().then(gone, gone);
+  }
+
+  #evictOldest(): void {
+    let oldest: Entry | undefined;
+    for (const entry of this.#entries.values()) {
+      if (entry.active === 0 && (oldest === undefined || entry.lastUsedAt < oldest.lastUsedAt))
+        oldest = entry;
+    }
+    if (oldest !== undefined) this.#retire(oldest);
+  }
+
+  #sweep(): void {
+    const before = performance.now() - IDLE_POOL_MS;
+    for (const entry of this.#entries.values()) {
+      if (entry.active === 0 && entry.lastUsedAt < before) this.#retire(entry);
+    }
+  }
+}

@@ -1,0 +1,135 @@
+/** One dispatch on a pool, read to a limit and ended by a deadline. */
+import type { Dispatcher, Pool } from 'undici';
+import { exchangeFailure, GuardedHttpError, timedOut } from './http-errors.ts';
+
+export interface DispatchRequest {
+  readonly path: string;
+  readonly method: Dispatcher.HttpMethod;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | null;
+  readonly maxResponseBytes: number;
+  /** performance.now, ms. */
+  readonly deadline: number;
+  /** The limit of the whole exchange, for the words of a timeout. */
+  readonly timeoutMs: number;
+}
+
+/** A status line and what followed it. `incomplete` says why the body ended early, and is null when it ended by itself or at the limit. */
+export interface RawResponse {
+  readonly status: number;
+  readonly chunks: readonly Uint8Array[];
+  readonly cut: boolean;
+  readonly incomplete: GuardedHttpError | null;
+}
+
+/**
+ * Sends one request and resolves at the first of: the whole answer, `maxResponseBytes` of its body, a
+ * failure, the deadline. In all cases but the first the socket is destroyed. Rejects with `GuardedHttpError` when
+ * no status line came.
+ */
+export function dispatchOnce(pool: Pool, request: DispatchRequest): Promise<RawResponse> {
+  return new Promise((resolve, reject) => {
+    const reader = new ResponseReader(request, resolve, reject);
+    const { path, method, headers, body } = request;
+    try {
+      pool.dispatch({ path, method, headers, body }, reader);
+    } catch (error) {
+      reader.onResponseError(null, error);
+    }
+  });
+}
+
+class ResponseReader implements Dispatcher.DispatchHandler {
+  readonly #request: DispatchRequest;
+  readonly #resolve: (response: RawResponse) => void;
+  readonly #reject: (error: GuardedHttpError) => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #chunks: Uint8Array[] = [];
+  #size = 0;
+  #status = 0;
+  #settled = false;
+  #controller: Dispatcher.DispatchController | undefined;
+
+  constructor(
+    request: DispatchRequest,
+    resolve: (response: RawResponse) => void,
+    reject: (error: GuardedHttpError) => void,
+  ) {
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#timer = setTimeout(
+      () => this.#expire(),
+      Math.max(1, Math.ceil(request.deadline - performance.now())),
+    );
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown, not aborted: the request waited in the pool past its end, and the socket that came free is good for others.
+    if (this.#settled) throw new GuardedHttpError('timeout', 'the request is over');
+    this.#controller = controller;
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number): void {
+    if (status >= 200) this.#status = status;
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#settled) return;
+    const room = this.#request.maxResponseBytes - this.#size;
+    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    this.#size += Math.min(chunk.length, room);
+    if (chunk.length <= room) return;
+    this.#settle(null, true);
+    // Reading the rest would keep the connection at the receiver's price: it names the size, we pay for it.
+    controller.abort(new Error('enough'));
+  }
+
+  onResponseEnd(): void {
+    this.#settle(null);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: unknown): void {
+    this.#settle(exchangeFailure(error, this.#status !== 0));
+  }
+
+  #expire(): void {
+    const doing =
+      this.#status !== 0
+        ? 'while the answer was read'
+        : this.#controller === undefined
+          ? 'waiting for a connection'
+          : 'waiting for the answer';
+    const error = timedOut(this.#request.timeoutMs, doing);
+    this.#settle(error);
+    this.#controller?.abort(error);
+  }
+
+  #settle(failure: GuardedHttpError | null, cut = false): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    if (this.#status === 0) {
+      this.#reject(failure ?? new GuardedHttpError('bad_response', 'the answer has no status'));
+    } else {
+      // What would have come after the limit is of no interest, so neither is how it would have ended.
+      const incomplete = this.#size >= this.#request.maxResponseBytes ? null : failure;
+      this.#resolve({ status: this.#status, chunks: this.#chunks, cut, incomplete });
+    }
+  }
+}
+
+/** The bytes as text that PostgreSQL stores: UTF-8 with U+FFFD for what is none and for U+0000, at most `maxBytes` as UTF-8. */
+export function storableText({ chunks, cut }: RawResponse, maxBytes: number): string {
+  if (chunks.length === 0) return '';
+  const bytes = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
+  // A character that the limit cut in two is left out, not shown as broken.
+  const text = decode(bytes, cut).replaceAll('\u0000', '\ufffd');
+  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
+  return decode(Buffer.from(text).subarray(0, maxBytes), true);
+}
+
+const decode = (bytes: Uint8Array, cut: boolean): string =>
+  cut
+    ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();

@@ -1,0 +1,33 @@
+import type { Channel } from '../domain/messages/message.ts';
+import type { Provider, Submission } from '../domain/ports/provider.ts';
+import type { Routing } from '../domain/ports/routing.ts';
+
+/** One line of a channel's routes: addresses that start with `prefix` (digits, '' for all) go to `providers`, best first. */
+export interface Route {
+  readonly channel: Channel;
+  readonly prefix: string;
+  readonly providers: readonly Provider<Submission>[];
+}
+
+/** Routes by longest prefix, with failover in the order given (running.md, SMS_ROUTES). */
+export function createRouting(routes: readonly Route[]): Routing {
+  const byName = new Map(routes.map((route) => [routeName(route.channel, route.prefix), route]));
+  const longest = Math.max(0, ...routes.map((route) => route.prefix.length));
+  const providers = [...new Set(routes.flatMap((route) => route.providers))];
+  return {
+    routeFor(channel, address) {
+      const digits = address.replace(/^\+/, '');
+      for (let length = Math.min(longest, digits.length); length >= 0; length--) {
+        const name = routeName(channel, digits.slice(0, length));
+        if (byName.has(name)) return name;
+      }
+      return undefined;
+    },
+    providers: (route) => byName.get(route)?.providers ?? [],
+    health: () => providers.map((provider) => provider.health()),
+  };
+}
+
+function routeName(channel: Channel, prefix: string): string {
+  return `${channel}:${prefix === '' ? '*' : prefix}`;
+}

@@ -1,0 +1,59 @@
+/**
+ * The GSM 03.38 default alphabet on the SMPP wire: one septet per octet, unpacked. **Extension character**:
+ * one of `€[]{}\~^|` and form feed, written as ESC and a second octet; the two are never parted.
+ */
+const ESC = 0x1b;
+
+// U+001B stands at its own place so that every index is right; it is no character of a text.
+const BASIC =
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ' +
+  ' !"#¤%&\'()*+,-./0123456789:;<=>?' +
+  '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§' +
+  '¿abcdefghijklmnopqrstuvwxyzäöñüà';
+
+const EXTENSION: ReadonlyArray<readonly [string, number]> = [
+  ['\f', 0x0a],
+  ['^', 0x14],
+  ['{', 0x28],
+  ['}', 0x29],
+  ['\\', 0x2f],
+  ['[', 0x3c],
+  ['~', 0x3d],
+  [']', 0x3e],
+  ['|', 0x40],
+  ['€', 0x65],
+];
+
+/** UTF-16 code unit to octet; extension characters have ESC in the high byte. */
+const OCTETS = new Map<number, number>([
+  ...[...BASIC]
+    .map((char, octet) => [char.charCodeAt(0), octet] as const)
+    .filter(([, octet]) => octet !== ESC),
+  ...EXTENSION.map(([char, octet]) => [char.charCodeAt(0), (ESC << 8) | octet] as const),
+]);
+
+/** The text in octets below 0x80, or undefined when a character is not in the alphabet or its extension table. */
+export function encodeGsm7(text: string): Buffer | undefined {
+  const octets = Buffer.allocUnsafe(text.length * 2);
+  let length = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = OCTETS.get(text.charCodeAt(index));
+    if (code === undefined) return undefined;
+    if (code > 0xff) octets[length++] = ESC;
+    octets[length++] = code & 0xff;
+  }
+  return octets.subarray(0, length);
+}
+
+/** Cuts encoded text into parts of at most `maxSeptets`; an ESC stays with the octet after it, so a part may be one shorter. */
+export function splitGsm7(octets: Buffer, maxSeptets: number): Buffer[] {
+  const parts: Buffer[] = [];
+  let start = 0;
+  while (start < octets.length) {
+    let end = Math.min(start + maxSeptets, octets.length);
+    if (end < octets.length && octets[end - 1] === ESC) end--;
+    parts.push(octets.subarray(start, end));
+    start = end;
+  }
+  return parts;
+}

@@ -1,0 +1,66 @@
+/** Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded (decision 15). */
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { DeliveryReport, ReportSink } from '../../domain/ports/provider.ts';
+import { ESME_ROK, ESME_RX_T_APPN } from './smpp-status.ts';
+
+const MAX_BATCH = 500;
+
+interface Waiting {
+  readonly report: DeliveryReport;
+  readonly acknowledge: (status: number) => void;
+}
+
+export class ReportBatcher {
+  readonly #provider: string;
+  readonly #sink: ReportSink;
+  readonly #logger: Logger;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(provider: string, sink: ReportSink, logger: Logger) {
+    this.#provider = provider;
+    this.#sink = sink;
+    this.#logger = logger;
+  }
+
+  /**
+   * Takes a report for the next batch: those that come while the sink is at work go together. `acknowledge`
+   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes an SMSC repeat.
+   */
+  add(report: DeliveryReport, acknowledge: (status: number) => void): void {
+    this.#waiting.push({ report, acknowledge });
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when every report taken so far has been acknowledged. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // One microtask later, so that the reports of one read from the socket are one batch.
+    await undefined;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const status = await this.#record(batch);
+      for (const { acknowledge } of batch) acknowledge(status);
+    }
+    this.#running = undefined;
+  }
+
+  async #record(batch: readonly Waiting[]): Promise<number> {
+    try {
+      await this.#sink(
+        this.#provider,
+        batch.map(({ report }) => report),
+      );
+      return ESME_ROK;
+    } catch (error) {
+      this.#logger.error(
+        { err: error, reports: batch.length },
+        'delivery reports not recorded; the SMSC will repeat them',
+      );
+      return ESME_RX_T_APPN;
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type {
+  DeliveryReport,
+  Provider,
+  ProviderHealth,
+  ReportSink,
+  SmsSubmission,
+  SubmitOutcome,
+} from '../../domain/ports/provider.ts';
+import type { Logger } from '../../domain/ports/logger.ts';
+
+const REPORT_AFTER_MS = 1_000;
+const TEMPORARY_FAILURES = 2;
+
+/**
+ * A carrier that exists only inside this process, so that the whole path works with nothing configured. The last
+ * four digits of the recipient choose what happens (running.md, Simulator carrier). Its sids are made from the
+ * message's id, so a message handed over twice is the same message to it, as with a real message centre that dedupes.
+ */
+export class SimulatorCarrier implements Provider<SmsSubmission> {
+  readonly name = 'simulator';
+  readonly #logger: Logger;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #onReports: ReportSink | undefined;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  start(onReports: ReportSink): void {
+    this.#onReports = onReports;
+  }
+
+  async submit(submission: SmsSubmission): Promise<SubmitOutcome> {
+    const sid = `sim-${submission.messageId}-${submission.position}`;
+    switch (submission.to.slice(-4)) {
+      case '0001':
+        return { kind: 'rejected', code: 'SIM_REJECTED', reason: 'The simulator rejects numbers ending in 0001.' };
+      case '0002':
+        this.#report({
+          sid,
+          status: 'failed',
+          code: 'SIM_UNDELIVERABLE',
+          reason: 'The simulator cannot deliver to numbers ending in 0002.',
+        });
+        return { kind: 'accepted', sid };
+      case '0003':
+        if (submission.attempt < TEMPORARY_FAILURES) {
+          return { kind: 'unavailable', reason: 'the simulator fails twice for numbers ending in 0003' };
+        }
+        break;
+      case '0004':
+        return { kind: 'accepted', sid };
+    }
+    this.#report({ sid, status: 'delivered' });
+    return { kind: 'accepted', sid };
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  health(): ProviderHealth {
+    return { name: this.name, state: 'up', inFlight: 0 };
+  }
+
+  /** Reports about a second later; a report lost to a restart stays lost, as it may with any carrier. */
+  #report(report: DeliveryReport): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#onReports?.(this.name, [report]).catch((error: unknown) => {
+        this.#logger.warn({ err: error }, 'the simulator could not hand over a delivery report');
+        if (this.#timers.size < 100_000) this.#report(report);
+      });
+    }, REPORT_AFTER_MS);
+    this.#timers.add(timer);
+  }
+}

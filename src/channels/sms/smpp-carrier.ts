@@ -1,0 +1,292 @@
+/**
+ * An SMPP 3.4 carrier: one transceiver session, bound again whenever it ends, and the submissions over it.
+ *
+ * **Part**: one submit_sm. A long message's first part goes alone; the others follow, pipelined on the same
+ * session, once it is accepted, so that a refusal, which nearly always concerns the whole message, leaves
+ * nothing half sent. When a later part fails all the same, the message fails as a whole (`rejected`,
+ * `unavailable`) although parts of it may have left; the reason says so, and the next try takes the same
+ * concatenation reference.
+ */
+import type { Pdu } from 'smpp';
+import type { Logger } from '../../domain/ports/logger.ts';
+import type {
+  Provider,
+  ProviderHealth,
+  ReportSink,
+  SmsSubmission,
+  SubmitOutcome,
+} from '../../domain/ports/provider.ts';
+import { LongMessageReferences } from './long-message-references.ts';
+import { ReportBatcher } from './report-batcher.ts';
+import { SmppLink, unavailable } from './smpp-link.ts';
+import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';
+import { readIncoming } from './smpp-receipt.ts';
+import type { Answer, SmppSession } from './smpp-session.ts';
+import { parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
+import {
+  ESME_RINVBNDSTS,
+  ESME_ROK,
+  ESME_RX_T_APPN,
+  refusalKind,
+  statusName,
+  statusText,
+} from './smpp-status.ts';
+
+/** A later part of a message that the carrier throttles is tried so often before the whole message is given up. */
+const LATER_PART_TRIES = 3;
+
+export interface SmppCarrierOptions {
+  /** `smpp://systemId:password@host:2775?window=50`; all parameters at `parseSmppUrl`. */
+  readonly url: string;
+  readonly logger: Logger;
+  /** In milliseconds; goes before the URL. */
+  readonly timing?: Partial<SmppTiming>;
+  /** Certificates (PEM) to trust instead of the system's, for smpps. */
+  readonly tlsCa?: string;
+  readonly now?: () => Date;
+  /** 0 to 1, for jitter. */
+  readonly random?: () => number;
+}
+
+type PartOutcome = SubmitOutcome & { readonly throttled?: true };
+
+interface Draft {
+  readonly submission: SmsSubmission;
+  readonly message: SmppMessage;
+  readonly reference: number;
+}
+
+/**
+ * Promises what `Provider` says, for SMS over SMPP (decisions 13 to 16). `unavailable`: not bound within
+ * boundWaitMs, throttled, a temporary error, or unanswered and cut off on the wire (the reason says that
+ * the answer is unknown). `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
+ * recorded. Throws Error when the URL is bad.
+ */
+export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
+  return new SmppCarrier(options);
+}
+
+class SmppCarrier implements Provider<SmsSubmission> {
+  readonly name: string;
+  readonly #settings: SmppSettings;
+  readonly #logger: Logger;
+  readonly #now: () => Date;
+  readonly #references: LongMessageReferences;
+  readonly #link: SmppLink;
+  #reports: ReportBatcher | undefined;
+  #stopped: Promise<void> | undefined;
+  #inFlight = 0;
+  #whenIdle: (() => void) | undefined;
+  #moCount = 0;
+
+  constructor(options: SmppCarrierOptions) {
+    const random = options.random ?? Math.random;
+    this.#settings = parseSmppUrl(options.url, options.timing);
+    const { systemId, host, port } = this.#settings;
+    this.name = `smpp:${systemId}@${host}:${port}`;
+    this.#logger = options.logger.child({ carrier: this.name });
+    this.#now = options.now ?? (() => new Date());
+    this.#references = new LongMessageReferences(random);
+    this.#link = new SmppLink({
+      settings: this.#settings,
+      logger: this.#logger,
+      tlsCa: options.tlsCa,
+      random,
+      onIncoming: (pdu, acknowledge) => this.#receive(pdu, acknowledge),
+    });
+  }
+
+  start(onReports: ReportSink): void {
+    if (this.#reports !== undefined || this.#stopped !== undefined) return;
+    this.#reports = new ReportBatcher(this.name, onReports, this.#logger);
+    this.#link.start();
+  }
+
+  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    try {
+      const message = toSmppMessage(submission, this.#settings, this.#now());
+      if ('kind' in message) return message;
+      for (;;) {
+        const session = await this.#link.session(signal);
+        if ('kind' in session) return session;
+        if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
+        if (signal.aborted) return unavailable('no place in the submit window in time');
+        // The session has ended or is being stopped; the link knows.
+      }
+    } catch (error) {
+      this.#logger.error(
+        { err: error, messageId: submission.messageId },
+        'SMPP submission failed unexpectedly',
+      );
+      return unavailable('the message could not be written as SMPP');
+    }
+  }
+
+  health(): ProviderHealth {
+    const health =
+      this.#stopped === undefined ? this.#link.health : { state: 'down' as const, detail: 'stopped' };
+    return { name: this.name, ...health, inFlight: this.#inFlight };
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#link.refuseFresh();
+    let timer: NodeJS.Timeout | undefined;
+    const grace = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#settings.timing.stopGraceMs);
+    });
+    await Promise.race([grace, this.#settled()]);
+    clearTimeout(timer);
+    await this.#link.stop();
+    this.#logger.info({ moCount: this.#moCount }, 'SMPP carrier stopped');
+  }
+
+  async #settled(): Promise<void> {
+    if (this.#inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    }
+    await this.#reports?.idle();
+  }
+
+  /** The caller holds a place in the session's window. */
+  async #begin(
+    session: SmppSession,
+    submission: SmsSubmission,
+    message: SmppMessage,
+  ): Promise<SubmitOutcome> {
+    this.#inFlight++;
+    try {
+      const parts = message.text.parts.length;
+      if (parts <= 1) {
+        const { throttled: _, ...outcome } = await this.#sendPart(
+          session,
+          { submission, message, reference: 0 },
+          0,
+        );
+        return outcome;
+      }
+      return await this.#sendLong(session, submission, message);
+    } finally {
+      this.#inFlight--;
+      if (this.#inFlight === 0) this.#whenIdle?.();
+    }
+  }
+
+  async #sendLong(
+    session: SmppSession,
+    submission: SmsSubmission,
+    message: SmppMessage,
+  ): Promise<SubmitOutcome> {
+    const key = `${submission.messageId}:${submission.position}`;
+    const draft = { submission, message, reference: this.#references.take(key) };
+    const outcomes = [await this.#sendPart(session, draft, 0)];
+    if (outcomes[0]?.kind === 'accepted') {
+      const rest = message.text.parts.slice(1);
+      outcomes.push(...(await Promise.all(rest.map((_, i) => this.#sendLaterPart(session, draft, i + 1)))));
+    }
+    const outcome = joinParts(outcomes, message.text.parts.length);
+    if (outcome.kind === 'unavailable') this.#references.keep(key, draft.reference);
+    else this.#references.forget(key);
+    return outcome;
+  }
+
+  /** A message half sent is worth finishing, so this waits through throttling, and the caller's signal no longer counts. */
+  async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
+    for (let tries = 1; ; tries++) {
+      if (!(await session.window.acquireNext(this.#settings.timing.submitTimeoutMs))) {
+        return unavailable('it could not be sent on the session of the first part');
+      }
+      const outcome = await this.#sendPart(session, draft, index);
+      if (!outcome.throttled || tries === LATER_PART_TRIES) return outcome;
+    }
+  }
+
+  /** Uses up the place the caller holds. */
+  async #sendPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
+    const { submission, message, reference } = draft;
+    try {
+      if (this.#now() >= submission.expiresAt)
+        return unavailable('the message expired before it could be sent');
+      const answer = await session.submit(partFields(message, index, reference));
+      return this.#read(session, answer, `${submission.messageId}:${submission.position}:${index}`);
+    } finally {
+      session.window.release();
+    }
+  }
+
+  #read(session: SmppSession, answer: Answer, fallbackSid: string): PartOutcome {
+    switch (answer.kind) {
+      case 'unsent':
+        return unavailable('the SMPP session ended before the message was sent');
+      case 'closed':
+        return unavailable(
+          'the SMPP session ended before the answer came; whether the carrier took the message is unknown',
+        );
+      case 'timeout':
+        return unavailable(
+          `no answer within ${this.#settings.timing.submitTimeoutMs} ms; whether the carrier took the message is unknown`,
+        );
+    }
+    const { status, messageId } = answer;
+    if (status === ESME_ROK) {
+      session.window.succeeded();
+      // It was taken, and sending it again would double it; only its reports will find no owner.
+      return { kind: 'accepted', sid: messageId || `unnamed:${fallbackSid}` };
+    }
+    const reason = statusText(status);
+    switch (refusalKind(status)) {
+      case 'throttled': {
+        const pauseMs = session.window.throttled();
+        return { ...unavailable(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
+      }
+      case 'temporary':
+        if (status === ESME_RINVBNDSTS) session.end('the SMSC says the session is not bound');
+        return unavailable(reason);
+      case 'permanent':
+        return { kind: 'rejected', code: statusName(status), reason };
+    }
+  }
+
+  #receive(pdu: Pdu, acknowledge: (status: number) => void): void {
+    const incoming = readIncoming(pdu);
+    switch (incoming.kind) {
+      case 'report':
+        if (this.#reports === undefined) acknowledge(ESME_RX_T_APPN);
+        else this.#reports.add(incoming.report, acknowledge);
+        return;
+      case 'undecided':
+        this.#logger.debug({ stat: incoming.stat }, 'SMPP receipt without a final state ignored');
+        break;
+      case 'unreadable':
+        this.#logger.warn({}, 'SMPP receipt without id or state ignored');
+        break;
+      case 'mo':
+        this.#moCount++;
+        this.#logger.info({ moCount: this.#moCount }, 'mobile-originated message acknowledged and dropped');
+    }
+    acknowledge(ESME_ROK);
+  }
+}
+
+/** One outcome for all parts: any refusal or failure is the message's. */
+function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
+  const place = (index: number) => `part ${index + 1} of ${total}`;
+  const others = outcomes.length > 1 ? '; other parts may have left' : '';
+  const refused = outcomes.findIndex(({ kind }) => kind === 'rejected');
+  const failed = refused >= 0 ? refused : outcomes.findIndex(({ kind }) => kind === 'unavailable');
+  const outcome = outcomes[failed];
+  if (outcome?.kind === 'rejected') {
+    return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
+  }
+  if (outcome?.kind === 'unavailable') {
+    return unavailable(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
+  }
+  const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
+  return { kind: 'accepted', sid: partSids[0]!, partSids };
+}

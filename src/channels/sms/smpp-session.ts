@@ -1,0 +1,279 @@
+/**
+ * One bound connection to an SMSC, from connecting to its end; never used again afterwards. It knows
+ * PDUs, not messages. Requests are matched with answers by sequence_number, in whatever order they come.
+ */
+import net from 'node:net';
+import tls from 'node:tls';
+import type { Pdu, PduFields } from 'smpp';
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { SmppSettings } from './smpp-settings.ts';
+import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
+import { decodePdu, encodePdu, FrameReader, frameHeader } from './smpp-wire.ts';
+import { SubmitWindow } from './submit-window.ts';
+
+const INTERFACE_VERSION = 0x34;
+const MAX_SEQUENCE = 0x7fff_ffff;
+const UNBIND_TIMEOUT_MS = 1_000;
+const KEEP_ALIVE_MS = 30_000;
+/** So many submissions in a row without any answer and the session is taken for deaf, whatever it says to enquire_link. */
+const MAX_TIMEOUTS_IN_A_ROW = 10;
+
+export type Answer =
+  | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
+  | { readonly kind: 'timeout' }
+  /** The session ended with the request on the wire: whether it arrived is not known. */
+  | { readonly kind: 'closed' }
+  /** The session had ended before: nothing was sent. */
+  | { readonly kind: 'unsent' };
+
+export type BindOutcome =
+  | { readonly bound: true }
+  | { readonly bound: false; readonly reason: string; readonly badCredentials: boolean };
+
+export interface SessionOptions {
+  readonly settings: SmppSettings;
+  readonly logger: Logger;
+  /** Certificates to trust instead of the system's, PEM. */
+  readonly tlsCa?: string;
+  /** A deliver_sm or data_sm; `acknowledge` answers it, and does nothing once the session has ended. */
+  readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
+}
+
+interface Pending {
+  readonly settle: (answer: Answer) => void;
+  readonly timer: NodeJS.Timeout | undefined;
+}
+
+export class SmppSession {
+  readonly window: SubmitWindow;
+  /** Resolves with the reason once the session has ended; never rejects. */
+  readonly ended: Promise<string>;
+  readonly #options: SessionOptions;
+  readonly #pending = new Map<number, Pending>();
+  readonly #reader = new FrameReader();
+  #socket: net.Socket | undefined;
+  #resolveEnded: (reason: string) => void = () => {};
+  #endReason: string | undefined;
+  #sequence = 0;
+  #timeoutsInARow = 0;
+  #enquireTimer: NodeJS.Timeout | undefined;
+  #corked = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const { window, timing } = options.settings;
+    this.window = new SubmitWindow(window, timing.throttlePauseMs);
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  /** True from the first cause of its end on, before the socket has closed. */
+  get hasEnded(): boolean {
+    return this.#endReason !== undefined;
+  }
+
+  /** Connects and binds as a transceiver, within bindTimeoutMs. Never rejects; a session that was not bound has ended. */
+  async open(): Promise<BindOutcome> {
+    const { settings } = this.#options;
+    const { bindTimeoutMs } = settings.timing;
+    const timer = setTimeout(() => this.end(`no bind within ${bindTimeoutMs} ms`), bindTimeoutMs);
+    let badCredentials = false;
+    if (await this.#connect()) {
+      const answer = await this.request('bind_transceiver', {
+        system_id: settings.systemId,
+        password: settings.password,
+        system_type: settings.systemType,
+        interface_version: INTERFACE_VERSION,
+      });
+      if (answer.kind === 'answered' && answer.status !== ESME_ROK) {
+        badCredentials = isBadCredentials(answer.status);
+        this.end(`bind refused: ${statusText(answer.status)}`);
+      }
+    }
+    clearTimeout(timer);
+    if (this.#endReason !== undefined) return { bound: false, reason: this.#endReason, badCredentials };
+    this.#enquireLater();
+    return { bound: true };
+  }
+
+  /** Sends a request and waits for its answer, `timeoutMs` at most or for as long as the session lives. Rejects only with a field that cannot be encoded. */
+  request(command: string, fields: PduFields, timeoutMs?: number): Promise<Answer> {
+    return new Promise((settle) => {
+      if (this.#endReason !== undefined) return settle({ kind: 'unsent' });
+      const sequence = this.#nextSequence();
+      const bytes = encodePdu(command, { ...fields, sequence_number: sequence });
+      const expire = () => {
+        this.#pending.delete(sequence);
+        settle({ kind: 'timeout' });
+      };
+      const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+      this.#pending.set(sequence, { settle, timer });
+      this.#write(bytes);
+    });
+  }
+
+  /** `request` for submit_sm, whose answers also tell whether the session still hears us. */
+  async submit(fields: PduFields): Promise<Answer> {
+    const answer = await this.request('submit_sm', fields, this.#options.settings.timing.submitTimeoutMs);
+    if (answer.kind !== 'timeout') this.#timeoutsInARow = 0;
+    else if (++this.#timeoutsInARow >= MAX_TIMEOUTS_IN_A_ROW) {
+      this.end(`${this.#timeoutsInARow} submissions in a row without an answer`);
+    }
+    return answer;
+  }
+
+  /** Says goodbye, waits for the answer (1 s at most) and for the socket to close. */
+  async unbind(): Promise<void> {
+    await this.request('unbind', {}, UNBIND_TIMEOUT_MS);
+    this.end('unbound');
+    await this.ended;
+  }
+
+  /** Ends the session at once; what is on the wire is answered with `closed`. The first reason given counts. */
+  end(reason: string): void {
+    if (this.#endReason !== undefined) return;
+    this.#endReason = reason;
+    clearTimeout(this.#enquireTimer);
+    this.window.close();
+    for (const { settle, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      settle({ kind: 'closed' });
+    }
+    this.#pending.clear();
+    const socket = this.#socket;
+    if (socket === undefined || socket.closed) {
+      this.#resolveEnded(reason);
+      return;
+    }
+    socket.once('close', () => this.#resolveEnded(reason));
+    // Lets a last answer out; a peer that does not read must not keep the socket for ever.
+    socket.destroySoon();
+    const timer = setTimeout(() => socket.destroy(), UNBIND_TIMEOUT_MS);
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  #connect(): Promise<boolean> {
+    const { settings, tlsCa } = this.#options;
+    const { host, port } = settings;
+    const servername = net.isIP(host) === 0 ? host : undefined;
+    const socket = settings.tls
+      ? tls.connect({ host, port, servername, ca: tlsCa })
+      : net.connect({ host, port });
+    this.#socket = socket;
+    // Without it each small write waits for the last one's ACK: a thirtieth of the throughput.
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', (error: NodeJS.ErrnoException) => this.end(error.message || String(error.code)));
+    socket.on('close', () => this.end('the connection was closed by the SMSC'));
+    return new Promise((resolve) => {
+      socket.once(settings.tls ? 'secureConnect' : 'connect', () => resolve(this.#endReason === undefined));
+      void this.ended.then(() => resolve(false));
+    });
+  }
+
+  #read(chunk: Buffer): void {
+    // A handler's fault must cost this session at most, never the process.
+    try {
+      for (const frame of this.#reader.push(chunk)) {
+        if (this.#endReason !== undefined) return;
+        this.#receive(frame);
+      }
+    } catch (error) {
+      this.end(`malformed PDU: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #receive(frame: Buffer): void {
+    let pdu: Pdu;
+    try {
+      pdu = decodePdu(frame);
+    } catch (error) {
+      const { isResponse, sequence } = frameHeader(frame);
+      if (isResponse) throw error;
+      // Dropping the session instead would have the SMSC repeat the PDU at the next bind, for ever.
+      this.#options.logger.warn({}, 'malformed SMPP request refused');
+      this.#write(encodePdu('generic_nack', { command_status: ESME_RINVCMDLEN, sequence_number: sequence }));
+      return;
+    }
+    if (pdu.isResponse()) this.#settle(pdu);
+    else this.#serve(pdu);
+  }
+
+  #settle(pdu: Pdu): void {
+    const pending = this.#pending.get(pdu.sequence_number);
+    if (pending === undefined) {
+      this.#options.logger.warn(
+        { command: pdu.command, sid: pdu.message_id, status: pdu.command_status },
+        'SMPP answer came after its time or to no request',
+      );
+      return;
+    }
+    this.#pending.delete(pdu.sequence_number);
+    clearTimeout(pending.timer);
+    // Some carriers answer with generic_nack and status 0; it is a refusal all the same.
+    const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
+    pending.settle({ kind: 'answered', status, messageId: pdu.message_id });
+  }
+
+  #serve(pdu: Pdu): void {
+    switch (pdu.command) {
+      case 'deliver_sm':
+      case 'data_sm':
+        this.#options.onIncoming(pdu, (status) => this.#respond(pdu, status));
+        break;
+      case 'enquire_link':
+        this.#respond(pdu, ESME_ROK);
+        break;
+      case 'unbind':
+        this.#respond(pdu, ESME_ROK);
+        this.end('unbound by the SMSC');
+        break;
+      case 'alert_notification':
+      case 'outbind':
+        // Neither has an answer in SMPP 3.4.
+        break;
+      default:
+        this.#write(
+          encodePdu('generic_nack', { command_status: ESME_RINVCMDID, sequence_number: pdu.sequence_number }),
+        );
+    }
+  }
+
+  #respond(pdu: Pdu, status: number): void {
+    if (this.#endReason !== undefined) return;
+    this.#write(pdu.response({ command_status: status }).toBuffer());
+  }
+
+  /** PDUs written in one turn of the event loop leave in one system call. */
+  #write(bytes: Buffer): void {
+    const socket = this.#socket;
+    if (socket === undefined || !socket.writable) return;
+    if (!this.#corked) {
+      this.#corked = true;
+      socket.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        socket.uncork();
+      });
+    }
+    socket.write(bytes);
+  }
+
+  #enquireLater(): void {
+    const { enquireIntervalMs, enquireTimeoutMs } = this.#options.settings.timing;
+    this.#enquireTimer = setTimeout(async () => {
+      const answer = await this.request('enquire_link', {}, enquireTimeoutMs);
+      if (answer.kind === 'timeout') this.end(`enquire_link unanswered for ${enquireTimeoutMs} ms`);
+      else if (answer.kind === 'answered') this.#enquireLater();
+    }, enquireIntervalMs);
+  }
+
+  #nextSequence(): number {
+    do {
+      this.#sequence = this.#sequence === MAX_SEQUENCE ? 1 : this.#sequence + 1;
+    } while (this.#pending.has(this.#sequence));
+    return this.#sequence;
+  }
+}

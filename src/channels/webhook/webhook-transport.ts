@@ -1,0 +1,93 @@
+/** Webhook attempts over the guarded client (contract "Events", decisions 29, 30 and 32). */
+import {
+  type AttemptRequest,
+  type AttemptResult,
+  TargetRefused,
+  type WebhookTransport,
+} from '../../domain/ports/webhook-transport.ts';
+import { webhookSignatureHeader } from '../../domain/webhooks/webhook-signature.ts';
+import type { GuardedClient, HttpExchange } from '../http/guarded-client.ts';
+import { GuardedHttpError } from '../http/http-errors.ts';
+
+export interface WebhookTransportOptions {
+  readonly client: GuardedClient;
+  /** The segment in the header names and the user agent (SERVICE_NAME). */
+  readonly serviceName: string;
+  /** Milliseconds for the whole attempt; 10,000 by the contract, shorter in tests. */
+  readonly timeoutMs?: number;
+}
+
+/** How long an attempt may take, name lookup included (contract "Delivery and retries" 1, decision 32). */
+const ATTEMPT_TIMEOUT_MS = 10_000;
+/** How much of an answer is read and kept (decisions 30 and 32). */
+const MAX_RESPONSE_BYTES = 10_240;
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * The transport behind webhook deliveries. Takes the client over: `close` closes it. Throws when
+ * `serviceName` cannot stand in a header name.
+ */
+export function createWebhookTransport(options: WebhookTransportOptions): WebhookTransport {
+  const { client, serviceName, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
+  if (!/^[A-Za-z0-9-]+$/.test(serviceName)) {
+    throw new Error(`"${serviceName}" cannot stand in header names: use letters, digits and hyphens`);
+  }
+  const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
+
+  const checkTarget = async (url: string): Promise<string> => {
+    try {
+      return await client.checkUrl(url);
+    } catch (error) {
+      if (error instanceof GuardedHttpError) throw new TargetRefused(error.message);
+      throw error;
+    }
+  };
+
+  const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
+    const { url, secret, deliveryId, event, body, at } = request;
+    const timestampSeconds = Math.floor(at.getTime() / 1000);
+    const headers = {
+      ...fixed,
+      [`X-${serviceName}-Signature`]: webhookSignatureHeader(secret, timestampSeconds, body),
+      [`X-${serviceName}-Event`]: event,
+      [`X-${serviceName}-Delivery`]: deliveryId,
+    };
+    return toResult(
+      await client.request({
+        url,
+        method: 'POST',
+        headers,
+        body,
+        timeoutMs,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
+      }),
+    );
+  };
+  return { checkTarget, attempt, close: () => client.close() };
+}
+
+function toResult(exchange: HttpExchange): AttemptResult {
+  const { durationMs } = exchange;
+  if (exchange.kind === 'error') {
+    return { ok: false, httpStatus: null, responseBody: null, errorMessage: exchange.message, durationMs };
+  }
+  const { status, body, incomplete } = exchange;
+  // A 2xx whose body breaks off or outlasts the deadline is no whole answer: the contract retries a timeout,
+  // and an event delivered twice is deduplicated by the receiver while a lost one is lost. A body that
+  // reaches the limit counts as whole, since it is this side that stops reading.
+  const ok = status >= 200 && status < 300 && incomplete === null;
+  return {
+    ok,
+    httpStatus: status,
+    responseBody: body,
+    errorMessage: ok ? null : wordsFor(exchange),
+    durationMs,
+  };
+}
+
+function wordsFor({ status, incomplete }: Extract<HttpExchange, { kind: 'response' }>): string {
+  const redirect = REDIRECTS.has(status) ? '; redirects are not followed' : '';
+  const broken = incomplete === null ? '' : `, but ${incomplete.message}`;
+  return `answered ${status}${broken}${redirect}`;
+}

@@ -1,0 +1,42 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { SecretBox } from '../domain/ports/system.ts';
+
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** A short name for a master key, which tells nothing about it. */
+function keyIdOf(key: Buffer): string {
+  return createHash('sha256').update('master-key-id').update(key).digest('hex').slice(0, 8);
+}
+
+/**
+ * Seals with AES-256-GCM as `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` keys still open
+ * what they sealed (MASTER_KEY_PREVIOUS). Throws on open when no key fits or the text was changed.
+ */
+export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] = []): SecretBox {
+  const keys = new Map([...previous, masterKey].map((key) => [keyIdOf(key), key]));
+  const currentId = keyIdOf(masterKey);
+  return {
+    seal(plain) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, masterKey, nonce);
+      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return `v1.${currentId}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`;
+    },
+    open(sealed) {
+      const [version, keyId, body] = sealed.split('.');
+      const key = keyId === undefined ? undefined : keys.get(keyId);
+      if (version !== 'v1' || !key || body === undefined) {
+        throw new Error(
+          `a secret was sealed with master key ${keyId}, which is neither MASTER_KEY nor in MASTER_KEY_PREVIOUS`,
+        );
+      }
+      const bytes = Buffer.from(body, 'base64url');
+      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES));
+      decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+      const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      return plain.toString('utf8');
+    },
+  };
+}

@@ -1,0 +1,23 @@
+/** An **account** owns keys, messages, webhooks and a balance; its balance always equals its ledger's sum (decision 17). */
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+  readonly currency: string;
+  readonly balanceMinor: number;
+  readonly createdAt: Date;
+}
+
+export interface LedgerEntry {
+  readonly accountId: string;
+  /** Dense number within the account, from 1. */
+  readonly seq: number;
+  readonly kind: 'opening' | 'topup' | 'charge' | 'refund';
+  readonly amountMinor: number;
+  readonly balanceAfterMinor: number;
+  readonly messageId: string | null;
+  readonly position: number | null;
+  readonly reference: string | null;
+  readonly actor: string | null;
+  readonly createdAt: Date;
+}

@@ -1,0 +1,32 @@
+/**
+ * An **API key** is `msg_<key id>_<secret half>`: the key id names it and may be logged, the secret half is
+ * stored only as a hash. A key belongs to one environment and carries scopes.
+ */
+import type { Environment, Scope } from '../caller.ts';
+
+export interface ApiKey {
+  readonly keyId: string;
+  readonly accountId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly environment: Environment;
+  readonly enableHmac: boolean;
+  /** CIDRs; empty: every address may use the key. */
+  readonly ipAllowlist: readonly string[];
+  /** Overrides of the account's plan. */
+  readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
+  readonly createdAt: Date;
+  readonly createdBy: string;
+  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+/** What authentication needs besides the key itself; never leaves the domain. */
+export interface ApiKeyCredentials {
+  readonly key: ApiKey;
+  readonly secretHash: Buffer;
+  readonly signingSecretSealed: string | null;
+  /** The account's plan, where one is set. */
+  readonly plan: { readonly perMinute: number; readonly perSecond: number; readonly webhooksPerMinute: number } | null;
+}

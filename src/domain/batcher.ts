@@ -1,0 +1,91 @@
+/**
+ * Group commit for any work: items that arrive while a batch is under way form the next one. One batch is under
+ * way at a time and there is no timer, so an item that comes alone is worked on alone, at once.
+ */
+export interface BatcherOptions<Item> {
+  /** How much of `maxWeight` an item takes; 1 when absent. */
+  readonly weight?: (item: Item) => number;
+  /** A batch's weight at the most; a single heavier item goes alone. */
+  readonly maxWeight: number;
+  /** Whether items should be tried again one by one after a batch failed with `error`, so that a poisonous one fails alone. */
+  readonly isolate?: (error: unknown) => boolean;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Batcher<Item, Result> {
+  readonly #work: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #weight: (item: Item) => number;
+  readonly #options: BatcherOptions<Item>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #waitingWeight = 0;
+  #running: Promise<void> | undefined;
+
+  /** `work` answers with one result an item, in the same order. */
+  constructor(work: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item>) {
+    this.#work = work;
+    this.#options = options;
+    this.#weight = options.weight ?? (() => 1);
+  }
+
+  /** Weight of the items that no batch has taken yet. */
+  get waitingWeight(): number {
+    return this.#waitingWeight;
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      this.#waitingWeight += this.#weight(item);
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves once nothing waits or is under way. */
+  async drain(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // What the event loop has already read joins the first batch.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const batch = this.#take();
+      await this.#settle(batch);
+    }
+    this.#running = undefined;
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    let weight = 0;
+    let count = 0;
+    for (const { item } of this.#waiting) {
+      const next = weight + this.#weight(item);
+      if (count > 0 && next > this.#options.maxWeight) break;
+      weight = next;
+      count += 1;
+    }
+    this.#waitingWeight -= weight;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#work(batch.map(({ item }) => item));
+      batch.forEach(({ resolve, reject }, index) => {
+        if (index < results.length) resolve(results[index] as Result);
+        else reject(new Error('the batch has no result for this item'));
+      });
+    } catch (error) {
+      if (batch.length > 1 && this.#options.isolate?.(error)) {
+        for (const waiting of batch) await this.#settle([waiting]);
+      } else {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { ChangeKind, Changes } from './ports/changes.ts';
+
+/** How long an entry may be used while announcements of changes cannot be heard (decision 9). */
+const UNHEARD_TTL_MS = 1_000;
+
+/**
+ * Values by id, loaded on demand and dropped when a change of their kind is announced. A value whose load began
+ * before a change is not kept. At most `capacity` values; the ones unused for longest go first.
+ */
+export class ChangeCache<Value> {
+  readonly #load: (id: string) => Promise<Value>;
+  readonly #changes: Changes;
+  readonly #capacity: number;
+  readonly #entries = new Map<string, { value: Value; loadedAt: number }>();
+  #generation = 0;
+
+  constructor(kind: ChangeKind, changes: Changes, load: (id: string) => Promise<Value>, capacity = 10_000) {
+    this.#load = load;
+    this.#changes = changes;
+    this.#capacity = capacity;
+    changes.subscribe(kind, (id) => {
+      this.#generation += 1;
+      if (id === undefined) this.#entries.clear();
+      else this.#entries.delete(id);
+    });
+  }
+
+  async get(id: string): Promise<Value> {
+    const entry = this.#entries.get(id);
+    if (entry && (this.#changes.isListening || performance.now() - entry.loadedAt < UNHEARD_TTL_MS)) {
+      this.#entries.delete(id);
+      this.#entries.set(id, entry);
+      return entry.value;
+    }
+    const generation = this.#generation;
+    const loadedAt = performance.now();
+    const value = await this.#load(id);
+    if (generation === this.#generation) {
+      this.#entries.set(id, { value, loadedAt });
+      if (this.#entries.size > this.#capacity) {
+        for (const oldest of this.#entries.keys()) {
+          this.#entries.delete(oldest);
+          break;
+        }
+      }
+    }
+    return value;
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Who acts. Every operation takes a caller first and names the access it asks for; edges only say who called.
+ *
+ * **API key**: a program, on REST. **Member**: a person of one account, on GraphQL. **Operator**: a person above
+ * accounts. **System**: the gateway itself and its command line, trusted by whoever runs the process.
+ */
+import { type DomainError, forbidden } from './errors.ts';
+
+export const SCOPES = [
+  'SEND_SMS',
+  'SEND_EMAIL',
+  'SEND_PUSH',
+  'SEND_WHATSAPP',
+  'READ_MESSAGES',
+  'READ_CONTACTS',
+  'MANAGE_CONTACTS',
+  'MANAGE_WEBHOOKS',
+  'FULL_ACCESS',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export const ENVIRONMENTS = ['production', 'sandbox'] as const;
+export type Environment = (typeof ENVIRONMENTS)[number];
+
+export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
+export type AccountRole = (typeof ACCOUNT_ROLES)[number];
+export type Role = AccountRole | 'OPERATOR';
+
+export interface ApiKeyCaller {
+  readonly kind: 'api-key';
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly scopes: readonly Scope[];
+  readonly environment: Environment;
+}
+export interface MemberCaller {
+  readonly kind: 'member';
+  readonly accountId: string;
+  readonly userId: string;
+  readonly role: AccountRole;
+}
+export interface OperatorCaller {
+  readonly kind: 'operator';
+  readonly userId: string;
+}
+export interface SystemCaller {
+  readonly kind: 'system';
+  readonly name: string;
+}
+export type Caller = ApiKeyCaller | MemberCaller | OperatorCaller | SystemCaller;
+/** A caller that belongs to exactly one account. */
+export type AccountCaller = ApiKeyCaller | MemberCaller;
+
+/** What an operation asks of its caller. A kind of caller that is not named is refused; `system` never is. */
+export interface Access {
+  /** Scopes of which an API key needs one (FULL_ACCESS always counts), or `any` valid key. */
+  readonly scopes?: readonly Scope[] | 'any';
+  readonly roles?: readonly AccountRole[];
+  readonly operator?: boolean;
+}
+
+export const ALL_ROLES: readonly AccountRole[] = ACCOUNT_ROLES;
+
+/** The refusal that `access` has for `caller`, or undefined when it may pass (contract, Authentication 4). */
+export function refusal(access: Access, caller: Caller): DomainError | undefined {
+  switch (caller.kind) {
+    case 'system':
+      return undefined;
+    case 'operator':
+      return access.operator ? undefined : forbidden('This is for members of an account, not for operators.');
+    case 'member':
+      if (access.roles?.includes(caller.role)) return undefined;
+      return forbidden(
+        access.roles?.length
+          ? `Your role is ${caller.role}. Required one of: ${access.roles.join(', ')}`
+          : 'This is for platform operators.',
+      );
+    case 'api-key': {
+      if (access.scopes === 'any') return undefined;
+      const wanted = access.scopes ?? [];
+      if (caller.scopes.includes('FULL_ACCESS') || wanted.some((scope) => caller.scopes.includes(scope))) {
+        return undefined;
+      }
+      const named = [...wanted.filter((scope) => scope !== 'FULL_ACCESS'), 'FULL_ACCESS'];
+      return forbidden(`Insufficient scopes. Required one of: ${named.join(', ')}`);
+    }
+  }
+}
+
+/** How the audit log and the ledger name a caller: `key:…`, `user:…` or `system:…`. */
+export function actorOf(caller: Caller): string {
+  switch (caller.kind) {
+    case 'api-key':
+      return `key:${caller.keyId}`;
+    case 'system':
+      return `system:${caller.name}`;
+    default:
+      return `user:${caller.userId}`;
+  }
+}

@@ -1,0 +1,65 @@
+import type { RecipientMove, Tx } from '../ports/stores.ts';
+import type { Ids } from '../ports/system.ts';
+import type { NewEvent } from '../webhooks/event.ts';
+import { recordEvents } from '../webhooks/fan-out.ts';
+import type { Message, MessageStatus } from './message.ts';
+import { eventOf } from './message-events.ts';
+import { canMove, messageStatus } from './status.ts';
+
+/**
+ * The one place where recipients change state: moves them, lets the messages' status follow, gives money back
+ * for what no carrier accepted (decision 17) and records the events with their deliveries, all in `tx`.
+ * `messages` are locked. Returns the moves that took place; the others came late and changed nothing.
+ */
+export async function applyMoves(
+  tx: Tx,
+  ids: Ids,
+  messages: ReadonlyMap<string, Message>,
+  moves: readonly RecipientMove[],
+): Promise<ReadonlySet<RecipientMove>> {
+  const allowed = moves.filter((move) => canMove(move.from, move.to));
+  const moved = await tx.messages.move(allowed);
+  const byRecipient = new Map(moved.map((recipient) => [key(recipient), recipient]));
+  const done = new Set<RecipientMove>();
+  const events: NewEvent[] = [];
+  const refunds: Parameters<Tx['accounts']['credit']>[0][number][] = [];
+  for (const move of allowed) {
+    const recipient = byRecipient.get(key(move));
+    const message = messages.get(move.messageId);
+    if (!recipient || !message) continue;
+    done.add(move);
+    const event = eventOf(message, move, recipient);
+    if (event) events.push(event);
+    if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
+      refunds.push({
+        accountId: message.accountId,
+        kind: 'refund',
+        amountMinor: recipient.costMinor,
+        messageId: message.id,
+        position: move.position,
+        reference: null,
+        actor: null,
+        createdAt: move.at,
+      });
+    }
+  }
+  await followStatus(tx, messages, [...new Set(moved.map((recipient) => recipient.messageId))]);
+  await tx.accounts.credit(refunds);
+  await recordEvents(tx, ids, events);
+  return done;
+}
+
+async function followStatus(tx: Tx, messages: ReadonlyMap<string, Message>, changed: readonly string[]) {
+  if (changed.length === 0) return;
+  const counts = await tx.messages.statusCounts(changed);
+  const statuses = new Map<string, MessageStatus>();
+  for (const [id, count] of counts) {
+    const status = messageStatus(count);
+    if (messages.get(id)?.status !== status) statuses.set(id, status);
+  }
+  await tx.messages.setStatus(statuses);
+}
+
+function key(recipient: { messageId: string; position: number }): string {
+  return `${recipient.messageId} ${recipient.position}`;
+}

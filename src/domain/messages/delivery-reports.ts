@@ -1,0 +1,120 @@
+import { Batcher } from '../batcher.ts';
+import type { DeliveryReport } from '../ports/provider.ts';
+import type { MatchedReport, RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
+import type { Clock, Ids } from '../ports/system.ts';
+import { applyMoves } from './apply-moves.ts';
+import type { Message } from './message.ts';
+
+/** Reports wait this long for the answer that makes their sid known (decision 15). */
+const UNMATCHED_KEPT_MS = 24 * 3_600_000;
+
+interface ProviderReport {
+  readonly provider: string;
+  readonly report: DeliveryReport;
+}
+
+/** Takes delivery reports from all providers (decision 15), many in one transaction. */
+export class DeliveryReports {
+  readonly #uow: UnitOfWork;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #batches: Batcher<ProviderReport, void>;
+
+  constructor(uow: UnitOfWork, clock: Clock, ids: Ids) {
+    this.#uow = uow;
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#batches = new Batcher((reports) => this.#record(reports), { maxWeight: 500, isolate: () => true });
+  }
+
+  /** Resolves once the reports are recorded; one whose sid nobody knows yet is kept until it is known. */
+  async take(provider: string, reports: readonly DeliveryReport[]): Promise<void> {
+    await Promise.all(reports.map((report) => this.#batches.add({ provider, report })));
+  }
+
+  /** Applies kept reports whose sid became known in the meantime. */
+  async matchKept(): Promise<number> {
+    return this.#uow.run(async (tx) => {
+      const since = new Date(this.#clock.now().getTime() - UNMATCHED_KEPT_MS);
+      const reports = await tx.reports.takeMatchable(since);
+      await applyReports(tx, this.#ids, reports, this.#clock.now());
+      return reports.length;
+    });
+  }
+
+  drain(): Promise<void> {
+    return this.#batches.drain();
+  }
+
+  #record(reports: readonly ProviderReport[]): Promise<void[]> {
+    return this.#uow.run(async (tx) => {
+      await applyReports(tx, this.#ids, reports, this.#clock.now());
+      return reports.map(() => undefined);
+    });
+  }
+}
+
+/** Applies reports inside a transaction; those whose sid is unknown are kept. */
+export async function applyReports(
+  tx: Tx,
+  ids: Ids,
+  reports: readonly ProviderReport[],
+  now: Date,
+): Promise<void> {
+  const matched: MatchedReport[] = [];
+  for (const [provider, own] of Map.groupBy(reports, (report) => report.provider)) {
+    const result = await tx.reports.match(
+      provider,
+      own.map(({ report }) => report),
+    );
+    matched.push(...result.matched);
+    await tx.reports.keepUnmatched(provider, result.unmatched, now);
+  }
+  if (matched.length === 0) return;
+  const messages = await tx.messages.lock([...new Set(matched.map((match) => match.messageId))]);
+  const moves = new Map<MatchedReport, RecipientMove>();
+  for (const match of matched) {
+    // A text of several parts is delivered when its last part is.
+    if (match.report.status === 'delivered' && !match.complete) continue;
+    moves.set(match, moveOf(match, now));
+  }
+  const done = await applyMoves(tx, ids, messages, [...moves.values()]);
+  const late = [...moves].filter(([, move]) => !done.has(move)).map(([match]) => lateNote(match, messages, now));
+  await tx.messages.note(late.filter((note) => note !== undefined));
+}
+
+function moveOf(match: MatchedReport, at: Date): RecipientMove {
+  const { report } = match;
+  return {
+    messageId: match.messageId,
+    position: match.position,
+    from: 'sent',
+    to: report.status,
+    at,
+    provider: null,
+    sid: null,
+    error:
+      report.status === 'failed'
+        ? { code: report.code ?? 'undeliverable', message: report.reason ?? 'The carrier could not deliver it.' }
+        : null,
+  };
+}
+
+/** A late or repeated report changes nothing and is kept in the timeline (decision 13). */
+function lateNote(
+  match: MatchedReport,
+  messages: ReadonlyMap<string, Message>,
+  at: Date,
+): TimelineNote | undefined {
+  const message = messages.get(match.messageId);
+  return (
+    message && {
+      accountId: message.accountId,
+      messageId: match.messageId,
+      position: match.position,
+      at,
+      status: match.report.status,
+      detail: 'A repeated or late delivery report; it changed nothing.',
+    }
+  );
+}

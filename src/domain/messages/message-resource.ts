@@ -1,0 +1,40 @@
+import { fromMinor } from '../money/money.ts';
+import type { Message } from './message.ts';
+import { describeText } from './sms-text.ts';
+
+/**
+ * A message as every answer about it shows it (contract, SMS message; decision 21). Members are written in the
+ * order of the contract's table.
+ */
+export function messageResource(message: Message) {
+  return {
+    id: message.id,
+    sid: message.sid,
+    channel: message.channel,
+    to: message.to,
+    from: message.from,
+    content: message.content,
+    status: message.status,
+    cost: fromMinor(message.costMinor, message.currency),
+    currency: message.currency,
+    sandbox: message.environment === 'sandbox',
+    createdAt: message.createdAt.toISOString(),
+    metadata: smsMetadata(message),
+    ...(message.scheduledFor ? { scheduledFor: message.scheduledFor.toISOString() } : {}),
+    ...(message.statusReason ? { statusReason: message.statusReason } : {}),
+  };
+}
+
+function smsMetadata(message: Message) {
+  const text = describeText(message.content);
+  return {
+    recipientsProcessed: message.to.length,
+    invalidNumbersSkipped: message.invalidSkipped,
+    duplicatesRemoved: message.duplicatesRemoved,
+    smsCount: text.billingUnits,
+    messageLength: text.length,
+    costPerSms: fromMinor(message.unitPriceMinor, message.currency),
+    encoding: text.encoding,
+    segments: text.segments,
+  };
+}

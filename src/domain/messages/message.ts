@@ -1,0 +1,136 @@
+/**
+ * A **message** is one accepted request to send; it has one **recipient** row per address. A recipient's status
+ * only moves forward (status.ts) and the message's status follows from its recipients' (decision 13).
+ * Money is in whole minor units. `position` numbers the recipients of a message from 0 and never changes.
+ */
+import type { Environment } from '../caller.ts';
+
+export const CHANNELS = ['sms', 'email', 'push', 'whatsapp'] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+
+/** A message with no answer from its carrier after this long has failed (decision 14). */
+export const SUBMIT_DEADLINE_MS = 24 * 3_600_000;
+/** A sent message with no delivery report after this long is `delivery_unconfirmed` (decision 14). */
+export const REPORT_DEADLINE_MS = 72 * 3_600_000;
+
+export interface Message {
+  readonly id: string;
+  readonly accountId: string;
+  readonly channel: Channel;
+  readonly environment: Environment;
+  /** Dense number within the account and channel, from 1: what history pages are cut by. */
+  readonly seq: number;
+  readonly status: MessageStatus;
+  readonly statusReason: string | null;
+  readonly from: string;
+  readonly to: readonly string[];
+  /** The first accepted recipient's sid. */
+  readonly sid: string | null;
+  readonly content: string;
+  /** What a channel has beyond its text. */
+  readonly payload: Readonly<Record<string, unknown>> | null;
+  readonly costMinor: number;
+  readonly unitPriceMinor: number;
+  readonly currency: string;
+  readonly invalidSkipped: number;
+  readonly duplicatesRemoved: number;
+  readonly apiKeyId: string | null;
+  readonly userId: string | null;
+  readonly createdAt: Date;
+  readonly scheduledFor: Date | null;
+  readonly expiresAt: Date;
+}
+
+export interface RecipientError {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface Recipient {
+  readonly messageId: string;
+  readonly position: number;
+  readonly address: string;
+  readonly status: MessageStatus;
+  readonly costMinor: number;
+  readonly provider: string | null;
+  readonly sid: string | null;
+  readonly error: RecipientError | null;
+  readonly sentAt: Date | null;
+  readonly deliveredAt: Date | null;
+  readonly failedAt: Date | null;
+  readonly readAt: Date | null;
+}
+
+export interface TimelineEntry {
+  readonly at: Date;
+  readonly status: string;
+  readonly recipient?: string;
+  readonly detail?: string;
+}
+
+export interface PreparedRecipient {
+  readonly address: string;
+  readonly costMinor: number;
+  /** The route that will carry it: jobs are cut by it. */
+  readonly group: string;
+}
+
+/** The claim of a request on its idempotency key (decision 19). */
+export interface IdempotencyClaim {
+  readonly route: string;
+  readonly key: string;
+}
+
+/** A message that passed every rule and waits only for its money: what intake takes. */
+export interface PreparedMessage {
+  readonly id: string;
+  readonly accountId: string;
+  readonly channel: Channel;
+  readonly environment: Environment;
+  readonly from: string;
+  readonly content: string;
+  readonly payload: Readonly<Record<string, unknown>> | null;
+  readonly recipients: readonly PreparedRecipient[];
+  readonly costMinor: number;
+  readonly unitPriceMinor: number;
+  readonly currency: string;
+  readonly invalidSkipped: number;
+  readonly duplicatesRemoved: number;
+  readonly apiKeyId: string | null;
+  readonly userId: string | null;
+  readonly createdAt: Date;
+  readonly scheduledFor: Date | null;
+  readonly expiresAt: Date;
+  readonly idempotency: IdempotencyClaim | null;
+}
+
+/** The message that `prepared` becomes once accepted under `seq`; sandbox messages are `sent` at once. */
+export function acceptedMessage(prepared: PreparedMessage, seq: number): Message {
+  return {
+    id: prepared.id,
+    accountId: prepared.accountId,
+    channel: prepared.channel,
+    environment: prepared.environment,
+    seq,
+    status: prepared.environment === 'sandbox' ? 'sent' : 'pending',
+    statusReason: null,
+    from: prepared.from,
+    to: prepared.recipients.map((recipient) => recipient.address),
+    sid: null,
+    content: prepared.content,
+    payload: prepared.payload,
+    costMinor: prepared.costMinor,
+    unitPriceMinor: prepared.unitPriceMinor,
+    currency: prepared.currency,
+    invalidSkipped: prepared.invalidSkipped,
+    duplicatesRemoved: prepared.duplicatesRemoved,
+    apiKeyId: prepared.apiKeyId,
+    userId: prepared.userId,
+    createdAt: prepared.createdAt,
+    scheduledFor: prepared.scheduledFor,
+    expiresAt: prepared.expiresAt,
+  };
+}

@@ -1,0 +1,23 @@
+/**
+ * The forms under which a provider may name the same message (decision 15): carriers are known to answer a
+ * submit in hexadecimal and report in decimal, or the other way round, to add leading zeros and to change case.
+ */
+
+/** The one form that a sid is stored under. */
+export function sidKey(sid: string): string {
+  const trimmed = sid.trim().toLowerCase();
+  return trimmed.replace(/^0+(?=.)/, '');
+}
+
+// Longer ids are no numbers of a message centre; 2^64 has 20 decimal and 16 hexadecimal digits.
+const DECIMAL = /^[0-9]{1,20}$/;
+const HEXADECIMAL = /^[0-9a-f]{1,16}$/;
+
+/** Every stored form that `sid` in a report may mean, the literal one first. */
+export function sidCandidates(sid: string): string[] {
+  const key = sidKey(sid);
+  const candidates = [key];
+  if (DECIMAL.test(key)) candidates.push(BigInt(key).toString(16));
+  if (HEXADECIMAL.test(key)) candidates.push(BigInt(`0x${key}`).toString(10));
+  return [...new Set(candidates)];
+}

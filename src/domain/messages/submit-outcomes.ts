@@ -1,0 +1,145 @@
+import { Batcher } from '../batcher.ts';
+import type { NewJob } from '../ports/job-queue.ts';
+import type { SubmitOutcome } from '../ports/provider.ts';
+import type { RecipientMove, SidRow, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
+import type { Ids } from '../ports/system.ts';
+import { applyMoves } from './apply-moves.ts';
+import { applyReports } from './delivery-reports.ts';
+import type { Message } from './message.ts';
+import { retryDelayMs } from './submit-retries.ts';
+
+/** What came of handing one recipient over. */
+export interface SubmitResult {
+  readonly messageId: string;
+  readonly position: number;
+  readonly group: string;
+  /** The provider that answered. */
+  readonly provider: string;
+  /** Hand-overs before this one. */
+  readonly attempt: number;
+  readonly outcome: SubmitOutcome;
+  readonly at: Date;
+}
+
+/** Records outcomes of hand-overs, many in one transaction: states, sids, refunds, events and the next tries. */
+export class SubmitOutcomes {
+  readonly #uow: UnitOfWork;
+  readonly #ids: Ids;
+  readonly #batches: Batcher<SubmitResult, void>;
+
+  constructor(uow: UnitOfWork, ids: Ids) {
+    this.#uow = uow;
+    this.#ids = ids;
+    this.#batches = new Batcher((results) => this.#record(results), { maxWeight: 500, isolate: () => true });
+  }
+
+  /** Resolves once the outcome is stored. */
+  record(result: SubmitResult): Promise<void> {
+    return this.#batches.add(result);
+  }
+
+  #record(results: readonly SubmitResult[]): Promise<void[]> {
+    return this.#uow.run(async (tx) => {
+      const messages = await tx.messages.lock([...new Set(results.map((result) => result.messageId))]);
+      const steps = results.map((result) => stepOf(result, messages.get(result.messageId)));
+      const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
+      const done = await applyMoves(tx, this.#ids, messages, moves);
+      const accepted = steps.flatMap((step) =>
+        step.kind === 'move' && done.has(step.move) && step.result.outcome.kind === 'accepted'
+          ? [{ result: step.result, outcome: step.result.outcome }]
+          : [],
+      );
+      await this.#rememberSids(tx, messages, accepted);
+      const retries = steps.flatMap((step) => (step.kind === 'retry' ? [step] : []));
+      await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
+      await tx.jobs.enqueue(retryJobs(retries));
+      return results.map(() => undefined);
+    });
+  }
+
+  async #rememberSids(
+    tx: Tx,
+    messages: ReadonlyMap<string, Message>,
+    accepted: readonly { result: SubmitResult; outcome: SubmitOutcome & { kind: 'accepted' } }[],
+  ): Promise<void> {
+    const rows = accepted.flatMap(({ result, outcome }): SidRow[] => {
+      const accountId = messages.get(result.messageId)?.accountId;
+      if (accountId === undefined) return [];
+      const { messageId, position, provider } = result;
+      const sids = outcome.partSids ?? [outcome.sid];
+      return sids.map((sid, part) => ({ provider, sid, accountId, messageId, position, part }));
+    });
+    const early = await tx.reports.addSids(rows);
+    const last = accepted.at(-1)?.result.at;
+    if (early.length > 0 && last) await applyReports(tx, this.#ids, early, last);
+  }
+}
+
+interface Retry {
+  readonly kind: 'retry';
+  readonly result: SubmitResult;
+  readonly reason: string;
+  readonly at: Date;
+}
+type Step = { readonly kind: 'move'; readonly move: RecipientMove; readonly result: SubmitResult } | Retry;
+
+/** What an outcome means for the recipient: a move, or another try while the message's deadline allows one. */
+function stepOf(result: SubmitResult, message: Message | undefined): Step {
+  const { outcome, at } = result;
+  const base = { messageId: result.messageId, position: result.position, from: 'pending' as const, at };
+  if (outcome.kind === 'accepted') {
+    const move = { ...base, to: 'sent' as const, provider: result.provider, sid: outcome.sid, error: null };
+    return { kind: 'move', result, move };
+  }
+  const fail = (code: string, reason: string): Step => ({
+    kind: 'move',
+    result,
+    move: {
+      ...base,
+      to: 'failed',
+      provider: result.provider,
+      sid: null,
+      error: { code, message: reason },
+    },
+  });
+  if (outcome.kind === 'rejected') return fail(outcome.code, outcome.reason);
+  const delayMs = Math.max(
+    outcome.retryAfterMs ?? 0,
+    retryDelayMs(message?.channel ?? 'sms', result.attempt),
+  );
+  const next = new Date(at.getTime() + delayMs);
+  if (message && next >= message.expiresAt) {
+    return fail('expired', `No carrier took it before its deadline. Last answer: ${outcome.reason}`);
+  }
+  return { kind: 'retry', result, reason: outcome.reason, at: next };
+}
+
+function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): TimelineNote[] {
+  const { messageId, position, at } = retry.result;
+  const message = messages.get(messageId);
+  if (!message) return [];
+  const detail = `Not taken yet: ${retry.reason}. Next try at ${retry.at.toISOString()}.`;
+  return [{ accountId: message.accountId, messageId, position, at, status: 'pending', detail }];
+}
+
+/** One job for all that is due at the same second on the same route. */
+function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
+  const groups = Map.groupBy(
+    retries,
+    (retry) => `${retry.result.group} ${retry.result.attempt} ${Math.ceil(retry.at.getTime() / 1000)}`,
+  );
+  return [...groups.values()].map((group) => {
+    const positions: Record<string, number[]> = {};
+    for (const { result } of group) {
+      positions[result.messageId] ??= [];
+      positions[result.messageId]?.push(result.position);
+    }
+    const [first] = group as [Retry];
+    return {
+      queue: 'submit',
+      group: first.result.group,
+      data: { messageIds: Object.keys(positions), positions, attempt: first.result.attempt + 1 },
+      startAfter: new Date(Math.max(...group.map((retry) => retry.at.getTime()))),
+    };
+  });
+}

@@ -1,0 +1,18 @@
+import type { Channel } from './message.ts';
+
+/** Pauses after the first unsuccessful hand-overs; after them the last one doubles up to the ceiling (decision 23). */
+const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingMs: number }>> = {
+  sms: { firstMs: [1_000], ceilingMs: 300_000 },
+  email: { firstMs: [10_000, 30_000, 120_000], ceilingMs: 4 * 3_600_000 },
+  push: { firstMs: [1_000], ceilingMs: 300_000 },
+  whatsapp: { firstMs: [1_000], ceilingMs: 300_000 },
+};
+
+/** Milliseconds to wait after the hand-over number `attempt` (from 0) that found the provider unavailable. */
+export function retryDelayMs(channel: Channel, attempt: number): number {
+  const { firstMs, ceilingMs } = SCHEDULES[channel];
+  const known = firstMs[attempt];
+  if (known !== undefined) return known;
+  const last = firstMs[firstMs.length - 1] ?? 1_000;
+  return Math.min(ceilingMs, last * 2 ** Math.min(30, attempt - firstMs.length + 1));
+}

@@ -1,0 +1,80 @@
+/**
+ * Terms. **Minor unit**: the smallest unit of a currency (1 UGX, 1 cent, 1 fils). **Amount**: what the
+ * API shows, a JSON number in the currency itself.
+ *
+ * Invariant (decision 17). Storage and code hold whole minor units, always safe integers, and names end
+ * in `Minor`; an amount exists only at the edges, and the two functions below are the only way across.
+ */
+
+/**
+ * ISO 4217 by number of decimals. Written out because `Intl` follows CLDR, which rounds several
+ * currencies to whole units (RSD, IQD, MGA…) where ISO 4217 has decimals.
+ */
+const BY_DECIMALS: readonly (readonly [decimals: number, codes: string])[] = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
+  [
+    2,
+    'AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE ' +
+      'CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD ' +
+      'HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP ' +
+      'MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD ' +
+      'SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS ' +
+      'VED VES WST XCD XCG YER ZAR ZMW ZWG',
+  ],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+
+const DECIMALS: ReadonlyMap<string, number> = new Map(
+  BY_DECIMALS.flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, decimals] as const)),
+);
+
+/** Up to here any decimal survives a double and back (15 significant digits). */
+const ALWAYS_EXACT_MINOR = 10 ** 15;
+
+/** Whether the code is a currency of ISO 4217 in use, in capitals; metals, test and fund codes without decimals are not. */
+export function isCurrency(code: string): boolean {
+  return DECIMALS.has(code);
+}
+
+/**
+ * Turns an amount into whole minor units (decision 17): 30 UGX is 30, 19.99 USD is 1999. Exact: the
+ * decimal that JSON shows for the number is read, nothing is rounded. Throws RangeError for an unknown
+ * currency, an amount that is not finite or has more decimals than the currency, or a result that is no
+ * safe integer.
+ */
+export function toMinor(amount: number, currency: string): number {
+  const decimals = decimalsOf(currency);
+  if (!Number.isFinite(amount)) throw new RangeError('The amount is not a finite number');
+  const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
+  const [, whole = '', fraction = ''] = match ?? [];
+  // No match is exponent form: below 1e-6 or from 1e21 on, outside every currency's range either way.
+  if (!match || fraction.length > decimals) {
+    throw new RangeError(`The amount has more than ${decimals} decimals or is too large for ${currency}`);
+  }
+  const minor = Number(whole + fraction.padEnd(decimals, '0'));
+  if (!Number.isSafeInteger(minor)) throw new RangeError('The amount is too large');
+  return minor;
+}
+
+/**
+ * Turns whole minor units into the number that JSON shows (decision 17); `toMinor` gives the same minor
+ * units back. Throws RangeError for an unknown currency, for minor units that are no safe integer, and
+ * for the few above 10^15 that no double can show to the last decimal.
+ */
+export function fromMinor(minor: number, currency: string): number {
+  const decimals = decimalsOf(currency);
+  if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
+  // Adding 0 makes -0 a plain 0.
+  const amount = minor / 10 ** decimals + 0;
+  if (Math.abs(minor) > ALWAYS_EXACT_MINOR && toMinor(amount, currency) !== minor) {
+    throw new RangeError(`The amount is too large for ${currency}`);
+  }
+  return amount;
+}
+
+function decimalsOf(currency: string): number {
+  const decimals = DECIMALS.get(currency);
+  if (decimals === undefined) throw new RangeError('Not a currency of ISO 4217');
+  return decimals;
+}

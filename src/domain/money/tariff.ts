@@ -1,0 +1,61 @@
+/** One price (decision 17): what one unit for one recipient costs where the destination starts with `prefix`. */
+export interface PriceRow {
+  readonly currency: string;
+  readonly channel: string;
+  /** Leading digits of the E.164 number, without `+`; empty for all destinations of the channel. */
+  readonly prefix: string;
+  /** Whole minor units of `currency`, not negative. */
+  readonly amountMinor: number;
+}
+
+interface PriceList {
+  readonly amountByPrefix: Map<string, number>;
+  longestPrefix: number;
+}
+
+const E164_PREFIX = /^\d{0,15}$/;
+
+/**
+ * The prices in force. The longest prefix of the destination wins (decision 17). A look-up costs as many
+ * map reads as the longest prefix has digits, however many rows there are.
+ */
+export class Tariff {
+  readonly #lists = new Map<string, PriceList>();
+
+  /** Throws RangeError for a prefix that is not digits, a price that is no whole amount, or a row given twice. */
+  constructor(rows: Iterable<PriceRow>) {
+    for (const { currency, channel, prefix, amountMinor } of rows) {
+      const name = `${currency} ${channel} "${prefix}"`;
+      if (!E164_PREFIX.test(prefix)) throw new RangeError(`Tariff ${name}: the prefix is not digits`);
+      if (!Number.isSafeInteger(amountMinor) || amountMinor < 0) {
+        throw new RangeError(`Tariff ${name}: the price is not a whole amount of minor units`);
+      }
+      const key = listKey(currency, channel);
+      const list = this.#lists.get(key) ?? { amountByPrefix: new Map(), longestPrefix: 0 };
+      if (list.amountByPrefix.has(prefix)) throw new RangeError(`Tariff ${name}: given twice`);
+      list.amountByPrefix.set(prefix, amountMinor);
+      list.longestPrefix = Math.max(list.longestPrefix, prefix.length);
+      this.#lists.set(key, list);
+    }
+  }
+
+  /**
+   * The price of one unit to one recipient in whole minor units; undefined when no row matches, which the
+   * caller answers with `unpriced_destination` (decision 3). `destination` is E.164, with or without `+`;
+   * channels whose recipients are no numbers match their row for all destinations.
+   */
+  unitPrice(currency: string, channel: string, destination: string): number | undefined {
+    const list = this.#lists.get(listKey(currency, channel));
+    if (!list) return undefined;
+    const digits = destination.startsWith('+') ? destination.slice(1) : destination;
+    for (let length = Math.min(digits.length, list.longestPrefix); length >= 0; length--) {
+      const amountMinor = list.amountByPrefix.get(digits.slice(0, length));
+      if (amountMinor !== undefined) return amountMinor;
+    }
+    return undefined;
+  }
+}
+
+function listKey(currency: string, channel: string): string {
+  return `${currency}\n${channel}`;
+}

@@ -1,0 +1,24 @@
+/**
+ * Intake turns a prepared message into an accepted one: idempotency claim, charge, ledger entry, message,
+ * recipients, jobs and the stored response commit together or not at all (decision 17). Requests that arrive
+ * while a batch is committing form the next batch; each message of a batch is accepted or refused on its own.
+ */
+import type { Message, PreparedMessage } from '../messages/message.ts';
+
+export type IntakeAnswer =
+  | { readonly kind: 'accepted'; readonly message: Message; readonly body: string }
+  /** The idempotency key was used before: what was answered then. */
+  | {
+      readonly kind: 'replayed';
+      readonly messageId: string;
+      readonly statusCode: number;
+      readonly body: string;
+    }
+  | { readonly kind: 'insufficient'; readonly balanceMinor: number };
+
+export interface Intake {
+  /** Throws `service_unavailable` when more messages wait than it can hold, before anything is accepted. */
+  accept(prepared: PreparedMessage): Promise<IntakeAnswer>;
+  /** Resolves when nothing waits any more. */
+  drain(): Promise<void>;
+}

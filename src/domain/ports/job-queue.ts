@@ -1,0 +1,63 @@
+/**
+ * Durable work. Jobs commit with the state that causes them; a job comes back when its worker dies.
+ *
+ * **Group**: jobs of one group (a carrier, an endpoint) share a bound on how many a process holds at once, so
+ * that a slow one never takes the places of the others.
+ */
+export type QueueName = 'submit' | 'webhook';
+
+export interface SubmitJob {
+  /** Messages whose pending recipients are to be handed over. */
+  readonly messageIds: readonly string[];
+  /** Only these positions, where a part of a message is tried again. */
+  readonly positions?: Readonly<Record<string, readonly number[]>>;
+  /** How many hand-overs these recipients have behind them. */
+  readonly attempt: number;
+}
+
+export interface WebhookJob {
+  readonly webhookId: string;
+  readonly deliveryIds: readonly string[];
+  /** Attempts that these deliveries have behind them: a delivery with another count is not this job's any more. */
+  readonly attempt: number;
+}
+
+export interface JobData {
+  submit: SubmitJob;
+  webhook: WebhookJob;
+}
+
+export interface NewJob<Q extends QueueName = QueueName> {
+  readonly queue: Q;
+  readonly data: JobData[Q];
+  readonly group: string;
+  /** Not before this instant; at once when absent. */
+  readonly startAfter?: Date;
+}
+
+/** The transactional half: part of `Tx`. */
+export interface JobSink {
+  enqueue(jobs: readonly NewJob[]): Promise<void>;
+}
+
+export interface HeldJob<Q extends QueueName> {
+  readonly id: string;
+  readonly data: JobData[Q];
+  readonly group: string;
+}
+
+/** Resolves when the job's work is recorded; rejects when it must come back. `signal` aborts when the process drains. */
+export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
+
+export interface WorkOptions {
+  /** Jobs this process holds at once, over all groups. */
+  readonly concurrency: number;
+  /** Jobs of one group this process holds at once. */
+  readonly perGroup: number;
+}
+
+export interface JobQueue {
+  work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void>;
+  /** Takes no new jobs, gives those held `timeoutMs` to finish, returns the rest to the queue. */
+  stopWorking(timeoutMs: number): Promise<void>;
+}

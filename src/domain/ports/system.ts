@@ -1,0 +1,24 @@
+/** What the domain needs of the world besides stores: time, ids, secrets. Tests hand in fixed ones. */
+export interface Clock {
+  now(): Date;
+}
+
+export interface Ids {
+  /** UUID version 7: ordered by time of creation. */
+  uuid(): string;
+  /** `bytes` random bytes. */
+  random(bytes: number): Buffer;
+}
+
+/** Seals secrets at rest with the master key (AES-256-GCM). */
+export interface SecretBox {
+  seal(plain: string): string;
+  /** Opens what `seal` made, also under a previous master key. Throws when no key fits. */
+  open(sealed: string): string;
+}
+
+/** Password hashing (argon2id). */
+export interface PasswordHasher {
+  hash(password: string): Promise<string>;
+  verify(hash: string, password: string): Promise<boolean>;
+}

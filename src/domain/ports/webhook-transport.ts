@@ -1,0 +1,45 @@
+/** How a webhook attempt leaves the house: one signed POST to a customer's URL, and the record of what came back. */
+
+/** The URL may not be a webhook target; `reason` says why in words for the customer (contract "URL requirements"). */
+export class TargetRefused extends Error {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`webhook target refused: ${reason}`);
+    this.name = 'TargetRefused';
+    this.reason = reason;
+  }
+}
+
+export interface AttemptRequest {
+  readonly url: string;
+  /** The endpoint's secret as the customer has it, `whsec_` included. */
+  readonly secret: string;
+  /** Stable across the attempts of a delivery. */
+  readonly deliveryId: string;
+  readonly event: string;
+  /** The envelope exactly as it is to be sent; strings go out as UTF-8. */
+  readonly body: string | Uint8Array;
+  /** The time of this attempt: its whole seconds are signed as `t`. */
+  readonly at: Date;
+}
+
+export interface AttemptResult {
+  /** A 2xx answer, read to its end or to the limit. */
+  readonly ok: boolean;
+  readonly httpStatus: number | null;
+  /** The first 10 kB of the answer as text, null when no answer came. */
+  readonly responseBody: string | null;
+  /** Null when `ok`; otherwise words that an operator can act on. */
+  readonly errorMessage: string | null;
+  readonly durationMs: number;
+}
+
+export interface WebhookTransport {
+  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (contract "URL requirements", decision 32). */
+  checkTarget(url: string): Promise<string>;
+  /** Makes one attempt, 10 s at most, name lookup included. Never rejects. */
+  attempt(request: AttemptRequest): Promise<AttemptResult>;
+  /** Breaks off attempts under way and closes every connection. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,33 @@
+import type { Channel } from '../messages/message.ts';
+import type { EventType } from './webhook.ts';
+
+/** A recorded event. `body` is the envelope exactly as every endpoint receives it. */
+export interface RecordedEvent {
+  readonly accountId: string;
+  /** Dense number within the account, from 1: the feed's cursor (decision 33). */
+  readonly seq: number;
+  readonly type: EventType;
+  readonly messageId: string | null;
+  readonly position: number | null;
+  readonly recordedAt: Date;
+  readonly body: string;
+}
+
+export type NewEvent = Omit<RecordedEvent, 'seq'>;
+
+/** The envelope of the contract, "Events", as the JSON text that is stored and sent. */
+export function eventEnvelope(event: {
+  type: EventType;
+  channel: Channel | 'system';
+  messageId: string | null;
+  recordedAt: Date;
+  data: Readonly<Record<string, unknown>>;
+}): string {
+  return JSON.stringify({
+    event: event.type,
+    channel: event.channel,
+    ...(event.messageId === null ? {} : { messageId: event.messageId }),
+    timestamp: event.recordedAt.toISOString(),
+    data: event.data,
+  });
+}

@@ -1,0 +1,70 @@
+import type { NewJob } from '../ports/job-queue.ts';
+import type { Tx } from '../ports/stores.ts';
+import type { Ids } from '../ports/system.ts';
+import type { NewEvent, RecordedEvent } from './event.ts';
+import type { Webhook, WebhookDelivery } from './webhook.ts';
+
+/** Deliveries that one job carries at the most. */
+const DELIVERIES_PER_JOB = 100;
+
+/** Records events and owes each to every active endpoint that subscribed to it, with the jobs that deliver them. */
+export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const recorded = await tx.events.append(events);
+  const webhooks = await tx.webhooks.active([...new Set(recorded.map((event) => event.accountId))]);
+  const byAccount = Map.groupBy(webhooks, (webhook) => webhook.accountId);
+  const deliveries = recorded.flatMap((event) =>
+    (byAccount.get(event.accountId) ?? [])
+      .filter((webhook) => webhook.events.includes(event.type))
+      .map((webhook) => newDelivery(ids, webhook, event)),
+  );
+  await tx.deliveries.insert(deliveries);
+  await tx.jobs.enqueue(deliveryJobs(deliveries));
+}
+
+/** A delivery of `event` to `webhook` with no attempt yet. */
+export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): WebhookDelivery {
+  return {
+    id: ids.uuid(),
+    accountId: webhook.accountId,
+    webhookId: webhook.id,
+    eventSeq: event.seq,
+    event: event.type,
+    messageId: event.messageId,
+    status: 'pending',
+    httpStatus: null,
+    attempts: 0,
+    responseBody: null,
+    errorMessage: null,
+    nextRetryAt: null,
+    createdAt: event.recordedAt,
+  };
+}
+
+/** Jobs for deliveries, cut by endpoint, number of attempts behind them and due time. */
+export function deliveryJobs(
+  deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'>[],
+): NewJob<'webhook'>[] {
+  const groups = Map.groupBy(
+    deliveries,
+    (delivery) => `${delivery.webhookId} ${delivery.attempts} ${delivery.nextRetryAt?.getTime() ?? ''}`,
+  );
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const jobs: NewJob<'webhook'>[] = [];
+    for (let start = 0; start < group.length; start += DELIVERIES_PER_JOB) {
+      jobs.push({
+        queue: 'webhook',
+        group: first.webhookId,
+        data: {
+          webhookId: first.webhookId,
+          deliveryIds: group.slice(start, start + DELIVERIES_PER_JOB).map((delivery) => delivery.id),
+          attempt: first.attempts,
+        },
+        ...(first.nextRetryAt ? { startAfter: first.nextRetryAt } : {}),
+      });
+    }
+    return jobs;
+  });
+}

@@ -1,0 +1,39 @@
+/** The signature on webhook deliveries and the check that receivers make (contract "Signature verification"). */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** How old a `t` a receiver should accept, seconds (contract "Signature verification" 4). */
+const WEBHOOK_TOLERANCE_SECONDS = 300;
+
+/**
+ * Hex HMAC-SHA-256 (`v1`) of `<t>.<raw body>`. The key is the UTF-8 of the whole secret as given, `whsec_`
+ * included (decision 29).
+ */
+export function signWebhook(secret: string, timestampSeconds: number, rawBody: string | Uint8Array): string {
+  return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');
+}
+
+/** The signature header's value, `t=<unix seconds>,v1=<hex hmac>` (contract "Delivery headers"). */
+export function webhookSignatureHeader(
+  secret: string,
+  timestampSeconds: number,
+  rawBody: string | Uint8Array,
+): string {
+  return `t=${timestampSeconds},v1=${signWebhook(secret, timestampSeconds, rawBody)}`;
+}
+
+/**
+ * True when `header` signs exactly these raw bytes with this secret and its `t` is at most 300 s from
+ * `nowSeconds`. Compares in constant time; anything malformed is false, never an exception.
+ */
+export function verifyWebhook(
+  secret: string,
+  header: string,
+  rawBody: string | Uint8Array,
+  nowSeconds: number,
+): boolean {
+  const [, t, v1] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/.exec(header) ?? [];
+  if (t === undefined || v1 === undefined) return false;
+  if (Math.abs(nowSeconds - Number(t)) > WEBHOOK_TOLERANCE_SECONDS) return false;
+  const expected = createHmac('sha256', secret).update(`${t}.`).update(rawBody).digest();
+  return timingSafeEqual(expected, Buffer.from(v1, 'hex'));
+}

@@ -1,0 +1,63 @@
+/**
+ * **Event → delivery → attempt.** An event is a fact, recorded once with the state change it tells of. A
+ * delivery is one event owed to one endpoint; its id is the same on every attempt. An attempt is one POST.
+ */
+export interface Webhook {
+  readonly id: string;
+  readonly accountId: string;
+  readonly url: string;
+  readonly events: readonly EventType[];
+  readonly description: string | null;
+  readonly isActive: boolean;
+  readonly disabledReason: string | null;
+  readonly maxRetries: number;
+  readonly createdAt: Date;
+}
+
+export const EVENT_TYPES = [
+  'sms.sent',
+  'sms.failed',
+  'email.sent',
+  'email.failed',
+  'push.sent',
+  'push.partial',
+  'push.failed',
+  'whatsapp.delivered',
+  'whatsapp.read',
+  'whatsapp.failed',
+  'webhook.test',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'canceled'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+export const DEFAULT_MAX_RETRIES = 3;
+export const MAX_RETRIES_LIMIT = 5;
+/** Endpoints an account may have (decision 29). */
+export const WEBHOOK_LIMIT = 10;
+/** Pause before the nth retry, counted from the end of the attempt before it (contract, Delivery and retries 3). */
+export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
+
+export interface WebhookDelivery {
+  readonly id: string;
+  readonly accountId: string;
+  readonly webhookId: string;
+  readonly eventSeq: number;
+  readonly event: EventType;
+  readonly messageId: string | null;
+  readonly status: DeliveryStatus;
+  readonly httpStatus: number | null;
+  readonly attempts: number;
+  readonly responseBody: string | null;
+  readonly errorMessage: string | null;
+  readonly nextRetryAt: Date | null;
+  readonly createdAt: Date;
+}
+
+export interface DeliveryAttempt {
+  readonly at: Date;
+  readonly httpStatus: number | null;
+  readonly durationMs: number;
+  readonly errorMessage: string | null;
+}

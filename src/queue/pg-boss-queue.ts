@@ -1,0 +1,164 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { type Db, PgBoss } from 'pg-boss';
+import type { Logger } from '../domain/ports/logger.ts';
+import type {
+  JobHandler,
+  JobQueue,
+  JobSink,
+  NewJob,
+  QueueName,
+  WorkOptions,
+} from '../domain/ports/job-queue.ts';
+import { QueueWorker } from './queue-worker.ts';
+
+/** Schema that pg-boss keeps its tables in. */
+const SCHEMA = 'pgboss';
+/** A held job whose process shows no life for this long goes back to the queue. */
+const HEARTBEAT_SECONDS = 10;
+/** However long a handler lives, a job with heartbeats is its own; this bounds only a handler that hangs. */
+const EXPIRE_SECONDS = 600;
+/** A job comes back this often after a crash or a fault before it is given up; every deadline is far shorter. */
+const RETRY_LIMIT = 1_000;
+const RETENTION_SECONDS = 60 * 24 * 3_600;
+const QUEUES: readonly QueueName[] = ['submit', 'webhook'];
+
+/** Runs SQL with `$n` placeholders: on the pool, or on one transaction's connection. */
+export interface SqlRunner {
+  query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
+}
+
+export interface QueueOptions {
+  readonly pool: SqlRunner;
+  readonly logger: Logger;
+  /** Subscribes to a NOTIFY channel; returns the way to end it. */
+  listen(channel: string, onMessage: (payload: string) => void, onReconnect: () => void): Promise<() => Promise<void>>;
+}
+
+/**
+ * Jobs on pg-boss. Jobs commit with the transaction that causes them; NOTIFY wakes the workers of every process,
+ * this process's own at once; deferred jobs are fetched by timer at their due time.
+ */
+export class PgBossQueue implements JobQueue {
+  readonly #boss: PgBoss;
+  readonly #logger: Logger;
+  readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, 'wake' | 'wakeAt' | 'stop'>>();
+
+  constructor({ pool, logger, listen }: QueueOptions) {
+    this.#logger = logger;
+    const db: Db = {
+      executeSql: (text, values) => run(pool, text, values),
+      listen: async (channel, onNotification, onReconnect) => {
+        const close = await listen(
+          channel,
+          (queue) => {
+            onNotification(queue);
+            this.#wake(queue);
+          },
+          () => {
+            onReconnect();
+            for (const worker of this.#workers.values()) worker.wake();
+          },
+        );
+        return { close };
+      },
+    };
+    this.#boss = new PgBoss({
+      db,
+      schema: SCHEMA,
+      useListenNotify: true,
+      schedule: false,
+      superviseIntervalSeconds: 2,
+      monitorIntervalSeconds: 2,
+    });
+    this.#boss.on('error', (error) => logger.warn({ err: error }, 'queue error'));
+  }
+
+  /** Creates pg-boss's tables and the queues where they are missing. */
+  async start(): Promise<void> {
+    await this.#boss.start();
+    for (const name of QUEUES) {
+      await this.#boss.createQueue(name, {
+        notify: true,
+        retryLimit: RETRY_LIMIT,
+        retryDelay: 1,
+        heartbeatSeconds: HEARTBEAT_SECONDS,
+        expireInSeconds: EXPIRE_SECONDS,
+        retentionSeconds: RETENTION_SECONDS,
+        deleteAfterSeconds: 3_600,
+      });
+    }
+  }
+
+  /** The sink whose jobs commit with the transaction on `connection`. */
+  sinkFor(connection: SqlRunner): JobSink {
+    const db: Db = { executeSql: (text, values) => run(connection, text, values) };
+    return {
+      enqueue: async (jobs) => {
+        for (const name of QUEUES) {
+          const own = jobs.filter((job) => job.queue === name);
+          if (own.length === 0) continue;
+          await this.#boss.insert(name, own.map(toInsert), { db });
+          this.#announce(name, own);
+        }
+      },
+    };
+  }
+
+  async work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void> {
+    const worker = new QueueWorker(this.#boss, queue, options, this.#logger, handler);
+    this.#workers.set(queue, worker);
+    worker.start(HEARTBEAT_SECONDS);
+  }
+
+  async stopWorking(timeoutMs: number): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(timeoutMs)));
+  }
+
+  async stop(): Promise<void> {
+    await this.#boss.stop({ graceful: false, close: false });
+  }
+
+  /** Jobs that wait or are held, by queue; reads the job table. */
+  async depth(): Promise<Record<QueueName, number>> {
+    const depths = await Promise.all(
+      QUEUES.map(async (name) => {
+        const [stats] = await this.#boss.getQueueStats(name, { force: true });
+        return [name, stats ? stats.queuedCount + stats.activeCount : 0] as const;
+      }),
+    );
+    return Object.fromEntries(depths) as Record<QueueName, number>;
+  }
+
+  #wake(queue: string): void {
+    this.#workers.get(queue as QueueName)?.wake();
+  }
+
+  /** Sets timers for jobs due later: NOTIFY tells only of those due now. */
+  #announce(queue: QueueName, jobs: readonly NewJob[]): void {
+    const worker = this.#workers.get(queue);
+    if (!worker) return;
+    for (const job of jobs) if (job.startAfter) worker.wakeAt(job.startAfter);
+  }
+}
+
+function toInsert(job: NewJob) {
+  return {
+    id: randomUUID(),
+    data: job.data,
+    group: { id: job.group },
+    ...(job.startAfter ? { startAfter: job.startAfter.toISOString() } : {}),
+  };
+}
+
+const names = new Map<string, string>();
+
+/** pg-boss's statements are few and long: under a name each connection parses and plans them once. */
+async function run(runner: SqlRunner, text: string, values?: unknown[]) {
+  if (!values || text.includes(';')) return (await runner.query({ text, ...(values ? { values } : {}) })) as never;
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `boss-${createHash('sha1').update(text).digest('hex').slice(0, 16)}`;
+    if (names.size < 200) names.set(text, name);
+  }
+  return (await runner.query({ name, text, values })) as never;
+}

@@ -1,0 +1,168 @@
+import type { PgBoss } from 'pg-boss';
+import type { Logger } from '../domain/ports/logger.ts';
+import type { JobData, JobHandler, QueueName, WorkOptions } from '../domain/ports/job-queue.ts';
+
+/** How long a worker looks away when nobody wakes it: bounds how late a job of a dead process is found. */
+const POLL_MS = 1_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const DUE_STEP_MS = 10;
+const MAX_DUE_TIMERS = 5_000;
+
+interface FetchedJob<Q extends QueueName> {
+  readonly id: string;
+  readonly retryCount: number;
+  readonly data: JobData[Q];
+  readonly groupId?: string | null;
+}
+
+/**
+ * Fetches jobs and holds them until their work is recorded. Jobs run side by side, so a slow one keeps no other
+ * waiting, and a group that already holds its share is passed over in the fetch.
+ */
+export class QueueWorker<Q extends QueueName> {
+  readonly #boss: PgBoss;
+  readonly #queue: Q;
+  readonly #options: WorkOptions;
+  readonly #logger: Logger;
+  readonly #handler: JobHandler<Q>;
+  readonly #held = new Map<string, { job: FetchedJob<Q>; done: Promise<void> }>();
+  readonly #perGroup = new Map<string, number>();
+  readonly #drain = new AbortController();
+  #loop: Promise<void> | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #dueTimers = new Map<number, NodeJS.Timeout>();
+  #sleeper: (() => void) | undefined;
+  #isWoken = false;
+  #isStopping = false;
+
+  constructor(boss: PgBoss, queue: Q, options: WorkOptions, logger: Logger, handler: JobHandler<Q>) {
+    this.#boss = boss;
+    this.#queue = queue;
+    this.#options = options;
+    this.#logger = logger;
+    this.#handler = handler;
+  }
+
+  start(heartbeatSeconds: number): void {
+    this.#loop = this.#run();
+    this.#heartbeat = setInterval(() => void this.#touch(), (heartbeatSeconds * 1000) / 3);
+  }
+
+  /** Looks for jobs now. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#sleeper?.();
+  }
+
+  /** Looks for jobs at `due`; beyond a bounded number of such times, the regular look finds them. */
+  wakeAt(due: Date): void {
+    const at = Math.ceil(due.getTime() / DUE_STEP_MS) * DUE_STEP_MS;
+    if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
+    const delayMs = at - Date.now();
+    if (delayMs > MAX_TIMER_MS) return;
+    const timer = setTimeout(() => {
+      this.#dueTimers.delete(at);
+      this.wake();
+    }, delayMs).unref();
+    this.#dueTimers.set(at, timer);
+  }
+
+  /** Takes nothing new and waits for what is held; after `timeoutMs` the rest is given back. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.wake();
+    await this.#loop;
+    this.#drain.abort();
+    const held = Promise.all([...this.#held.values()].map(({ done }) => done));
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    await Promise.race([held, timeout]);
+    clearTimeout(timer);
+    clearInterval(this.#heartbeat);
+    for (const timer of this.#dueTimers.values()) clearTimeout(timer);
+    await Promise.all([...this.#held.values()].map(({ job }) => this.#giveBack(job, 'the process stopped')));
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      this.#isWoken = false;
+      const mayHaveMore = await this.#fetch();
+      if (!mayHaveMore && !this.#isWoken && !this.#isStopping) await this.#sleep();
+    }
+  }
+
+  /** Fetches what there is room for; true when as much came as was asked for. */
+  async #fetch(): Promise<boolean> {
+    // At most one group's share, so that one fetch cannot take more than twice that of a group.
+    const batchSize = Math.min(this.#options.concurrency - this.#held.size, this.#options.perGroup);
+    if (batchSize <= 0) return false;
+    const full = [...this.#perGroup].filter(([, count]) => count >= this.#options.perGroup).map(([group]) => group);
+    try {
+      const jobs: FetchedJob<Q>[] = await this.#boss.fetch<JobData[Q]>(this.#queue, {
+        batchSize,
+        includeMetadata: true,
+        ...(full.length > 0 ? { ignoreGroups: full } : {}),
+      });
+      for (const job of jobs) this.#hold(job);
+      return jobs.length === batchSize;
+    } catch (error) {
+      if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue }, 'cannot fetch jobs');
+      return false;
+    }
+  }
+
+  #hold(job: FetchedJob<Q>): void {
+    const group = job.groupId ?? '';
+    this.#perGroup.set(group, (this.#perGroup.get(group) ?? 0) + 1);
+    const done = this.#work(job, group).finally(() => {
+      const count = this.#perGroup.get(group) ?? 1;
+      const wasFull = count >= this.#options.perGroup || this.#held.size >= this.#options.concurrency;
+      if (count > 1) this.#perGroup.set(group, count - 1);
+      else this.#perGroup.delete(group);
+      this.#held.delete(job.id);
+      if (wasFull) this.wake();
+    });
+    this.#held.set(job.id, { job, done });
+  }
+
+  async #work(job: FetchedJob<Q>, group: string): Promise<void> {
+    try {
+      await this.#handler({ id: job.id, data: job.data, group }, this.#drain.signal);
+      await this.#boss.deleteJob(this.#queue, { id: job.id, retryCount: job.retryCount });
+    } catch (error) {
+      if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'job comes back');
+      await this.#giveBack(job, error instanceof Error ? error.message : 'failed');
+    }
+  }
+
+  async #giveBack(job: FetchedJob<Q>, why: string): Promise<void> {
+    try {
+      await this.#boss.fail(this.#queue, { id: job.id, retryCount: job.retryCount }, { why });
+    } catch (error) {
+      // Its heartbeat ends with this process, and the queue takes it back by itself.
+      this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'cannot give a job back');
+    }
+  }
+
+  async #touch(): Promise<void> {
+    const jobs = [...this.#held.values()].map(({ job }) => ({ id: job.id, retryCount: job.retryCount }));
+    if (jobs.length === 0) return;
+    await this.#boss.touch(this.#queue, jobs).catch((error: unknown) => {
+      this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs');
+    });
+  }
+
+  #sleep(): Promise<void> {
+    return new Promise((resolve) => {
+      const wakeUp = () => {
+        clearTimeout(timer);
+        this.#sleeper = undefined;
+        resolve();
+      };
+      const timer = setTimeout(wakeUp, POLL_MS);
+      this.#sleeper = wakeUp;
+    });
+  }
+}

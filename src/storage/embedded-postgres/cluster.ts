@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Binaries, program } from './binaries.ts';
+import {
+  canEnter,
+  chooseServerUser,
+  giveTo,
+  isRoot,
+  makePrivateDirectory,
+  runAs,
+  type ServerUser,
+} from './server-user.ts';
+
+/** The name of the superuser that initdb makes, and that everybody connects as. */
+export const SUPERUSER = 'postgres';
+
+/** Where the cluster is or will be, and who runs its server. */
+export interface ClusterPlace {
+  directory: string;
+  user: ServerUser;
+}
+
+const statOf = (path: string) => stat(path).catch(() => undefined);
+
+/**
+ * Finds the place of the cluster: DATA_DIR/postgres, or where that symbolic link points. When root's
+ * DATA_DIR cannot be entered by the server's user, a new place under /var/lib gets linked there.
+ * Throws when the cluster belongs to somebody else or cannot be reached.
+ */
+export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
+  const entry = join(dataDir, 'postgres');
+  const linked = await readlink(entry).catch(() => undefined);
+  const directory = linked === undefined ? entry : resolve(dataDir, linked);
+  const found = await statOf(directory);
+  const user = await chooseServerUser(found);
+
+  if (found && !isRoot() && process.platform !== 'win32' && found.uid !== process.geteuid?.()) {
+    throw new Error(
+      `The PostgreSQL cluster in ${directory} belongs to uid ${found.uid}, this process runs as ${user.name}: ` +
+        'run as root or as its owner, or choose another DATA_DIR.',
+    );
+  }
+  if (await canEnter(user, dirname(directory))) return { directory, user };
+  if (found || linked !== undefined) {
+    throw new Error(
+      `User ${user.name} runs the embedded PostgreSQL but cannot enter ${dirname(directory)}: give every ` +
+        'directory in that path the mode o+x (chmod o+x), or move the cluster and link it from ' +
+        `${entry}.`,
+    );
+  }
+  return { directory: await linkElsewhere(entry), user };
+}
+
+async function linkElsewhere(entry: string): Promise<string> {
+  await mkdir('/var/lib', { recursive: true });
+  const home = await mkdtemp('/var/lib/messaging-gateway-');
+  await chmod(home, 0o755);
+  const directory = join(home, 'postgres');
+  await symlink(directory, entry);
+  return directory;
+}
+
+/**
+ * Makes the cluster unless it is there; then it is complete, also after a kill in the middle of an earlier
+ * attempt. A password, if given, is what clients on TCP must know. Throws when initdb fails, or when the
+ * cluster was made by another major version of PostgreSQL.
+ */
+export async function ensureCluster(
+  { directory, user }: ClusterPlace,
+  binaries: Binaries,
+  options: { durable: boolean; password?: string },
+): Promise<void> {
+  const version = await readFile(join(directory, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version !== undefined) {
+    if (Number(version) === binaries.majorVersion) return;
+    throw new Error(
+      `The cluster in ${directory} was made by PostgreSQL ${version.trim()}, but this gateway brings ` +
+        `${binaries.majorVersion}: upgrade it with pg_upgrade or a dump, or choose another DATA_DIR.`,
+    );
+  }
+
+  const unfinished = `${directory}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await makePrivateDirectory(unfinished, user);
+  const authentication = await authenticationArguments(unfinished, user, options.password);
+  await runAs(user, program(binaries, 'initdb'), [
+    `--pgdata=${unfinished}`,
+    `--username=${SUPERUSER}`,
+    '--encoding=UTF8',
+    // Sorting by code point and case mapping by Unicode, both built in: no upgrade of the system's libc or ICU
+    // can change the order an index was built with.
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    ...authentication.args,
+    ...(options.durable ? [] : ['--no-sync']),
+  ]);
+  await authentication.forget();
+  try {
+    await rename(unfinished, directory);
+  } catch (cause) {
+    throw new Error(
+      `Cannot put a new PostgreSQL cluster in ${directory} (${(cause as Error).message}): the path must be ` +
+        'absent or an empty directory, and not itself a mount point (mount its parent instead).',
+      { cause },
+    );
+  }
+  await syncDirectory(dirname(directory));
+}
+
+/** Without a password: whoever can enter the socket's directory is let in, nobody else is. */
+async function authenticationArguments(unfinished: string, user: ServerUser, password: string | undefined) {
+  if (password === undefined) {
+    return { args: ['--auth-local=trust', '--auth-host=reject'], forget: async () => undefined };
+  }
+  const file = `${unfinished}.${randomBytes(6).toString('hex')}`;
+  await writeFile(file, password, { mode: 0o600 });
+  await giveTo(user, file);
+  return { args: ['--auth=scram-sha-256', `--pwfile=${file}`], forget: () => rm(file) };
+}
+
+/** The rename must survive a power failure as the data behind it does. Windows has no such call. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  await using handle = await open(directory, 'r');
+  await handle.sync();
+}

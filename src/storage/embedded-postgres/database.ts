@@ -1,0 +1,32 @@
+import { Client } from 'pg';
+import { SUPERUSER } from './cluster.ts';
+import type { Endpoint } from './endpoint.ts';
+
+const DUPLICATE_DATABASE = '42P04';
+const UNIQUE_VIOLATION = '23505';
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Creates the database on the running server unless it is there. Throws when the server cannot be reached. */
+export async function ensureDatabase(endpoint: Endpoint, database: string): Promise<void> {
+  const client = new Client({
+    ...endpoint,
+    user: SUPERUSER,
+    database: 'postgres',
+    // Else PGSSLMODE in the environment decides.
+    ssl: false,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // The server may go away between two statements; the statement's own error tells.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
+  } catch (error) {
+    // Another process was first.
+    const { code } = error as { code?: string };
+    if (code !== DUPLICATE_DATABASE && code !== UNIQUE_VIOLATION) throw error;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * PostgreSQL inside the gateway: the packaged binaries, run and watched over by this process.
+ *
+ * Terms. Cluster: the server's data directory, DATA_DIR/postgres. Postmaster: the server's main process.
+ * Endpoint: where it listens, the same from start to start. Owner: the one process on a DATA_DIR that holds
+ * the owner lock, and so starts, restarts and stops the postmaster; the others use it, and one of them
+ * becomes the owner when the owner stops or dies.
+ *
+ * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log.
+ */
+import { mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../domain/ports/logger.ts';
+import { packagedBinaries, usableBinaries } from './binaries.ts';
+import { ensureCluster, placeCluster, SUPERUSER } from './cluster.ts';
+import { ensureDatabase } from './database.ts';
+import { type Endpoint, prepareEndpoint, readEndpoint } from './endpoint.ts';
+import { OwnerLock } from './owner-lock.ts';
+import { launchPostmaster, type Postmaster } from './postmaster.ts';
+
+export interface EmbeddedPostgres {
+  /** libpq-style options for `pg`: a socket directory and its port number, or 127.0.0.1 on Windows. */
+  readonly connection: { host: string; port: number; user: string; database: string; password?: string };
+  /** Whether this process owns the server: it started it, and starts it again should it die. */
+  readonly owned: boolean;
+  /** Stops the server if this process owns it (another process may take over); resolves when it is down. */
+  stop(): Promise<void>;
+}
+
+interface EmbeddedPostgresOptions {
+  /** Absolute or relative to the working directory; made when missing. */
+  dataDir: string;
+  /** Created when missing. */
+  database: string;
+  logger: Logger;
+  /** Server settings that replace ours, such as `{ fsync: 'off' }`; they hold while this process owns the server. */
+  settings?: Record<string, string>;
+}
+
+const OTHERS_START_MS = 60_000;
+const FIRST_POLL_MS = 25;
+const TAKEOVER_POLL_MS = 250;
+const BACKOFF_MIN_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+/** A server that ran this long died of something new: the backoff begins anew. */
+const HEALTHY_AFTER_MS = 30_000;
+
+/**
+ * Resolves once the cluster's server accepts connections and the database exists, whether this process
+ * started the server or another one on the same DATA_DIR did. From then on it watches: a server that dies is
+ * started again, and when its owner goes, this process takes over within about a second. It does not keep
+ * the process alive; should the process die without `stop`, the server goes down with it.
+ *
+ * Rejects, leaving nothing running, with a message for the operator: no binaries for this platform, no user
+ * to run the server as, a directory that cannot be used, a server that does not start.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  await mkdir(options.dataDir, { recursive: true });
+  const supervisor = new Supervisor({ ...options, dataDir: await realpath(options.dataDir) });
+  await supervisor.start();
+  return supervisor;
+}
+
+class Supervisor implements EmbeddedPostgres {
+  readonly #options: EmbeddedPostgresOptions;
+  readonly #lock: OwnerLock;
+  readonly #stopping = new AbortController();
+  readonly #stopRequested = new Promise<undefined>((done) =>
+    this.#stopping.signal.addEventListener('abort', () => done(undefined)),
+  );
+  #endpoint: Endpoint | undefined;
+  #postmaster: Postmaster | undefined;
+  #watch: Promise<void> = Promise.resolve();
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: EmbeddedPostgresOptions) {
+    this.#options = options;
+    this.#lock = new OwnerLock(join(options.dataDir, 'postgres.lock'));
+  }
+
+  get connection(): EmbeddedPostgres['connection'] {
+    return { ...this.#endpoint!, user: SUPERUSER, database: this.#options.database };
+  }
+
+  get owned(): boolean {
+    return this.#postmaster !== undefined;
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#startOrJoin();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.#watch = this.#watchOver();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#shutDown();
+    return this.#stopped;
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#stopping.abort();
+    await this.#watch;
+    try {
+      await this.#postmaster?.stop();
+    } finally {
+      this.#postmaster = undefined;
+      // Only now: whoever gets the lock may start a server on the cluster.
+      this.#lock.close();
+    }
+  }
+
+  async #startOrJoin(): Promise<void> {
+    const { dataDir, database } = this.#options;
+    const deadline = Date.now() + OTHERS_START_MS;
+    for (;;) {
+      if (this.#lock.tryAcquire()) {
+        await this.#launch();
+        return ensureDatabase(this.#endpoint!, database);
+      }
+      try {
+        const endpoint = await readEndpoint(dataDir);
+        if (!endpoint) throw new Error(`${dataDir} has no postgres.json yet`);
+        await ensureDatabase(endpoint, database);
+        this.#endpoint = endpoint;
+        return;
+      } catch (cause) {
+        if (Date.now() < deadline) {
+          await sleep(FIRST_POLL_MS);
+          continue;
+        }
+        throw new Error(
+          `Another process owns the embedded PostgreSQL in ${dataDir}, but it cannot be reached after ` +
+            `${OTHERS_START_MS / 1000} s (${(cause as Error).message}). Both must run on one machine, in one ` +
+            'container and as one user (or root); otherwise set DATABASE_URL in both.',
+          { cause },
+        );
+      }
+    }
+  }
+
+  async #launch(): Promise<void> {
+    const { dataDir, logger, settings = {} } = this.#options;
+    const startedAt = performance.now();
+    const cluster = await placeCluster(dataDir);
+    const binaries = await usableBinaries(packagedBinaries(), cluster.user, dirname(cluster.directory));
+    const endpoint = await prepareEndpoint(dataDir, cluster.user, this.#endpoint !== undefined);
+    await ensureCluster(cluster, binaries, {
+      durable: settings.fsync !== 'off',
+      password: endpoint.password,
+    });
+    const logFile = join(dataDir, 'postgres.log');
+    this.#postmaster = await launchPostmaster({ binaries, cluster, endpoint, settings, logFile });
+    this.#endpoint = endpoint;
+    const durationMs = Math.round(performance.now() - startedAt);
+    logger.info(
+      { pid: this.#postmaster.pid, directory: cluster.directory, durationMs },
+      'embedded PostgreSQL started',
+    );
+  }
+
+  /** Runs until `stop`; never rejects. */
+  async #watchOver(): Promise<void> {
+    const { logger } = this.#options;
+    let failures = 0;
+    while (!this.#stopping.signal.aborted) {
+      if (this.#postmaster) {
+        const since = Date.now();
+        const reason = await Promise.race([this.#postmaster.exited, this.#stopRequested]);
+        if (reason === undefined) return;
+        logger.error({ reason }, 'embedded PostgreSQL died; starting it again');
+        this.#postmaster = undefined;
+        failures = Date.now() - since > HEALTHY_AFTER_MS ? 0 : failures + 1;
+        if (failures > 1) await this.#pause(backoffMs(failures));
+        continue;
+      }
+      try {
+        if (this.#lock.tryAcquire()) await this.#launch();
+        else await this.#pause(TAKEOVER_POLL_MS);
+      } catch (error) {
+        failures += 1;
+        logger.error({ error: (error as Error).message }, 'embedded PostgreSQL did not start; trying again');
+        await this.#pause(backoffMs(failures));
+      }
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    // Rejects when aborted, which only cuts the pause short.
+    await sleep(ms, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
+  }
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MIN_MS * 2 ** (failures - 1), BACKOFF_MAX_MS);
+}

@@ -1,0 +1,72 @@
+import { readFile, readlink, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runAs } from './server-user.ts';
+
+const STATUS_LINE = 7;
+const FAST_SHUTDOWN_MS = 30_000;
+const IMMEDIATE_SHUTDOWN_MS = 10_000;
+
+/** What postmaster.pid in a cluster says. PostgreSQL leaves the file behind when it is killed. */
+interface PostmasterFile {
+  pid: number;
+  ready: boolean;
+}
+
+/** Reads postmaster.pid; undefined when there is none, or it is being written. */
+export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
+  const lines = text.split('\n');
+  // A standalone backend writes its pid negated.
+  const pid = Math.abs(Number.parseInt(lines[0] ?? '', 10));
+  return pid > 0 ? { pid, ready: lines[STATUS_LINE]?.trim() === 'ready' } : undefined;
+}
+
+/**
+ * Whether that process is a living server on this cluster: not a zombie, and not some other program that
+ * was given the same pid since.
+ */
+export async function isLivePostmaster(pid: number, cluster: string): Promise<boolean> {
+  if (process.platform === 'linux') {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const [, command, state] = /\((.*)\) (\S)/s.exec(stat) ?? [];
+    if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
+    // Another cluster's server may have the pid now. The link can be unreadable: then the name must do.
+    const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+    return directory === undefined || directory === (await realpath(cluster));
+  }
+  const [lister, args] =
+    process.platform === 'win32'
+      ? ['tasklist', ['/NH', '/FI', `PID eq ${pid}`]]
+      : ['/bin/ps', ['-o', 'stat=,comm=', '-p', String(pid)]];
+  const listed = await runAs({ name: 'this process' }, lister, args).catch(() => '');
+  return listed.includes('postgres') && !listed.trim().startsWith('Z');
+}
+
+/**
+ * Brings down the server that an earlier owner left behind on the cluster, if any, and waits until it is
+ * down. To be called with the owner lock held. `shutDown` asks it to stop (fast, then at once).
+ * Throws when it does not go.
+ */
+export async function endAbandonedServer(
+  cluster: string,
+  shutDown: (pid: number, mode: 'fast' | 'immediate') => Promise<void>,
+): Promise<void> {
+  const abandoned = await readPostmasterFile(cluster);
+  if (!abandoned) return;
+  const isLive = () => isLivePostmaster(abandoned.pid, cluster);
+  for (const [mode, patienceMs] of [
+    ['fast', FAST_SHUTDOWN_MS],
+    ['immediate', IMMEDIATE_SHUTDOWN_MS],
+  ] as const) {
+    if (!(await isLive())) return;
+    await shutDown(abandoned.pid, mode);
+    const deadline = Date.now() + patienceMs;
+    while ((await isLive()) && Date.now() < deadline) await sleep(10);
+  }
+  if (!(await isLive())) return;
+  throw new Error(
+    `A PostgreSQL server (pid ${abandoned.pid}) still runs on ${cluster} though no gateway owns it, and it ` +
+      'does not stop: stop that process, then start the gateway again.',
+  );
+}

@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { open, rm, stat, truncate } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Binaries, program } from './binaries.ts';
+import type { ClusterPlace } from './cluster.ts';
+import { type Endpoint, socketFile } from './endpoint.ts';
+import { endAbandonedServer, readPostmasterFile } from './postmaster-file.ts';
+import { CLEAN_ENVIRONMENT, runAs, type ServerUser } from './server-user.ts';
+
+/** A server this process started, and that accepts connections. */
+export interface Postmaster {
+  readonly pid: number;
+  /** Resolves, with the reason, once the server is down. Does not keep the process alive. */
+  readonly exited: Promise<string>;
+  /** Disconnects every client, shuts the server down and waits until it is down. */
+  stop(): Promise<void>;
+}
+
+interface PostmasterOptions {
+  binaries: Binaries;
+  cluster: ClusterPlace;
+  endpoint: Endpoint;
+  settings: Record<string, string>;
+  logFile: string;
+}
+
+const FAST_SHUTDOWN_MS = 30_000;
+const IMMEDIATE_SHUTDOWN_MS = 10_000;
+const ORPHANS_PATIENCE_MS = 10_000;
+const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
+const LOG_CHECK_MS = 60_000;
+const REPORTED_LOG_BYTES = 2_000;
+
+/** For a small server that must not lose an acknowledged message. */
+const SETTINGS: Record<string, string> = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  autovacuum: 'on',
+  max_connections: '100',
+  shared_buffers: '128MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Compiling a query costs more than any query of ours takes.
+  jit: 'off',
+  // The server's own events only: errors of statements, their values and their text hold phone numbers and
+  // message bodies.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_checkpoints: 'off',
+};
+
+/**
+ * Starts the server on the cluster and waits until it accepts connections; to be called with the owner lock
+ * held. A server that an earlier owner left is brought down first. Should this process die, however it dies,
+ * a watchdog shuts the server down. Throws with the server's own words when it does not start.
+ */
+export async function launchPostmaster(options: PostmasterOptions): Promise<Postmaster> {
+  const { cluster, endpoint, binaries } = options;
+  await endAbandonedServer(cluster.directory, (pid, mode) => signal(pid, mode, binaries, cluster));
+  const deadline = Date.now() + ORPHANS_PATIENCE_MS;
+  for (;;) {
+    // No server runs now, so these are stale; PostgreSQL would believe their pid if another process has it.
+    await rm(join(cluster.directory, 'postmaster.pid'), { force: true });
+    if (process.platform !== 'win32') {
+      await rm(socketFile(endpoint), { force: true });
+      await rm(`${socketFile(endpoint)}.lock`, { force: true });
+    }
+    try {
+      return await launchOnce(options);
+    } catch (error) {
+      // The backends of a postmaster that was killed take a moment to notice.
+      const isTransient = (error as Error).message.includes('pre-existing shared memory block');
+      if (!isTransient || Date.now() > deadline) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+async function launchOnce({ binaries, cluster, endpoint, settings, logFile }: PostmasterOptions) {
+  await using log = await open(logFile, 'a', 0o600);
+  await shorten(logFile);
+  const logStart = (await log.stat()).size;
+
+  const { uid, gid } = cluster.user;
+  const child = spawn(program(binaries, 'postgres'), serverArguments(cluster, endpoint, settings), {
+    uid,
+    gid,
+    cwd: cluster.directory,
+    env: CLEAN_ENVIRONMENT,
+    // Ctrl-C in a terminal must not reach the server before the gateway has drained.
+    detached: true,
+    windowsHide: true,
+    stdio: ['ignore', log.fd, log.fd],
+  });
+  let failure: Error | undefined;
+  const exited = new Promise<string>((done) => {
+    child.once('error', (error) => {
+      failure = error;
+      done(error.message);
+    });
+    child.once('exit', (code, signalName) =>
+      done(signalName ? `killed by ${signalName}` : `exit code ${code}`),
+    );
+  });
+  const isDown = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null;
+  if (child.pid !== undefined) watch(child.pid, exited, logFile, binaries, cluster);
+
+  while (!isDown()) {
+    const file = await readPostmasterFile(cluster.directory);
+    if (file?.pid === child.pid && file?.ready) {
+      child.unref();
+      return { pid: child.pid!, exited, stop: () => stop(child, exited, binaries, cluster) };
+    }
+    await sleep(5);
+  }
+  throw new Error(
+    `The embedded PostgreSQL on ${cluster.directory} did not start as user ${cluster.user.name} ` +
+      `(${await exited}). It said: ${(await readFrom(logFile, logStart)) || 'nothing'} (log: ${logFile})`,
+  );
+}
+
+function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settings: Record<string, string>) {
+  const listening: Record<string, string> =
+    process.platform === 'win32'
+      ? { listen_addresses: endpoint.host, unix_socket_directories: '' }
+      : {
+          listen_addresses: '',
+          // Quoted, since the setting is a list.
+          unix_socket_directories: `"${endpoint.host}"`,
+          unix_socket_permissions: '0700',
+        };
+  const all = { ...SETTINGS, ...settings, ...listening, port: String(endpoint.port) };
+  return ['-D', directory, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+/** Everything that must go on beside the server while it runs, and end with it. */
+function watch(
+  pid: number,
+  exited: Promise<string>,
+  logFile: string,
+  binaries: Binaries,
+  cluster: ClusterPlace,
+) {
+  const watchdog = startWatchdog(pid, binaries, cluster);
+  // A log that cannot be shortened is no reason to fail; the next start tries again.
+  const limiter = setInterval(() => void shorten(logFile).catch(() => undefined), LOG_CHECK_MS).unref();
+  void exited.then(() => {
+    clearInterval(limiter);
+    // At once: it must not signal a process that gets this pid later.
+    watchdog.kill('SIGKILL');
+  });
+}
+
+/**
+ * A small process that reads a pipe only this process holds open: when the read ends, this process is gone,
+ * and it asks the server to shut down. Detached, so that what kills our process group leaves it alone.
+ */
+function startWatchdog(pid: number, binaries: Binaries, { directory, user }: ClusterPlace): ChildProcess {
+  const [command, args] =
+    process.platform === 'win32'
+      ? [process.execPath, ['-e', WINDOWS_WATCHDOG, program(binaries, 'pg_ctl'), directory]]
+      : ['/bin/sh', ['-c', 'read -r _; kill -INT "$1"', 'sh', String(pid)]];
+  const watchdog = spawn(command, args, {
+    uid: user.uid,
+    gid: user.gid,
+    cwd: directory,
+    env: CLEAN_ENVIRONMENT,
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  // Without a watchdog the server outlives a killed gateway, and the next start brings it down.
+  watchdog.on('error', () => undefined);
+  watchdog.stdin?.on('error', () => undefined);
+  (watchdog.stdin as Socket | null)?.unref();
+  watchdog.unref();
+  return watchdog;
+}
+
+const WINDOWS_WATCHDOG = `
+  const [pgCtl, directory] = process.argv.slice(1);
+  process.stdin.resume().on('end', () =>
+    require('node:child_process').spawnSync(pgCtl, ['stop', '-D', directory, '-m', 'fast'], { windowsHide: true }));
+`;
+
+async function stop(child: ChildProcess, exited: Promise<string>, binaries: Binaries, cluster: ClusterPlace) {
+  child.ref();
+  const isDown = () => child.exitCode !== null || child.signalCode !== null;
+  for (const [mode, patienceMs] of [
+    ['fast', FAST_SHUTDOWN_MS],
+    ['immediate', IMMEDIATE_SHUTDOWN_MS],
+  ] as const) {
+    if (isDown()) return;
+    await signal(child.pid!, mode, binaries, cluster);
+    await Promise.race([exited, sleep(patienceMs, undefined, { ref: false })]);
+  }
+  if (!isDown()) child.kill('SIGKILL');
+  await exited;
+}
+
+/** Windows has no signals: there pg_ctl talks to the server. */
+async function signal(pid: number, mode: 'fast' | 'immediate', binaries: Binaries, cluster: ClusterPlace) {
+  if (process.platform === 'win32') {
+    const user: ServerUser = cluster.user;
+    await runAs(user, program(binaries, 'pg_ctl'), ['stop', '-W', '-D', cluster.directory, '-m', mode]);
+    return;
+  }
+  try {
+    process.kill(pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** The server appends to the file, so it can be emptied under it. */
+async function shorten(logFile: string): Promise<void> {
+  if ((await stat(logFile)).size > LOG_LIMIT_BYTES) await truncate(logFile);
+}
+
+async function readFrom(path: string, start: number): Promise<string> {
+  await using file = await open(path, 'r');
+  const { size } = await file.stat();
+  const from = Math.max(Math.min(start, size), size - REPORTED_LOG_BYTES);
+  const buffer = Buffer.alloc(size - from);
+  await file.read(buffer, 0, buffer.length, from);
+  return buffer.toString('utf8').trim();
+}

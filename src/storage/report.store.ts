@@ -1,0 +1,150 @@
+import { sidCandidates, sidKey } from '../domain/messages/sid-keys.ts';
+import type { DeliveryReport } from '../domain/ports/provider.ts';
+import type { MatchedReport, ReportStore, SidRow } from '../domain/ports/stores.ts';
+import { LOCK_MESSAGES } from './locks.ts';
+import { type Sql, statement } from './sql.ts';
+
+const ADD_SIDS = statement(
+  'sids-add',
+  `INSERT INTO provider_sids (provider, sid_key, account_id, message_id, position, part)
+   SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::smallint[], $6::smallint[])`,
+);
+const TAKE_EARLY = statement(
+  'reports-take-early',
+  `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
+   RETURNING provider, report`,
+);
+const MATCH = statement(
+  'sids-match',
+  `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, r.address
+   FROM unnest($1::int[], $2::int[], $3::text[]) AS n (index, rank, sid_key)
+   JOIN provider_sids s ON s.sid_key = n.sid_key AND s.provider = $4
+   JOIN recipients r ON r.message_id = s.message_id AND r.position = s.position`,
+);
+const MARK_PARTS = statement(
+  'sids-mark',
+  `UPDATE provider_sids s SET delivered = true
+   FROM unnest($1::uuid[], $2::smallint[], $3::smallint[]) AS n (message_id, position, part)
+   WHERE s.message_id = n.message_id AND s.position = n.position AND s.part = n.part AND NOT s.delivered`,
+);
+const INCOMPLETE = statement(
+  'sids-incomplete',
+  `SELECT DISTINCT message_id, position FROM provider_sids
+   WHERE message_id = ANY($1::uuid[]) AND NOT delivered`,
+);
+const TAKE_MATCHABLE = statement(
+  'reports-take-matchable',
+  `DELETE FROM unmatched_reports u WHERE u.received_at > $1 AND EXISTS (
+     SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider)
+   RETURNING provider, report`,
+);
+
+interface MatchRow {
+  index: number;
+  rank: number;
+  message_id: string;
+  position: number;
+  part: number;
+  address: string;
+}
+
+/** Provider ids, and the reports that speak of them. */
+export class PgReportStore implements ReportStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async addSids(rows: readonly SidRow[]) {
+    if (rows.length === 0) return [];
+    const keys = rows.map((row) => sidKey(row.sid));
+    await this.#sql.query(ADD_SIDS, [
+      rows.map((row) => row.provider),
+      keys,
+      rows.map((row) => row.accountId),
+      rows.map((row) => row.messageId),
+      rows.map((row) => row.position),
+      rows.map((row) => row.part),
+    ]);
+    return this.#sql.query<{ provider: string; report: DeliveryReport }>(TAKE_EARLY, [
+      keys,
+      [...new Set(rows.map((row) => row.provider))],
+    ]);
+  }
+
+  async match(provider: string, reports: readonly DeliveryReport[]) {
+    const keys = reports.flatMap((report, index) =>
+      sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
+    );
+    const rows = await this.#sql.query<MatchRow>(MATCH, [
+      keys.map(({ index }) => index),
+      keys.map(({ rank }) => rank),
+      keys.map(({ key }) => key),
+      provider,
+    ]);
+    const byReport = Map.groupBy(rows, (row) => row.index);
+    const unmatched: DeliveryReport[] = [];
+    const found: { report: DeliveryReport; row: MatchRow }[] = [];
+    reports.forEach((report, index) => {
+      const row = bestMatch(report, byReport.get(index) ?? []);
+      if (row) found.push({ report, row });
+      else unmatched.push(report);
+    });
+    const incomplete = await this.#markDelivered(found);
+    const matched: MatchedReport[] = found.map(({ report, row }) => ({
+      report,
+      messageId: row.message_id,
+      position: row.position,
+      complete: !incomplete.has(`${row.message_id} ${row.position}`),
+    }));
+    return { matched, unmatched };
+  }
+
+  /** Marks the parts that were delivered; returns the recipients that still lack one. */
+  async #markDelivered(found: readonly { report: DeliveryReport; row: MatchRow }[]): Promise<Set<string>> {
+    const delivered = found.filter(({ report }) => report.status === 'delivered').map(({ row }) => row);
+    if (delivered.length === 0) return new Set();
+    // Two parts reported at once, to two processes, must not each miss the other.
+    await this.#sql.query(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
+    await this.#sql.query(MARK_PARTS, [
+      delivered.map((row) => row.message_id),
+      delivered.map((row) => row.position),
+      delivered.map((row) => row.part),
+    ]);
+    const rows = await this.#sql.query<{ message_id: string; position: number }>(INCOMPLETE, [
+      delivered.map((row) => row.message_id),
+    ]);
+    return new Set(rows.map((row) => `${row.message_id} ${row.position}`));
+  }
+
+  async keepUnmatched(provider: string, reports: readonly DeliveryReport[], at: Date): Promise<void> {
+    if (reports.length === 0) return;
+    await this.#sql.table('unmatched_reports').insert(
+      reports.map((report) => ({
+        id: this.#sql.raw('gen_random_uuid()'),
+        provider,
+        sid: report.sid,
+        sid_keys: sidCandidates(report.sid),
+        report: JSON.stringify(report),
+        received_at: at,
+      })),
+    );
+  }
+
+  async takeMatchable(since: Date) {
+    return this.#sql.query<{ provider: string; report: DeliveryReport }>(TAKE_MATCHABLE, [since]);
+  }
+}
+
+const digits = (address: string) => address.replace(/\D/g, '');
+
+/** Of the recipients that a report's sid may mean, the one it names, else the literal reading of the sid. */
+function bestMatch(report: DeliveryReport, rows: readonly MatchRow[]): MatchRow | undefined {
+  const sorted = [...rows].sort((left, right) => left.rank - right.rank);
+  if (report.to === undefined) return sorted[0];
+  const to = digits(report.to);
+  // Carriers shorten numbers to their national form, so the last digits decide.
+  const named = sorted.find((row) => digits(row.address).endsWith(to.slice(-9)));
+  return named ?? (sorted.length === 1 && sorted[0]?.rank === 0 ? sorted[0] : undefined);
+}

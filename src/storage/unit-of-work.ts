@@ -1,0 +1,54 @@
+import type pg from 'pg';
+import type { JobSink } from '../domain/ports/job-queue.ts';
+import type { Stores, Tx, UnitOfWork } from '../domain/ports/stores.ts';
+import { PgAccountStore } from './account.store.ts';
+import { PgApiKeyStore } from './api-key.store.ts';
+import { PgAuditStore } from './audit.store.ts';
+import { PgDeliveryStore } from './delivery.store.ts';
+import { PgEventStore } from './event.store.ts';
+import { PgMessageStore } from './message.store.ts';
+import { PgPriceStore } from './price.store.ts';
+import { PgReportStore } from './report.store.ts';
+import { type Change, CHANGES_CHANNEL, changePayload, NOTIFY, type PgChanges } from './pg-changes.ts';
+import type { Sql } from './sql.ts';
+import { PgUserStore } from './user.store.ts';
+import { PgWebhookStore } from './webhook.store.ts';
+
+/** Gives the job sink whose jobs commit with the transaction on `connection`. */
+export type JobSinkFor = (connection: pg.Client) => JobSink;
+
+/** Every store, on the pool or on one transaction. */
+export function createStores(sql: Sql): Stores {
+  return {
+    accounts: new PgAccountStore(sql),
+    users: new PgUserStore(sql),
+    apiKeys: new PgApiKeyStore(sql),
+    prices: new PgPriceStore(sql),
+    messages: new PgMessageStore(sql),
+    reports: new PgReportStore(sql),
+    events: new PgEventStore(sql),
+    webhooks: new PgWebhookStore(sql),
+    deliveries: new PgDeliveryStore(sql),
+    audit: new PgAuditStore(sql),
+  };
+}
+
+/** Transactions on the pool of `sql`; what they announce is sent with the commit. */
+export function createUnitOfWork(sql: Sql, jobsFor: JobSinkFor, changes: PgChanges): UnitOfWork {
+  return {
+    async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      const announced: Change[] = [];
+      const result = await sql.transaction(async (inside, connection) => {
+        const value = await work({
+          ...createStores(inside),
+          jobs: jobsFor(connection),
+          announce: (kind, id) => announced.push({ kind, id }),
+        });
+        for (const change of announced) await inside.query(NOTIFY, [CHANGES_CHANNEL, changePayload(change)]);
+        return value;
+      });
+      for (const change of announced) changes.deliver(change);
+      return result;
+    },
+  };
+}

@@ -1,0 +1,510 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  access,
+  chmod,
+  chown,
+  copyFile,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import { packagedBinaries, usableBinaries } from '../../src/storage/embedded-postgres/binaries.ts';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+import { OwnerLock } from '../../src/storage/embedded-postgres/owner-lock.ts';
+import { isLivePostmaster, readPostmasterFile } from '../../src/storage/embedded-postgres/postmaster-file.ts';
+import { canEnter, chooseServerUser } from '../../src/storage/embedded-postgres/server-user.ts';
+
+type Connection = EmbeddedPostgres['connection'];
+
+const SCRIPT = join(import.meta.dirname, '../support/embedded-postgres-process.ts');
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asRoot = isRoot ? it : it.skip;
+
+const silent = () => undefined;
+const logger: Logger = { debug: silent, info: silent, warn: silent, error: silent, child: () => logger };
+
+let directory: string;
+let dataDir: string;
+let cleanups: (() => unknown)[];
+/** A finished cluster, since making one takes most of a first start's time. */
+let template: string;
+
+beforeAll(async () => {
+  template = await mkdtemp(join(tmpdir(), 'gateway-template-'));
+  await chmod(template, 0o755);
+  const postgres = await startEmbeddedPostgres({
+    dataDir: template,
+    database: 'gateway',
+    logger,
+    settings: { fsync: 'off' },
+  });
+  await postgres.stop();
+  await rm(postgres.connection.host, { recursive: true });
+});
+
+afterAll(() => rm(template, { recursive: true, force: true }));
+
+/** For tests that are about a later start. */
+async function copyCluster(): Promise<void> {
+  await mkdir(dataDir);
+  await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]);
+}
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'gateway-embedded-'));
+  // Under root another user runs the server, and must be able to enter.
+  await chmod(directory, 0o755);
+  dataDir = join(directory, 'data');
+  cleanups = [() => rm(directory, { recursive: true, force: true })];
+});
+
+afterEach(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+async function start(settings: Record<string, string> = {}, database = 'gateway'): Promise<EmbeddedPostgres> {
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    database,
+    logger,
+    settings: { fsync: 'off', ...settings },
+  });
+  cleanups.push(async () => {
+    await postgres.stop();
+    await rm(postgres.connection.host, { recursive: true, force: true });
+  });
+  return postgres;
+}
+
+async function query(connection: Connection, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client(connection);
+  client.on('error', silent);
+  try {
+    await client.connect();
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end().catch(silent);
+  }
+}
+
+/** Gives the first answer that is not undefined or false; asks every 10 ms. */
+async function waitFor<T>(fact: () => Promise<T | undefined | false>, limitMs = 10_000): Promise<T> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const answer = await fact();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > deadline) throw new Error(`Not within ${limitMs} ms: ${fact}`);
+    await sleep(10);
+  }
+}
+
+const answers = (connection: Connection) =>
+  waitFor(() =>
+    query(connection, 'SELECT 1').then(
+      () => true,
+      () => false,
+    ),
+  );
+
+const cluster = () => join(dataDir, 'postgres');
+const postmasterPid = () => waitFor(async () => (await readPostmasterFile(cluster()))?.pid);
+const isDown = async (pid: number) => !(await isLivePostmaster(pid, cluster()));
+
+interface Report {
+  owned: boolean;
+  connection: Connection;
+  durationMs: number;
+}
+
+/** An app in a process of its own, on the same data directory. */
+function spawnApp(options: { uid?: number; gid?: number } = {}) {
+  const app: ChildProcess = spawn(process.execPath, [SCRIPT, dataDir], {
+    ...options,
+    cwd: '/',
+    env: {},
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const reports: Report[] = [];
+  let errors = '';
+  app.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    for (const line of text.trim().split('\n')) reports.push(JSON.parse(line));
+  });
+  app.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exited = once(app, 'exit');
+  cleanups.push(async () => {
+    app.kill('SIGKILL');
+    await exited;
+    const pid = (await readPostmasterFile(cluster()))?.pid;
+    if (pid) await waitFor(() => isDown(pid));
+    const host = reports[0]?.connection.host;
+    if (host) await rm(host, { recursive: true, force: true });
+  });
+  return {
+    report: (matches: (report: Report) => boolean) =>
+      waitFor(async () => {
+        if (app.exitCode !== null && app.exitCode !== 0) throw new Error(errors);
+        return reports.find(matches);
+      }, 20_000),
+    kill: async () => {
+      app.kill('SIGKILL');
+      await exited;
+    },
+    stop: async () => {
+      app.stdin?.write('stop\n');
+      await exited;
+      return app.exitCode;
+    },
+  };
+}
+
+describe('first and later starts', () => {
+  it('makes the cluster and the database, and serves on a private socket only', async () => {
+    const postgres = await start();
+    expect(postgres.owned).toBe(true);
+    const [row] = await query(
+      postgres.connection,
+      `SELECT current_database() AS database, getdatabaseencoding() AS encoding,
+              current_setting('listen_addresses') AS tcp, current_setting('timezone') AS zone,
+              current_setting('synchronous_commit') AS commit, current_setting('max_connections') AS connections,
+              lower('ÉÑ') AS lower, 'Z' < 'a' COLLATE "default" AS bytewise`,
+    );
+    expect(row).toEqual({
+      database: 'gateway',
+      encoding: 'UTF8',
+      tcp: '',
+      zone: 'UTC',
+      commit: 'on',
+      connections: '100',
+      lower: 'éñ',
+      bytewise: true,
+    });
+    expect((await stat(postgres.connection.host)).mode & 0o777).toBe(0o700);
+    expect(Buffer.byteLength(join(postgres.connection.host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(107);
+  });
+
+  it('keeps the data and the address from start to start, and makes a second database', async () => {
+    await copyCluster();
+    const first = await start();
+    await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await Promise.all([first.stop(), first.stop()]);
+    expect(first.owned).toBe(false);
+    await expect(query(first.connection, 'SELECT 1')).rejects.toThrow();
+
+    const second = await start({ max_connections: '20' }, 'another "one"');
+    expect(second.connection.host).toBe(first.connection.host);
+    expect(await query(first.connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    const [row] = await query(
+      second.connection,
+      "SELECT current_database() AS database, current_setting('max_connections') AS connections",
+    );
+    expect(row).toEqual({ database: 'another "one"', connections: '20' });
+  });
+
+  it('makes the socket directory again when a cleaner of the temporary directory removed it', async () => {
+    await copyCluster();
+    const first = await start();
+    await first.stop();
+    await rm(first.connection.host, { recursive: true });
+    const second = await start();
+    expect(second.connection).toEqual(first.connection);
+    await answers(second.connection);
+  });
+
+  it("says the server's own words when it does not start", async () => {
+    await copyCluster();
+    await expect(start({ shared_buffers: 'plenty' })).rejects.toThrow(
+      /did not start.*shared_buffers.*plenty/s,
+    );
+    await answers((await start()).connection);
+  });
+
+  it('refuses a cluster of another major version', async () => {
+    await copyCluster();
+    await (await start()).stop();
+    await writeFile(join(cluster(), 'PG_VERSION'), '15\n');
+    await expect(start()).rejects.toThrow(/made by PostgreSQL 15, but this gateway brings 18/);
+  });
+
+  it('completes a first start that was killed in the middle', async () => {
+    await mkdir(join(dataDir, 'postgres.unfinished'), { recursive: true });
+    await writeFile(join(dataDir, 'postgres.unfinished', 'PG_VERSION'), '18\n');
+    await answers((await start()).connection);
+  });
+
+  it('writes no statement and no value into its log', async () => {
+    await copyCluster();
+    const postgres = await start();
+    await query(postgres.connection, 'CREATE TABLE people (phone text PRIMARY KEY)');
+    await query(postgres.connection, "INSERT INTO people VALUES ('+256700000001')");
+    await expect(query(postgres.connection, "INSERT INTO people VALUES ('+256700000001')")).rejects.toThrow();
+    await postgres.stop();
+    const log = await readFile(join(dataDir, 'postgres.log'), 'utf8');
+    expect(log).toContain('ready to accept connections');
+    expect(log).not.toContain('+2567');
+    expect(log).not.toContain('people');
+  });
+});
+
+describe('several processes on one data directory', () => {
+  it('use one server when they start at once; a second one takes over when the owner stops', async () => {
+    const apps = [spawnApp(), spawnApp()];
+    const reports = await Promise.all(apps.map((app) => app.report(() => true)));
+    expect(reports.map((report) => report.owned).sort()).toEqual([false, true]);
+    expect(reports[0]?.connection).toEqual(reports[1]?.connection);
+    const owner = reports[0]?.owned ? apps[0] : apps[1];
+    const other = reports[0]?.owned ? apps[1] : apps[0];
+    await query(reports[0]!.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
+
+    expect(await owner?.stop()).toBe(0);
+    const stoppedAt = performance.now();
+    const { connection } = (await other?.report((report) => report.owned))!;
+    expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+    expect(connection).toEqual(reports[0]?.connection);
+    expect(await query(connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  it('take over when the owner is killed', async () => {
+    await copyCluster();
+    const owner = spawnApp();
+    await owner.report((report) => report.owned);
+    const other = await start();
+    expect(other.owned).toBe(false);
+    await owner.kill();
+    await waitFor(async () => other.owned);
+    await answers(other.connection);
+  });
+
+  it('leave the server alone when one that does not own it stops', async () => {
+    await copyCluster();
+    const owner = await start();
+    const other = await start();
+    expect([owner.owned, other.owned]).toEqual([true, false]);
+    await other.stop();
+    await query(owner.connection, 'SELECT 1');
+  });
+
+  it('have one lock, which closing frees', () => {
+    const path = join(directory, 'lock');
+    const [first, second] = [new OwnerLock(path), new OwnerLock(path)];
+    expect([first.tryAcquire(), second.tryAcquire(), first.tryAcquire()]).toEqual([true, false, true]);
+    first.close();
+    expect(second.tryAcquire()).toBe(true);
+    second.close();
+  });
+});
+
+describe('after a kill', () => {
+  it('of the app, the server goes down at once, and the next start works', async () => {
+    await copyCluster();
+    const app = spawnApp();
+    const { connection } = await app.report((report) => report.owned);
+    await query(connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    const pid = await postmasterPid();
+    await app.kill();
+    await waitFor(() => isDown(pid), 2_000);
+
+    const next = await start();
+    expect(await query(next.connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  it('of the app, a start in the same moment waits for the old server', async () => {
+    await copyCluster();
+    const app = spawnApp();
+    await app.report((report) => report.owned);
+    await app.kill();
+    const next = await start();
+    expect(next.owned).toBe(true);
+    await query(next.connection, 'SELECT 1');
+  });
+
+  it('of app and server both, the next start works', async () => {
+    await copyCluster();
+    const app = spawnApp();
+    await app.report((report) => report.owned);
+    process.kill(await postmasterPid(), 'SIGKILL');
+    await app.kill();
+    const next = await start();
+    await query(next.connection, 'SELECT 1');
+  });
+
+  it('of app and watchdog, the next start brings the old server down', async () => {
+    await copyCluster();
+    const app = spawnApp();
+    await app.report((report) => report.owned);
+    const pid = await postmasterPid();
+    const { stdout } = await promisify(execFile)('ps', ['-eo', 'pid=,args=']);
+    const watchdog = stdout
+      .split('\n')
+      .find((line) => line.includes('read -r _') && line.endsWith(` ${pid}`));
+    process.kill(Number.parseInt(watchdog ?? '', 10), 'SIGKILL');
+    await app.kill();
+    expect(await isDown(pid)).toBe(false);
+    const next = await start();
+    expect(await isDown(pid)).toBe(true);
+    await query(next.connection, 'SELECT 1');
+  });
+
+  it('of the server, its owner starts it again, time after time', async () => {
+    await copyCluster();
+    const postgres = await start();
+    for (let round = 0; round < 3; round++) {
+      const pid = await postmasterPid();
+      process.kill(pid, 'SIGKILL');
+      await waitFor(async () => {
+        const file = await readPostmasterFile(cluster());
+        return file?.ready && file.pid !== pid;
+      });
+      await answers(postgres.connection);
+    }
+    expect(postgres.owned).toBe(true);
+  });
+});
+
+describe('a stale postmaster.pid', () => {
+  /** A process named as given, run by the server's user, since PostgreSQL ignores the pids of others. */
+  async function spawnNamed(name: string, shellScript: string): Promise<ChildProcess> {
+    await copyFile('/bin/sleep', join(directory, name));
+    const { uid, gid } = await chooseServerUser();
+    const child = spawn('/bin/sh', ['-c', shellScript, 'sh', join(directory, name)], { uid, gid });
+    cleanups.push(async () => {
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    });
+    return child;
+  }
+
+  it.each(['another', 'postgres'])(
+    'does not hinder when a program named %s has its pid now',
+    async (name) => {
+      await copyCluster();
+      const first = await start();
+      const file = await readFile(join(cluster(), 'postmaster.pid'), 'utf8');
+      await first.stop();
+      const child = await spawnNamed(name, 'exec "$1" 60');
+      await waitFor(async () => (await readFile(`/proc/${child.pid}/comm`, 'utf8')).trim() === name);
+      const stale = file.replace(/^\d+/, String(child.pid));
+      await writeFile(join(cluster(), 'postmaster.pid'), stale);
+      await writeFile(join(first.connection.host, '.s.PGSQL.5432.lock'), stale);
+
+      await query((await start()).connection, 'SELECT 1');
+      expect(child.exitCode ?? child.signalCode).toBeNull();
+    },
+  );
+
+  it('is told from a zombie', async () => {
+    await mkdir(cluster(), { recursive: true });
+    const parent = await spawnNamed('postgres', '"$1" 0 & echo $!; exec sleep 60');
+    const [line] = await once(parent.stdout!, 'data');
+    const pid = Number(line);
+    await waitFor(async () => / \(postgres\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8')));
+    expect(await isLivePostmaster(pid, cluster())).toBe(false);
+  });
+});
+
+describe('binaries', () => {
+  /** As npm leaves them with --ignore-scripts. */
+  async function packageWithoutSymlinks(): Promise<string> {
+    const native = join(directory, 'node_modules', 'native');
+    await cp(packagedBinaries(), native, {
+      recursive: true,
+      filter: async (path) => !(await lstat(path)).isSymbolicLink(),
+    });
+    return native;
+  }
+
+  it('get the symbolic links that npm --ignore-scripts left out', async () => {
+    const native = await packageWithoutSymlinks();
+    const user = await chooseServerUser();
+    const binaries = await usableBinaries(native, user, directory);
+    expect(binaries).toEqual({ directory: native, majorVersion: 18 });
+    expect(await readlink(join(native, 'lib', 'libpq.so.5'))).toBe('libpq.so.5.18');
+  });
+
+  asRoot('are copied, once, when the server user cannot enter node_modules', async () => {
+    const native = await packageWithoutSymlinks();
+    await chmod(dirname(native), 0o700);
+    const user = await chooseServerUser();
+    const copyParent = join(directory, 'copy');
+    await mkdir(copyParent);
+    const binaries = await usableBinaries(native, user, copyParent);
+    expect(binaries.directory.startsWith(copyParent)).toBe(true);
+    const { mtimeMs } = await stat(binaries.directory);
+    expect(await usableBinaries(native, user, copyParent)).toEqual(binaries);
+    expect((await stat(binaries.directory)).mtimeMs).toBe(mtimeMs);
+  });
+});
+
+describe('users', () => {
+  asRoot('root keeps the cluster under /var/lib when the server user cannot enter DATA_DIR', async () => {
+    await chmod(directory, 0o700);
+    const first = await start();
+    const place = await readlink(cluster());
+    cleanups.push(() => rm(dirname(place), { recursive: true, force: true }));
+    expect(place).toMatch(/^\/var\/lib\/messaging-gateway-/);
+    await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    const second = await start();
+    expect(await readlink(cluster())).toBe(place);
+    expect(await query(second.connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  asRoot(
+    'root runs the server as the ordinary user whose cluster it is, and that user still can',
+    async () => {
+      await mkdir(dataDir);
+      await chown(dataDir, NOBODY, NOBODY);
+      if (!(await canEnter({ name: 'nobody', uid: NOBODY, gid: NOBODY }, await realpath(dirname(SCRIPT)))))
+        return;
+      const ordinary = spawnApp({ uid: NOBODY, gid: NOBODY });
+      const { owned } = await ordinary.report(() => true);
+      expect(owned).toBe(true);
+      expect((await stat(cluster())).uid).toBe(NOBODY);
+      expect(await ordinary.stop()).toBe(0);
+
+      const root = await start();
+      await query(root.connection, 'SELECT 1');
+      expect((await stat(join(cluster(), 'postmaster.pid'))).uid).toBe(NOBODY);
+      await root.stop();
+
+      await spawnApp({ uid: NOBODY, gid: NOBODY }).report((report) => report.owned);
+      await access(cluster());
+    },
+  );
+
+  asRoot('a uid without a passwd entry is told to set DATABASE_URL', async () => {
+    await mkdir(dataDir);
+    await chown(dataDir, 54_321, 54_321);
+    const app = spawnApp({ uid: 54_321, gid: 54_321 });
+    await expect(app.report(() => true)).rejects.toThrow(/uid 54321 has no entry.*DATABASE_URL/s);
+  });
+
+  asRoot("an ordinary user is told when the cluster is somebody else's", async () => {
+    await copyCluster();
+    await (await start()).stop();
+    await chown(dataDir, NOBODY, NOBODY);
+    await chown(join(dataDir, 'postgres.lock'), NOBODY, NOBODY);
+    const app = spawnApp({ uid: NOBODY, gid: NOBODY });
+    await expect(app.report(() => true)).rejects.toThrow(/belongs to uid \d+, this process runs as nobody/);
+  });
+});

@@ -1,0 +1,641 @@
+/** The SMPP carrier against an SMSC simulator over real sockets. */
+import net from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp-carrier.ts';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import type {
+  DeliveryReport,
+  Provider,
+  ReportSink,
+  SmsSubmission,
+  SubmitOutcome,
+} from '../../src/domain/ports/provider.ts';
+import { type Smsc, type SmscOptions, startSmsc } from '../support/smsc.ts';
+
+const TIMING = {
+  submitTimeoutMs: 2_000,
+  reconnectMinMs: 20,
+  reconnectMaxMs: 100,
+  boundWaitMs: 2_000,
+  throttlePauseMs: 10,
+  stopGraceMs: 1_000,
+};
+const GSM7_LONG = `${'x'.repeat(152)}€${'[{}]~^|\\'.repeat(20)}${'àéöÑ Ω'.repeat(30)}`;
+const UCS2_LONG = `${'ж'.repeat(66)}😀${'👩‍🚀 中文 '.repeat(25)}`;
+
+const running: { stop(): Promise<void> }[] = [];
+let logged: { level: string; fields: object; message: string }[] = [];
+
+afterEach(async () => {
+  for (const each of running.splice(0).reverse()) await each.stop();
+  const written = JSON.stringify(logged);
+  for (const secret of ['secret', 'wrong-password', '256700000001', 'hello'])
+    expect(written).not.toContain(secret);
+  logged = [];
+});
+
+describe('submitting', () => {
+  it('binds as a transceiver and hands over a message', async () => {
+    const { smsc, carrier } = await pair();
+    expect(carrier.name).toBe(`smpp:gateway@127.0.0.1:${smsc.port}`);
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    expect(await send(carrier, { text: 'hello €', expiresAt })).toEqual({ kind: 'accepted', sid: '1000000' });
+    expect(smsc.binds).toEqual([
+      { systemId: 'gateway', password: 'secret', systemType: '', command: 'bind_transceiver', status: 0 },
+    ]);
+    expect(smsc.received).toEqual([
+      expect.objectContaining({
+        source: { ton: 5, npi: 0, address: 'SERVICE' },
+        destination: { ton: 1, npi: 1, address: '256700000001' },
+        esmClass: 0,
+        dataCoding: 0,
+        registeredDelivery: 1,
+        validityPeriod: `${expiresAt.toISOString().replace(/\D/g, '').slice(2, 15)}00+`,
+        octets: Buffer.from('hello \u001be'),
+      }),
+    ]);
+    expect(carrier.health()).toEqual({ name: carrier.name, state: 'up', inFlight: 0 });
+  });
+
+  it.each([
+    ['+256700000009', { ton: 1, npi: 1, address: '256700000009' }],
+    ['256700000009', { ton: 1, npi: 1, address: '256700000009' }],
+    ['8080', { ton: 3, npi: 0, address: '8080' }],
+    ['Acme 24', { ton: 5, npi: 0, address: 'Acme 24' }],
+  ])('sends from %s', async (from, source) => {
+    const { smsc, carrier } = await pair();
+    await send(carrier, { from });
+    expect(smsc.received[0]!.source).toEqual(source);
+  });
+
+  it('takes window, systemType, TON and NPI from the URL', async () => {
+    const { smsc, carrier } = await pair({}, '?window=3&systemType=VMA&sourceTon=0&sourceNpi=1&validity=off');
+    await send(carrier, { from: 'ACME' });
+    expect(smsc.binds[0]!.systemType).toBe('VMA');
+    expect(smsc.received[0]).toMatchObject({
+      source: { ton: 0, npi: 1, address: 'ACME' },
+      validityPeriod: '',
+    });
+  });
+
+  it('sends no validity from 48 hours ahead on', async () => {
+    const { smsc, carrier } = await pair();
+    await send(carrier, { expiresAt: new Date(Date.now() + 49 * 3_600_000) });
+    expect(smsc.received[0]!.validityPeriod).toBe('');
+  });
+
+  it.each([
+    ['GSM-7', GSM7_LONG, 0],
+    ['UCS-2', UCS2_LONG, 8],
+  ] as const)(
+    'cuts a long %s text into parts that make it whole again',
+    async (encoding, text, dataCoding) => {
+      const { smsc, carrier } = await pair({ messageIds: 'hex' });
+      const outcome = await send(carrier, { text, encoding });
+      const [message] = smsc.messages();
+      expect(message).toMatchObject({ from: 'SERVICE', to: '256700000001', text, dataCoding });
+      expect(message!.sids.length).toBeGreaterThan(2);
+      expect(outcome).toEqual({ kind: 'accepted', sid: message!.sids[0], partSids: message!.sids });
+      expect(new Set(smsc.received.map(({ connection }) => connection)).size).toBe(1);
+      expect(smsc.received.every(({ esmClass }) => esmClass === 0x40)).toBe(true);
+    },
+  );
+
+  it('keeps interleaved long messages apart', async () => {
+    const { smsc, carrier } = await pair({}, '?window=4');
+    const texts = Array.from({ length: 20 }, (_, n) => `${n} ${'abc '.repeat(100)}`);
+    await Promise.all(texts.map((text) => send(carrier, { text })));
+    expect(new Set(smsc.messages().map(({ text }) => text))).toEqual(new Set(texts));
+  });
+
+  it('matches answers that come out of order', async () => {
+    const { smsc, carrier } = await pair({ answersReversedBy: 5 });
+    const recipients = Array.from({ length: 10 }, (_, n) => `+25670000001${n}`);
+    const outcomes = await Promise.all(recipients.map((to) => send(carrier, { to })));
+    const sids = new Map(smsc.received.map(({ destination, sid }) => [`+${destination.address}`, sid]));
+    expect(outcomes).toEqual(recipients.map((to) => ({ kind: 'accepted', sid: sids.get(to) })));
+  });
+
+  it('never has more than the window unanswered, and loses nothing under load', async () => {
+    const { smsc, carrier } = await pair({ answersReversedBy: 7 }, '?window=7');
+    const outcomes = await Promise.all(Array.from({ length: 700 }, () => send(carrier)));
+    expect(outcomes.every(({ kind }) => kind === 'accepted')).toBe(true);
+    expect(smsc.received).toHaveLength(700);
+    expect(smsc.maxUnanswered).toBe(7);
+    expect(carrier.health().inFlight).toBe(0);
+  });
+
+  it('works over TLS, and only with a certificate it trusts', async () => {
+    const smsc = await simulator({ tls: true });
+    const trusting = connect(smsc, '', { tlsCa: smsc.tlsCa });
+    expect(await send(trusting)).toMatchObject({ kind: 'accepted' });
+    const wary = connect(smsc);
+    await until(() => wary.health().state === 'down');
+    expect(wary.health().detail).toMatch(/self-signed/);
+  });
+
+  it.each([
+    [{ from: 'Ünicode' }, 'ESME_RINVSRCADR'],
+    [{ to: 'nobody' }, 'ESME_RINVDSTADR'],
+    [{ text: '中' }, 'ESME_RINVMSGLEN'],
+  ])('rejects %j without sending it', async (wrong, code) => {
+    const { smsc, carrier } = await pair();
+    expect(await send(carrier, wrong)).toEqual({ kind: 'rejected', code, reason: expect.any(String) });
+    expect(smsc.received).toEqual([]);
+  });
+
+  it('does not send what has expired', async () => {
+    const { smsc, carrier } = await pair();
+    expect(await send(carrier, { expiresAt: new Date(Date.now() - 1) })).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringMatching(/expired/),
+    });
+    expect(smsc.received).toEqual([]);
+  });
+});
+
+describe('refusals', () => {
+  it.each([
+    [0x0b, 'rejected', 'ESME_RINVDSTADR'],
+    [0x45, 'rejected', 'ESME_RSUBMITFAIL'],
+    [0x0411, 'rejected', '0x00000411'],
+    [0x08, 'unavailable', 'ESME_RSYSERR'],
+    [0x14, 'unavailable', 'ESME_RMSGQFUL'],
+    [0x58, 'unavailable', 'ESME_RTHROTTLED'],
+  ])('status %d is %s', async (answer, kind, code) => {
+    const { carrier } = await pair({ answer });
+    const outcome = await send(carrier);
+    expect(outcome).toMatchObject({ kind, reason: expect.stringContaining(code) });
+    if (outcome.kind === 'rejected') expect(outcome.code).toBe(code);
+  });
+
+  it('slows down when throttled, says when to come back, and recovers', async () => {
+    const { smsc, carrier } = await pair({ answersReversedBy: 8, answer: 'throttle' }, '?window=8', {
+      // Long enough for all eight answers to fall into it, however busy the machine.
+      timing: { ...TIMING, throttlePauseMs: 200 },
+    });
+    const throttled = await Promise.all(Array.from({ length: 8 }, () => send(carrier)));
+    for (const outcome of throttled) {
+      expect(outcome).toEqual({
+        kind: 'unavailable',
+        reason: expect.stringContaining('ESME_RTHROTTLED'),
+        retryAfterMs: expect.any(Number),
+      });
+    }
+    // Held answers show how many it now dares to send: half of eight.
+    smsc.behave({ answer: 'silent', answersReversedBy: 1 });
+    const patience = new AbortController();
+    const slow = Array.from({ length: 8 }, () => send(carrier, {}, patience.signal));
+    await until(() => smsc.received.length === 8 + 4);
+    await quiet(() => smsc.received.length);
+    expect(smsc.received).toHaveLength(8 + 4);
+    patience.abort();
+    smsc.dropConnections();
+    await Promise.all(slow);
+    smsc.behave({ answer: 'accept' });
+    const recovered = await Promise.all(Array.from({ length: 100 }, () => send(carrier)));
+    expect(recovered.every(({ kind }) => kind === 'accepted')).toBe(true);
+  });
+
+  it('gives the window back place by place after throttling', async () => {
+    let throttle = true;
+    const { smsc, carrier } = await pair({ answer: () => (throttle ? 'throttle' : 'accept') }, '?window=8');
+    await send(carrier);
+    throttle = false;
+    await Promise.all(Array.from({ length: 60 }, () => send(carrier)));
+    smsc.behave({ answer: 'silent' });
+    const before = smsc.received.length;
+    const patience = new AbortController();
+    const held = Array.from({ length: 20 }, () => send(carrier, {}, patience.signal));
+    await until(() => smsc.received.length === before + 8);
+    patience.abort();
+    smsc.dropConnections();
+    await Promise.all(held);
+    expect(smsc.received).toHaveLength(before + 8);
+  });
+
+  it('sends nothing more of a long message whose first part is refused', async () => {
+    const { smsc, carrier } = await pair({ answer: 0x0b });
+    expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({
+      kind: 'rejected',
+      code: 'ESME_RINVDSTADR',
+      reason: expect.stringMatching(/^part 1 of \d: /),
+    });
+    expect(smsc.received).toHaveLength(1);
+  });
+
+  it('fails a long message whose later part is refused, and says that parts may have left', async () => {
+    const { carrier } = await pair({ answer: ({ index }) => (index === 1 ? 0x0b : 'accept') });
+    expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({
+      kind: 'rejected',
+      reason: expect.stringMatching(/^part 2 of \d: .*other parts may have left$/),
+    });
+  });
+
+  it('sees a half sent message through throttling', async () => {
+    const { smsc, carrier } = await pair({ answer: ({ index }) => (index === 1 ? 'throttle' : 'accept') });
+    expect(await send(carrier, { text: 'a'.repeat(300) })).toEqual({
+      kind: 'accepted',
+      sid: '1000000',
+      partSids: ['1000000', '1000002'],
+    });
+    expect(smsc.messages()[0]!.text).toBe('a'.repeat(300));
+  });
+
+  it('tries a half sent message again under the same reference', async () => {
+    const { smsc, carrier } = await pair({ answer: ({ index }) => (index === 1 ? 0x08 : 'accept') });
+    expect(await send(carrier, { text: 'a'.repeat(300), messageId: 'm7' })).toMatchObject({
+      kind: 'unavailable',
+    });
+    expect(await send(carrier, { text: 'b'.repeat(300), messageId: 'm8' })).toMatchObject({
+      kind: 'accepted',
+    });
+    expect(await send(carrier, { text: 'a'.repeat(300), messageId: 'm7' })).toMatchObject({
+      kind: 'accepted',
+    });
+    const references = smsc.received.map(({ octets }) => octets[3]);
+    expect(references[4]).toBe(references[0]);
+    expect(references[2]).not.toBe(references[0]);
+  });
+});
+
+describe('silence and lost connections', () => {
+  it('gives up when no answer comes', async () => {
+    const { carrier } = await pair({ answer: 'silent' }, '', { timing: { ...TIMING, submitTimeoutMs: 50 } });
+    expect(await send(carrier)).toEqual({
+      kind: 'unavailable',
+      reason: 'no answer within 50 ms; whether the carrier took the message is unknown',
+    });
+    expect(carrier.health()).toMatchObject({ state: 'up', inFlight: 0 });
+  });
+
+  it('binds anew when one submission after the other is not answered', async () => {
+    const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
+      timing: { ...TIMING, submitTimeoutMs: 150 },
+    });
+    await Promise.all(Array.from({ length: 10 }, () => send(carrier)));
+    await until(() => smsc.binds.length === 2);
+    smsc.behave({ answer: 'accept' });
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('ends what was on the wire when the connection drops, and reconnects', async () => {
+    const { smsc, carrier } = await pair({ answer: 'silent' });
+    const cut = [send(carrier), send(carrier)];
+    await until(() => smsc.received.length === 2);
+    expect(carrier.health().inFlight).toBe(2);
+    smsc.behave({ answer: 'accept' });
+    smsc.dropConnections();
+    for (const outcome of await Promise.all(cut)) {
+      expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringMatching(/is unknown$/) });
+    }
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+    expect(smsc.binds).toHaveLength(2);
+  });
+
+  it('sends what waits for a place over the next session', async () => {
+    const { smsc, carrier } = await pair({ answer: 'silent' }, '?window=1');
+    const first = send(carrier);
+    const second = send(carrier);
+    await until(() => smsc.received.length === 1);
+    smsc.behave({ answer: 'accept' });
+    smsc.dropConnections();
+    expect(await first).toMatchObject({ kind: 'unavailable' });
+    expect(await second).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('reconnects when enquire_link is not answered', async () => {
+    const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 300 };
+    const { smsc, carrier } = await pair({ answersEnquireLink: false }, '', { timing });
+    await until(() => carrier.health().detail === 'enquire_link unanswered for 300 ms');
+    smsc.behave({ answersEnquireLink: true });
+    await until(() => carrier.health().state === 'up');
+    await until(() => smsc.commands.filter((command) => command === 'enquire_link').length >= 4);
+    expect(carrier.health().state).toBe('up');
+  });
+
+  it('answers enquire_link, refuses the unknown, and reconnects after unbind', async () => {
+    const { smsc, carrier } = await pair();
+    const answers: string[] = [];
+    smsc.send('enquire_link', {}, ({ command }) => answers.push(command));
+    smsc.send('query_sm', {}, ({ command }) => answers.push(command));
+    await until(() => answers.length === 2);
+    smsc.send('unbind', {}, ({ command }) => answers.push(command));
+    await until(() => smsc.binds.length === 2 && carrier.health().state === 'up');
+    expect(answers).toEqual(['enquire_link_resp', 'generic_nack', 'unbind_resp']);
+  });
+
+  it.each([
+    ['a length that is none', '00000003000000040000000000000001'],
+    ['a length beyond all measure', '7fffffff000000040000000000000001'],
+    ['a response cut short in a field', '00000015800000040000000000000001' + '0004270001'],
+    ['plain text', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n').toString('hex')],
+  ])('survives %s', async (_, bytes) => {
+    const { smsc, carrier } = await pair();
+    smsc.sendRaw(Buffer.from(bytes, 'hex'));
+    await until(() => smsc.binds.length === 2 && carrier.health().state === 'up');
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+    expect(logged.some(({ fields }) => JSON.stringify(fields).includes('malformed PDU'))).toBe(true);
+  });
+
+  it('refuses a malformed deliver_sm and keeps the session', async () => {
+    const { smsc, carrier } = await pair();
+    smsc.sendRaw(Buffer.from(`00000025000000050000000000000009${'00'.repeat(17)}04270001`, 'hex'));
+    await until(() => smsc.commands.includes('generic_nack'));
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+    expect(smsc.binds).toHaveLength(1);
+  });
+});
+
+describe('binding', () => {
+  it('says when the credentials are wrong', async () => {
+    const smsc = await simulator();
+    const url = smsc.url.replace('secret', 'wrong-password');
+    const carrier = start({ url, logger: recorder(), timing: { ...TIMING, boundWaitMs: 30 } });
+    await until(() => carrier.health().state === 'down');
+    expect(carrier.health().detail).toBe('bind refused: ESME_RINVPASWD (password is invalid)');
+    expect(await send(carrier)).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringContaining('ESME_RINVPASWD'),
+    });
+    expect(logged.some(({ level, message }) => level === 'error' && /check systemId/.test(message))).toBe(
+      true,
+    );
+  });
+
+  it('keeps trying until the SMSC is there, and messages wait for it', async () => {
+    const port = await freePort();
+    const carrier = start({
+      url: `smpp://gateway:secret@127.0.0.1:${port}`,
+      logger: recorder(),
+      timing: TIMING,
+    });
+    expect(carrier.health().state).toBe('starting');
+    await until(() => carrier.health().state === 'down');
+    expect(carrier.health().detail).toMatch(/ECONNREFUSED/);
+    const outcome = send(carrier);
+    await simulator({ port });
+    expect(await outcome).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('gives a submission up when its signal aborts or the wait is over', async () => {
+    const smsc = await simulator({ answersBind: false });
+    const carrier = connect(smsc, '', { timing: { ...TIMING, boundWaitMs: 40 } });
+    expect(await send(carrier)).toMatchObject({ kind: 'unavailable', reason: 'no SMPP session is bound' });
+    const aborted = new AbortController();
+    const outcome = send(connect(smsc), {}, aborted.signal);
+    aborted.abort();
+    expect(await outcome).toMatchObject({ kind: 'unavailable' });
+  });
+
+  it('does not wait for an attempt that comes too late', async () => {
+    const timing = { ...TIMING, reconnectMinMs: 60_000, reconnectMaxMs: 60_000 };
+    const carrier = start({
+      url: `smpp://gateway:secret@127.0.0.1:${await freePort()}`,
+      logger: recorder(),
+      timing,
+    });
+    const outcome = await send(carrier);
+    expect(outcome).toMatchObject({ kind: 'unavailable', retryAfterMs: expect.any(Number) });
+    if (outcome.kind === 'unavailable') expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
+  });
+
+  it('gives up a bind that is not answered', async () => {
+    const smsc = await simulator({ answersBind: false });
+    const carrier = connect(smsc, '', { timing: { ...TIMING, bindTimeoutMs: 40 } });
+    await until(() => carrier.health().detail === 'no bind within 40 ms');
+    smsc.behave({ answersBind: true });
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it.each([
+    ['http://gateway:secret@host', /smpp:\/\//],
+    ['smpp://host', /systemId/],
+    ['smpp://gateway:secret@host?window=0', /window/],
+    ['smpp://gateway:secret@host?windows=5', /unknown SMPP parameter windows/],
+    ['smpp://gateway:secret@host?validity=maybe', /validity/],
+  ])('refuses %s', (url, fault) => {
+    expect(() => createSmppCarrier({ url, logger: recorder() })).toThrow(fault);
+  });
+});
+
+describe('delivery reports', () => {
+  it.each([
+    ['text', 'after'],
+    ['text', 'before'],
+    ['tlv', 'after'],
+    ['tlv', 'before'],
+  ] as const)('as %s, %s the answer', async (form, when) => {
+    const order: string[] = [];
+    const { smsc, carrier, reports } = await pair({ reports: { form, when } }, '', {}, async () => {
+      order.push('report');
+    });
+    const outcome = await send(carrier);
+    order.push('outcome');
+    await until(() => reports.length === 1 && order.length === 2);
+    expect(outcome).toEqual({ kind: 'accepted', sid: '1000000' });
+    expect(reports).toEqual([{ sid: '1000000', to: '256700000001', status: 'delivered' }]);
+    if (when === 'before') expect(order).toEqual(['report', 'outcome']);
+    await until(() => smsc.reports[0]!.answers.length === 1);
+    expect(smsc.reports[0]!.answers).toEqual([0]);
+  });
+
+  it('tell failures with the code of the carrier', async () => {
+    const plan = { form: 'text', when: 'after', stat: 'UNDELIV', err: '027' } as const;
+    const { carrier, reports } = await pair({ reports: plan, messageIds: 'padded' });
+    await send(carrier);
+    await until(() => reports.length === 1);
+    expect(reports[0]).toMatchObject({ sid: '000001000000', status: 'failed', code: 'UNDELIV/027' });
+  });
+
+  it('are batched while the sink is at work', async () => {
+    const batches: number[] = [];
+    const gate = Promise.withResolvers<void>();
+    const { smsc, carrier } = await pair(
+      { reports: { form: 'text', when: 'after' } },
+      '',
+      {},
+      async (batch) => {
+        batches.push(batch.length);
+        await gate.promise;
+      },
+    );
+    await send(carrier);
+    await until(() => batches.length === 1);
+    await Promise.all(Array.from({ length: 40 }, () => send(carrier)));
+    await until(() => smsc.reports.length === 41);
+    expect(smsc.reports.every(({ answers }) => answers.length === 0)).toBe(true);
+    gate.resolve();
+    await until(() => smsc.reports.every(({ answers }) => answers[0] === 0));
+    expect(batches[0]).toBe(1);
+    expect(batches.reduce((sum, size) => sum + size)).toBe(41);
+    expect(batches.length).toBeLessThan(20);
+  });
+
+  it('are not acknowledged before they are recorded, so that the SMSC repeats them', async () => {
+    let failures = 2;
+    const { smsc, carrier, reports } = await pair(
+      { reports: { form: 'tlv', when: 'after' } },
+      '',
+      {},
+      async () => {
+        if (failures-- > 0) throw new Error('the database is away');
+      },
+    );
+    await send(carrier);
+    await until(() => smsc.reports[0]?.answers.length === 3);
+    expect(smsc.reports[0]!.answers).toEqual([0x64, 0x64, 0]);
+    expect(reports).toHaveLength(3);
+  });
+
+  it('without a final state, and messages of subscribers, are acknowledged and not reported', async () => {
+    const { smsc, reports } = await pair();
+    for (const stat of ['ENROUTE', 'ACCEPTD', 'UNKNOWN'])
+      smsc.report('7', '256700000001', 'SERVICE', { form: 'text', stat });
+    const answers: number[] = [];
+    const mo = { source_addr: '256700000001', destination_addr: '8080', short_message: Buffer.from('hello') };
+    smsc.send('deliver_sm', mo, ({ command_status }) => answers.push(command_status));
+    await until(() => answers.length === 1 && smsc.reports.every((report) => report.answers[0] === 0));
+    expect(reports).toEqual([]);
+    expect(logged.some(({ message }) => message.startsWith('mobile-originated'))).toBe(true);
+  });
+});
+
+describe('stopping', () => {
+  it('lets what is on the wire finish, sends the rest away and unbinds', async () => {
+    const { smsc, carrier } = await pair({ answerDelayMs: 60 }, '?window=2');
+    const outcomes = Array.from({ length: 4 }, () => send(carrier));
+    await until(() => smsc.received.length === 2);
+    await carrier.stop();
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual([
+      'accepted',
+      'accepted',
+      'unavailable',
+      'unavailable',
+    ]);
+    expect(smsc.commands.at(-1)).toBe('unbind');
+    await until(() => smsc.boundCount === 0);
+    expect(carrier.health()).toMatchObject({ state: 'down', detail: 'stopped' });
+    expect(await send(carrier)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  it('waits a bounded time only', async () => {
+    const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
+      timing: { ...TIMING, stopGraceMs: 30 },
+    });
+    const outcome = send(carrier);
+    await until(() => smsc.received.length === 1);
+    await carrier.stop();
+    expect(await outcome).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringMatching(/is unknown$/),
+    });
+  });
+
+  it('ends while it is still connecting', async () => {
+    const smsc = await simulator({ answersBind: false });
+    const carrier = connect(smsc);
+    await until(() => smsc.binds.length === 1);
+    await Promise.all([carrier.stop(), carrier.stop()]);
+    expect(carrier.health().state).toBe('down');
+  });
+});
+
+async function simulator(options: SmscOptions = {}): Promise<Smsc> {
+  const smsc = await startSmsc(options);
+  running.push(smsc);
+  return smsc;
+}
+
+function start(options: SmppCarrierOptions, sink: ReportSink = async () => {}): Provider<SmsSubmission> {
+  const carrier = createSmppCarrier(options);
+  running.push(carrier);
+  carrier.start(sink);
+  return carrier;
+}
+
+function connect(smsc: Smsc, query = '', options: Partial<SmppCarrierOptions> = {}): Provider<SmsSubmission> {
+  return start({ url: smsc.url + query, logger: recorder(), timing: TIMING, ...options });
+}
+
+/** A simulator and a carrier bound to it, whose reports are collected. */
+async function pair(
+  behaviour: SmscOptions = {},
+  query = '',
+  options: Partial<SmppCarrierOptions> = {},
+  onReports: (reports: readonly DeliveryReport[]) => Promise<void> = async () => {},
+) {
+  const smsc = await simulator(behaviour);
+  const reports: DeliveryReport[] = [];
+  const carrier = start(
+    { url: smsc.url + query, logger: recorder(), timing: TIMING, ...options },
+    (name, batch) => {
+      expect(name).toBe(carrier.name);
+      reports.push(...batch);
+      return onReports(batch);
+    },
+  );
+  await until(() => carrier.health().state === 'up');
+  return { smsc, carrier, reports };
+}
+
+function send(
+  carrier: Provider<SmsSubmission>,
+  submission: Partial<SmsSubmission> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<SubmitOutcome> {
+  return carrier.submit(
+    {
+      messageId: 'm1',
+      position: 0,
+      to: '+256700000001',
+      from: 'SERVICE',
+      text: 'hello',
+      encoding: 'GSM-7',
+      segments: 1,
+      attempt: 0,
+      expiresAt: new Date(Date.now() + 86_400_000),
+      ...submission,
+    },
+    signal,
+  );
+}
+
+function recorder(): Logger {
+  const write = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, fields, message });
+  const logger: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: () => logger,
+  };
+  return logger;
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Waits for a fact, 5 s at most. */
+async function until(fact: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!fact()) {
+    if (Date.now() > deadline) throw new Error(`never came true: ${fact}`);
+    await sleep(2);
+  }
+}
+
+/** Waits until a count has stood still for a while: for facts that must not come about. */
+async function quiet(count: () => number): Promise<void> {
+  for (let last = -1; last !== count(); ) {
+    last = count();
+    await sleep(40);
+  }
+}

@@ -1,0 +1,452 @@
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createGuardedClient, type GuardedClientOptions } from '../../src/channels/http/guarded-client.ts';
+import { createWebhookTransport } from '../../src/channels/webhook/webhook-transport.ts';
+import type { WebhookTransport } from '../../src/domain/ports/webhook-transport.ts';
+import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
+import { answer, fixture, identity, type RawReceiver, rawReceiver, until } from '../support/raw-receiver.ts';
+
+const TIMEOUT_MS = 400;
+const SLACK_MS = 500;
+const AT = new Date(1_700_000_000_000);
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function receiving(...args: Parameters<typeof rawReceiver>): Promise<RawReceiver> {
+  const receiver = await rawReceiver(...args);
+  closers.push(receiver.close);
+  return receiver;
+}
+
+function transporting(options: Partial<GuardedClientOptions> = {}): WebhookTransport {
+  const transport = createWebhookTransport({
+    client: createGuardedClient({
+      allowedNetworks: ['127.0.0.0/8'],
+      requireHttps: false,
+      maxConnectionsPerOrigin: 4,
+      resolve: async () => ['127.0.0.1'],
+      tls: { ca: fixture('tls-test-only/ca.pem') },
+      ...options,
+    }),
+    serviceName: 'Acme',
+    timeoutMs: TIMEOUT_MS,
+  });
+  closers.push(() => transport.close());
+  return transport;
+}
+
+const post = (transport: WebhookTransport, url: string, body: string | Uint8Array = '{"event":"sms.sent"}') =>
+  transport.attempt({ url, secret: 'whsec_test', deliveryId: 'd-1', event: 'sms.sent', body, at: AT });
+const raw = (text: string) => (socket: Socket) => {
+  socket.write(text);
+};
+const hold = (socket: Socket) => {
+  // Keeps the connection open and says nothing more.
+  socket.resume();
+};
+/** Sends `chunk` over and over, `everyMs` apart, until the socket is gone. */
+const drip = (socket: Socket, chunk: string, everyMs: number) => {
+  const timer = setInterval(() => socket.write(chunk), everyMs);
+  socket.on('close', () => clearInterval(timer));
+};
+const flood = (socket: Socket, chunk: Buffer) => {
+  const more = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  };
+  socket.on('drain', more);
+  more();
+};
+
+describe('a webhook attempt', () => {
+  it('is one signed POST with the documented headers, over a connection that is kept', async () => {
+    const receiver = await receiving((socket) => socket.write(answer(200, 'thanks')));
+    const transport = transporting();
+    const body = '{"event":"sms.sent","data":{"message":"Olá 😀"}}';
+    for (let round = 0; round < 20; round += 1) {
+      const result = await post(transport, `http://hooks.example.test:${receiver.port}/in?a=1`, body);
+      expect(result).toEqual({
+        ok: true,
+        httpStatus: 200,
+        responseBody: 'thanks',
+        errorMessage: null,
+        durationMs: expect.any(Number),
+      });
+    }
+    // undici frees a socket one turn of the loop after its answer, so a second one may carry the next request.
+    expect(receiver.accepted).toBeLessThanOrEqual(2);
+    const [head = '', sent = ''] = (receiver.requests[0] ?? '').split('\r\n\r\n');
+    expect(head).toMatch(/^POST \/in\?a=1 HTTP\/1\.1\r\n/);
+    expect(head).toMatch(/\r\nX-Acme-Event: sms\.sent\r\n/);
+    expect(head).toMatch(/\r\nX-Acme-Delivery: d-1(\r\n|$)/);
+    expect(head).toMatch(/\r\nUser-Agent: Acme-Webhooks\/1\.0\r\n/);
+    expect(head).toMatch(/\r\nContent-Type: application\/json\r\n/);
+    expect(head).not.toMatch(/accept-encoding/i);
+    const signature = /\r\nX-Acme-Signature: (\S+)/.exec(head)?.[1] ?? '';
+    expect(verifyWebhook('whsec_test', signature, Buffer.from(sent, 'latin1'), 1_700_000_000)).toBe(true);
+  });
+
+  it.each([
+    [500, 'answered 500'],
+    [404, 'answered 404'],
+    [304, 'answered 304'],
+    [301, 'answered 301; redirects are not followed'],
+    [308, 'answered 308; redirects are not followed'],
+  ])('answered %i fails and says so', async (status, errorMessage) => {
+    const elsewhere = await receiving((socket) => socket.write(answer(200)));
+    const to = [`Location: http://127.0.0.1:${elsewhere.port}/`];
+    const receiver = await receiving((socket) => socket.write(answer(status, '', to)));
+    const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
+    expect(result).toMatchObject({ ok: false, httpStatus: status, errorMessage });
+    expect(elsewhere.accepted).toBe(0);
+  });
+
+  it('answered 204 succeeds', async () => {
+    const receiver = await receiving(raw('HTTP/1.1 204 No Content\r\n\r\n'));
+    const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
+    expect(result).toMatchObject({ ok: true, httpStatus: 204, responseBody: '' });
+  });
+});
+
+interface Case {
+  what: string;
+  serve: (socket: Socket) => void;
+  wanted: { ok: boolean } & Record<string, unknown>;
+  tls?: { key: string; cert: string };
+}
+const HEAD = 'HTTP/1.1 200 OK\r\n';
+const bomb = gzipSync(Buffer.alloc(50_000_000));
+
+const plain: Case[] = [
+  {
+    what: 'never answers',
+    serve: hold,
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+  },
+  {
+    what: 'drips header bytes',
+    serve: (socket) => drip(socket, 'H', 20),
+    wanted: { ok: false, httpStatus: null, errorMessage: expect.stringMatching(/not HTTP|timed out/) },
+  },
+  {
+    what: 'drips headers without end',
+    serve: (socket) => {
+      socket.write(HEAD);
+      drip(socket, 'X-A: b\r\n', 20);
+    },
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+  },
+  {
+    what: 'sends 103s without end',
+    serve: (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n', 20),
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+  },
+  {
+    what: 'sends endless headers',
+    serve: (socket) => {
+      socket.write(HEAD);
+      flood(socket, Buffer.from(`X-A: ${'b'.repeat(1000)}\r\n`));
+    },
+    wanted: { ok: false, httpStatus: null, errorMessage: 'the headers of the answer are too large' },
+  },
+  {
+    what: 'drips body bytes',
+    serve: (socket) => {
+      socket.write(`${HEAD}Content-Length: 5000\r\n\r\nok`);
+      drip(socket, '.', 20);
+    },
+    wanted: {
+      ok: false,
+      httpStatus: 200,
+      responseBody: expect.stringMatching(/^ok\.+$/),
+      errorMessage: 'answered 200, but timed out after 0.4 s while the answer was read',
+    },
+  },
+  {
+    what: 'sends an endless body',
+    serve: (socket) => {
+      socket.write(`${HEAD}\r\n`);
+      flood(socket, Buffer.alloc(65_536, 'e'));
+    },
+    wanted: { ok: true, httpStatus: 200, responseBody: 'e'.repeat(10_240), errorMessage: null },
+  },
+  {
+    what: 'sends an endless chunked body with a 500',
+    serve: (socket) => {
+      socket.write('HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n');
+      flood(socket, Buffer.from(`2000\r\n${'e'.repeat(0x2000)}\r\n`));
+    },
+    wanted: { ok: false, httpStatus: 500, responseBody: 'e'.repeat(10_240), errorMessage: 'answered 500' },
+  },
+  {
+    what: 'fills the limit exactly and then hangs',
+    serve: (socket) => socket.write(`${HEAD}Content-Length: 20000\r\n\r\n${'f'.repeat(10_240)}`),
+    wanted: { ok: true, httpStatus: 200, responseBody: 'f'.repeat(10_240), errorMessage: null },
+  },
+  {
+    what: 'resets before answering',
+    serve: (socket) => socket.resetAndDestroy(),
+    wanted: { ok: false, httpStatus: null, errorMessage: 'connection reset before an answer came' },
+  },
+  {
+    what: 'hangs up before answering',
+    serve: (socket) => socket.end(),
+    wanted: { ok: false, httpStatus: null, errorMessage: 'connection closed before an answer came' },
+  },
+  {
+    what: 'resets in the middle of the body',
+    serve: (socket) => {
+      socket.write(`${HEAD}Content-Length: 1000\r\n\r\npartial`);
+      setImmediate(() => socket.resetAndDestroy());
+    },
+    wanted: { ok: false, httpStatus: 200, errorMessage: expect.stringMatching(/reset/) },
+  },
+  {
+    what: 'hangs up in the middle of the body',
+    serve: (socket) => socket.end(`${HEAD}Content-Length: 1000\r\n\r\npartial`),
+    wanted: {
+      ok: false,
+      httpStatus: 200,
+      responseBody: 'partial',
+      errorMessage: 'answered 200, but connection closed while the answer was read',
+    },
+  },
+  {
+    what: 'answers a gzip bomb',
+    serve: (socket) => socket.write(answer(200, bomb, ['Content-Encoding: gzip'])),
+    wanted: { ok: true, httpStatus: 200, errorMessage: null },
+  },
+  {
+    what: 'answers invalid UTF-8 and U+0000',
+    serve: (socket) =>
+      socket.write(answer(200, Buffer.from([0x61, 0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x62]))),
+    wanted: {
+      ok: true,
+      httpStatus: 200,
+      responseBody: 'a\ufffd\ufffd\ufffd(\ufffd\ufffd\ufffdb',
+      errorMessage: null,
+    },
+  },
+  {
+    what: 'answers something that is not HTTP',
+    serve: raw('220 mail.example.com ESMTP\r\n'),
+    wanted: {
+      ok: false,
+      httpStatus: null,
+      errorMessage: expect.stringContaining('the answer is not HTTP/1.1'),
+    },
+  },
+  {
+    what: 'switches protocols unasked',
+    serve: raw('HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n'),
+    wanted: {
+      ok: false,
+      httpStatus: null,
+      errorMessage: expect.stringMatching(/not a plain HTTP answer|not HTTP/),
+    },
+  },
+  {
+    what: 'answers with two Content-Lengths',
+    serve: raw(`${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\nokk`),
+    wanted: { ok: false, errorMessage: expect.stringMatching(/not HTTP|Content-Length/) },
+  },
+];
+
+describe('a receiver that misbehaves leaves a true record, in time, and no socket', () => {
+  it.each(plain.map((entry) => [entry.what, entry] as const))('%s', async (_, { serve, wanted }) => {
+    const receiver = await receiving(serve);
+    const transport = transporting();
+    const startedAt = performance.now();
+    const result = await post(transport, `http://127.0.0.1:${receiver.port}/hook`);
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    expect(result).toMatchObject(wanted);
+    expect(result.responseBody ?? '').not.toContain('\u0000');
+    expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(10_240);
+    expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    await transport.close();
+    await until('the receiver sees no open socket', () => receiver.open === 0);
+    expect(receiver.accepted).toBe(1);
+  });
+
+  it.each(plain.filter(({ wanted }) => wanted.ok === false).map((entry) => [entry.what, entry] as const))(
+    '%s: the socket goes without the client being closed',
+    async (_, { serve }) => {
+      const receiver = await receiving(serve);
+      await post(transporting(), `http://127.0.0.1:${receiver.port}/hook`);
+      await until('the receiver sees no open socket', () => receiver.open === 0, SLACK_MS);
+    },
+  );
+
+  it('keeps a character whole that the limit cuts in two', async () => {
+    const receiver = await receiving((socket) => socket.write(answer(200, `x${'é'.repeat(10_000)}`)));
+    const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
+    expect(result.responseBody).toBe(`x${'é'.repeat(5_119)}`);
+  });
+
+  it('says that the port refuses', async () => {
+    const receiver = await rawReceiver(hold);
+    await receiver.close();
+    const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
+    expect(result.errorMessage).toBe(`connection to 127.0.0.1:${receiver.port} refused`);
+  });
+
+  it('says that the name is unknown, and that looking it up took too long', async () => {
+    const unknown = transporting({
+      resolve: async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
+    });
+    expect((await post(unknown, 'https://hooks.example.test/')).errorMessage).toBe(
+      'name hooks.example.test not found',
+    );
+    const silent = transporting({ resolve: () => new Promise(() => undefined) });
+    const result = await post(silent, 'https://hooks.example.test/');
+    expect(result.errorMessage).toBe('timed out after 0.4 s looking up hooks.example.test');
+    expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+  });
+
+  it('survives the client being closed under it', async () => {
+    const receiver = await receiving(hold);
+    const transport = transporting();
+    const pending = post(transport, `http://127.0.0.1:${receiver.port}/`);
+    await until('the request arrived', () => receiver.requests.length === 1);
+    await transport.close();
+    expect((await pending).errorMessage).toBe('the gateway is shutting down');
+    expect((await post(transport, `http://127.0.0.1:${receiver.port}/`)).errorMessage).toBe(
+      'the gateway is shutting down',
+    );
+    await until('the receiver sees no open socket', () => receiver.open === 0);
+  });
+});
+
+describe('a receiver whose TLS is broken', () => {
+  const ok = (socket: Socket) => socket.write(answer(200, 'ok'));
+  it.each([
+    ['a good certificate', 'server', 'hooks.example.test', { ok: true, errorMessage: null }],
+    ['a good certificate for the address', 'server', '127.0.0.1', { ok: true, errorMessage: null }],
+    [
+      'a self-signed certificate',
+      'self-signed',
+      'hooks.example.test',
+      { ok: false, errorMessage: 'certificate is self-signed and not trusted' },
+    ],
+    [
+      'an expired certificate',
+      'expired',
+      'hooks.example.test',
+      { ok: false, errorMessage: 'certificate expired on 2021-02-03' },
+    ],
+    [
+      "another name's certificate",
+      'other-name',
+      'hooks.example.test',
+      { ok: false, errorMessage: 'certificate is not for hooks.example.test' },
+    ],
+  ])('%s', async (_, name, host, wanted) => {
+    const receiver = await receiving(ok, { tls: identity(name) });
+    const transport = transporting();
+    expect(await post(transport, `https://${host}:${receiver.port}/`)).toMatchObject(wanted);
+    if (!wanted.ok) {
+      await until('the socket is closed', () => receiver.open === 0, SLACK_MS);
+      expect(receiver.requests).toEqual([]);
+    }
+  });
+
+  it('an issuer nobody trusts', async () => {
+    const receiver = await receiving(ok, { tls: identity('server') });
+    const result = await post(transporting({ tls: {} }), `https://hooks.example.test:${receiver.port}/`);
+    expect(result.errorMessage).toBe('certificate chain is incomplete or its issuer is not trusted');
+  });
+
+  it.each<[string, (socket: Socket) => void, string]>([
+    [
+      'plain HTTP where TLS was expected',
+      (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      'TLS handshake failed',
+    ],
+    ['garbage', (socket) => socket.write(Buffer.alloc(100, 0xfe)), 'TLS handshake failed'],
+    [
+      'a reset in the handshake',
+      (socket) => socket.resetAndDestroy(),
+      'the connection was closed during the TLS handshake',
+    ],
+    [
+      'a hang-up in the handshake',
+      (socket) => socket.end(),
+      'the connection was closed during the TLS handshake',
+    ],
+    ['silence in the handshake', hold, 'timed out after 0.4 s waiting for a connection'],
+  ])('%s', async (_, onHello, words) => {
+    const receiver = await receiving(hold, {
+      onConnection: (socket) => socket.once('data', () => onHello(socket)),
+    });
+    const startedAt = performance.now();
+    const result = await post(transporting(), `https://hooks.example.test:${receiver.port}/`);
+    expect(result).toMatchObject({
+      ok: false,
+      httpStatus: null,
+      errorMessage: expect.stringContaining(words),
+    });
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    await until('the socket is closed', () => receiver.open === 0, SLACK_MS);
+  });
+});
+
+describe('kept-alive connections and changing names', () => {
+  it('are not used once the name leads elsewhere', async () => {
+    const receiver = await receiving((socket) => socket.write(answer(200)), { host: '0.0.0.0' });
+    let now = ['127.0.0.1'];
+    const dialled: string[] = [];
+    const { connect } = await import('node:net');
+    const transport = transporting({
+      resolve: async () => now,
+      allowedNetworks: ['127.0.0.1', '127.0.0.2'],
+      dial: (options) => {
+        dialled.push(String(options.host));
+        return connect(options);
+      },
+    });
+    const url = `http://hooks.example.test:${receiver.port}/`;
+    expect((await post(transport, url)).ok).toBe(true);
+    now = ['127.0.0.3'];
+    expect((await post(transport, url)).errorMessage).toBe(
+      'address 127.0.0.3 (hooks.example.test) is not public',
+    );
+    now = ['127.0.0.2', '127.0.0.1'];
+    expect((await post(transport, url)).ok).toBe(true);
+    expect(new Set(dialled)).toEqual(new Set(['127.0.0.1']));
+    now = ['127.0.0.2'];
+    expect((await post(transport, url)).ok).toBe(true);
+    expect(dialled.at(-1)).toBe('127.0.0.2');
+    await until('only the new connection is left', () => receiver.open === 1);
+  });
+
+  it('try the next address when one refuses', async () => {
+    const receiver = await receiving((socket) => socket.write(answer(200)));
+    const transport = transporting({ resolve: async () => ['127.0.0.9', '127.0.0.1'] });
+    const result = await post(transport, `http://hooks.example.test:${receiver.port}/`);
+    expect(result.ok).toBe(true);
+  });
+
+  it('wait for a free connection within their own deadline, and the slow ones take nothing from the next', async () => {
+    let slow = true;
+    const receiver = await receiving((socket) => {
+      if (!slow) socket.write(answer(200));
+    });
+    const transport = transporting({ maxConnectionsPerOrigin: 2 });
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
+    expect(results.map(({ errorMessage }) => errorMessage)).toEqual([
+      'timed out after 0.4 s waiting for the answer',
+      'timed out after 0.4 s waiting for the answer',
+      ...Array(4).fill(
+        expect.stringMatching(/^timed out after 0\.4 s waiting for (earlier requests|a connection) /),
+      ),
+    ]);
+    expect(receiver.requests.length).toBe(2);
+    slow = false;
+    expect((await post(transport, url)).ok).toBe(true);
+    await until('only the last connection is kept', () => receiver.open <= 1, SLACK_MS);
+  });
+});

@@ -1,0 +1,35 @@
+/**
+ * A process of its own that uses the embedded PostgreSQL, for tests that kill it: `node THIS_FILE DATA_DIR`.
+ * It prints a line of JSON when connected and whenever it becomes the owner, stops on a line on stdin, and
+ * dies without stopping when stdin ends (the test is gone).
+ */
+import { createInterface } from 'node:readline';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import { startEmbeddedPostgres } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+
+const [dataDir] = process.argv.slice(2);
+if (!dataDir) throw new Error('usage: embedded-postgres-process.ts DATA_DIR');
+
+const silent = () => undefined;
+const logger: Logger = { debug: silent, info: silent, warn: silent, error: silent, child: () => logger };
+const startedAt = performance.now();
+const postgres = await startEmbeddedPostgres({
+  dataDir,
+  database: 'gateway',
+  logger,
+  settings: { fsync: 'off' },
+});
+let owned: boolean | undefined;
+setInterval(() => {
+  if (owned === postgres.owned) return;
+  owned = postgres.owned;
+  const durationMs = Math.round(performance.now() - startedAt);
+  console.log(JSON.stringify({ owned, connection: postgres.connection, durationMs }));
+}, 10);
+
+const lines = createInterface({ input: process.stdin });
+lines.once('line', async () => {
+  await postgres.stop();
+  process.exit(0);
+});
+lines.once('close', () => process.exit(1));

@@ -1,0 +1,95 @@
+/** The PDUs of the SMSC simulator: what it keeps of those it gets, and the reports it sends. */
+import type { Pdu, PduFields } from 'smpp';
+
+export interface Address {
+  readonly ton: number;
+  readonly npi: number;
+  readonly address: string;
+}
+
+export interface ReceivedSubmit {
+  /** From 0, in order of arrival. */
+  readonly index: number;
+  readonly source: Address;
+  readonly destination: Address;
+  readonly esmClass: number;
+  readonly dataCoding: number;
+  readonly registeredDelivery: number;
+  readonly validityPeriod: string;
+  /** short_message as it came, user data header included. */
+  readonly octets: Buffer;
+  /** The message_id it was or would have been given. */
+  readonly sid: string;
+  /** The number of the connection it came on, from 1. */
+  readonly connection: number;
+}
+
+export interface ReportContent {
+  readonly form: 'text' | 'tlv';
+  /** As in the text form: DELIVRD (the default), UNDELIV, … */
+  readonly stat?: string;
+  readonly err?: string;
+}
+
+export interface ReportPlan extends ReportContent {
+  /** Sent before the submit_sm_resp, or after it. */
+  readonly when: 'before' | 'after';
+  readonly delayMs?: number;
+}
+
+const STATES: Readonly<Record<string, number>> = {
+  ENROUTE: 1,
+  DELIVRD: 2,
+  EXPIRED: 3,
+  DELETED: 4,
+  UNDELIV: 5,
+  ACCEPTD: 6,
+  UNKNOWN: 7,
+  REJECTD: 8,
+};
+const RECEIPT = 0x04;
+
+/** What is kept of a submit_sm. */
+export function toSubmit(pdu: Pdu, index: number, connection: number, sid: string): ReceivedSubmit {
+  return {
+    index,
+    connection,
+    sid,
+    source: { ton: pdu.source_addr_ton!, npi: pdu.source_addr_npi!, address: pdu.source_addr! },
+    destination: { ton: pdu.dest_addr_ton!, npi: pdu.dest_addr_npi!, address: pdu.destination_addr! },
+    esmClass: pdu.esm_class!,
+    dataCoding: pdu.data_coding!,
+    registeredDelivery: pdu.registered_delivery!,
+    validityPeriod: pdu.validity_period!,
+    octets: pdu.short_message!,
+  };
+}
+
+/** The deliver_sm that reports on a sid. */
+export function reportFields(
+  sid: string,
+  to: string,
+  from: string,
+  { form, stat = 'DELIVRD', err = '000' }: ReportContent,
+): PduFields {
+  const addresses: PduFields = {
+    source_addr_ton: 1,
+    source_addr_npi: 1,
+    source_addr: to,
+    destination_addr: from,
+    esm_class: RECEIPT,
+  };
+  if (form === 'tlv') {
+    const error = Buffer.from([3, 0, 0]);
+    error.writeUInt16BE(Number.parseInt(err, 10), 1);
+    return {
+      ...addresses,
+      receipted_message_id: sid,
+      message_state: STATES[stat] ?? 7,
+      network_error_code: error,
+    };
+  }
+  const dlvrd = stat === 'DELIVRD' ? '001' : '000';
+  const text = `id:${sid} sub:001 dlvrd:${dlvrd} submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:`;
+  return { ...addresses, short_message: Buffer.from(text, 'latin1') };
+}

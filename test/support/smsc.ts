@@ -1,0 +1,268 @@
+/**
+ * SMSC simulator: the carrier's side of SMPP 3.4 on a real socket, for tests. It records what it receives
+ * and misbehaves on request. Nothing in `src/` uses it.
+ */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Pdu, PduFields, Server, Session } from 'smpp';
+import { smpp } from '../../src/channels/sms/smpp-wire.ts';
+import { selfSignedCertificate } from './self-signed.ts';
+import {
+  type ReceivedSubmit,
+  type ReportContent,
+  type ReportPlan,
+  reportFields,
+  toSubmit,
+} from './smsc-pdus.ts';
+import { assemble, type ReceivedMessage } from './smsc-text.ts';
+
+/** `silent`: no answer, ever. `drop`: the connection is cut instead of an answer. A number: that command_status. */
+export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'drop' | number;
+
+export interface SmscBehaviour {
+  readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
+  readonly answerDelayMs: number;
+  /** Answers are held until there are so many and then sent last first; 1 is in order. */
+  readonly answersReversedBy: number;
+  readonly messageIds: 'decimal' | 'hex' | 'padded';
+  readonly reports: ReportPlan | undefined | ((submit: ReceivedSubmit) => ReportPlan | undefined);
+  /** How soon a report that was not taken is sent again. */
+  readonly repeatReportMs: number;
+  readonly answersEnquireLink: boolean;
+  /** command_status for every bind, whatever the credentials. */
+  readonly bindStatus: number | undefined;
+  readonly answersBind: boolean;
+}
+
+export interface SmscOptions extends Partial<SmscBehaviour> {
+  /** 0, the default: a free one. */
+  readonly port?: number;
+  readonly systemId?: string;
+  readonly password?: string;
+  /** TLS with a self-signed certificate, which is at `tlsCa`. */
+  readonly tls?: boolean;
+}
+
+/** A report and every answer (command_status) it got; repeated until one is 0. */
+export interface SentReport {
+  readonly sid: string;
+  readonly answers: number[];
+}
+
+const DEFAULTS: SmscBehaviour = {
+  answer: 'accept',
+  answerDelayMs: 0,
+  answersReversedBy: 1,
+  messageIds: 'decimal',
+  reports: undefined,
+  repeatReportMs: 20,
+  answersEnquireLink: true,
+  bindStatus: undefined,
+  answersBind: true,
+};
+/** Starts a simulator on 127.0.0.1 and resolves once it listens. Stop it with `stop()`. */
+export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
+  const smsc = new Smsc(options);
+  await smsc.listen(options.port ?? 0);
+  return smsc;
+}
+
+export class Smsc {
+  readonly received: ReceivedSubmit[] = [];
+  readonly reports: SentReport[] = [];
+  /** Every bind's fields and the status it was answered with. */
+  readonly binds: {
+    systemId: string;
+    password: string;
+    systemType: string;
+    command: string;
+    status: number;
+  }[] = [];
+  /** Commands of all requests and responses received, in order. */
+  readonly commands: string[] = [];
+  readonly tlsCa: string | undefined;
+  /** The most submit_sm PDUs that were ever without an answer on one connection. */
+  maxUnanswered = 0;
+  url = '';
+  port = 0;
+  readonly #systemId: string;
+  readonly #password: string;
+  readonly #server: Server;
+  readonly #bound = new Set<Session>();
+  /** Reports sent without an answer yet: a lost connection sends them again. */
+  readonly #unsettled = new WeakMap<Session, Set<() => void>>();
+  readonly #undelivered: (() => void)[] = [];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #scheme: string;
+  #behaviour: SmscBehaviour;
+  #connections = 0;
+  #held: (() => void)[] = [];
+
+  constructor(options: SmscOptions) {
+    this.#systemId = options.systemId ?? 'gateway';
+    this.#password = options.password ?? 'secret';
+    this.#behaviour = { ...DEFAULTS, ...options };
+    this.#scheme = options.tls ? 'smpps' : 'smpp';
+    const tls = options.tls ? selfSignedCertificate() : undefined;
+    this.tlsCa = tls?.cert;
+    this.#server = smpp.createServer({ ...tls }, (session) => this.#accept(session));
+  }
+
+  async listen(port: number): Promise<void> {
+    this.#server.listen(port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.port = (this.#server.address() as AddressInfo).port;
+    this.url = `${this.#scheme}://${this.#systemId}:${this.#password}@127.0.0.1:${this.port}`;
+  }
+
+  /** Changes what it does from now on. */
+  behave(behaviour: Partial<SmscBehaviour>): void {
+    this.#behaviour = { ...this.#behaviour, ...behaviour };
+  }
+
+  /** The texts received, long ones put together again. */
+  messages(): ReceivedMessage[] {
+    return assemble(this.received);
+  }
+
+  /** How many clients are bound. */
+  get boundCount(): number {
+    return this.#bound.size;
+  }
+
+  /** Cuts every connection without a word. */
+  dropConnections(): void {
+    for (const session of [...this.#server.sessions]) session.destroy();
+  }
+
+  /** Sends bytes as they are to every bound client. */
+  sendRaw(bytes: Buffer): void {
+    for (const session of this.#bound) session.socket.write(bytes);
+  }
+
+  /** Sends a request to every bound client, for what the other methods cannot say. */
+  send(command: string, fields: PduFields = {}, onResponse?: (response: Pdu) => void): void {
+    for (const session of this.#bound) session.send(new smpp.PDU(command, fields), onResponse);
+  }
+
+  /** Reports on a sid at once. */
+  report(sid: string, to: string, from: string, plan: ReportContent): void {
+    this.#deliver({ sid, answers: [] }, reportFields(sid, to, from, plan));
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.dropConnections();
+    await closed;
+  }
+
+  #accept(session: Session): void {
+    const connection = ++this.#connections;
+    let unanswered = 0;
+    session.socket.setNoDelay(true);
+    session.on('error', () => session.destroy());
+    session.on('close', () => {
+      this.#bound.delete(session);
+      for (const again of this.#unsettled.get(session) ?? []) again();
+    });
+    session.on('pdu', (pdu) => {
+      this.commands.push(pdu.command);
+      if (pdu.command.startsWith('bind_') && !pdu.isResponse()) this.#bind(session, pdu);
+      else if (pdu.command === 'submit_sm') {
+        this.maxUnanswered = Math.max(this.maxUnanswered, ++unanswered);
+        this.#submit(session, pdu, connection, () => unanswered--);
+      } else if (pdu.command === 'enquire_link') {
+        if (this.#behaviour.answersEnquireLink) session.send(pdu.response());
+      } else if (pdu.command === 'unbind') {
+        session.send(pdu.response());
+        session.socket.end();
+      }
+    });
+  }
+
+  #bind(session: Session, pdu: Pdu): void {
+    const { system_id: systemId = '', password = '', system_type: systemType = '', command } = pdu;
+    const rightful = systemId === this.#systemId && password === this.#password;
+    const status = this.#behaviour.bindStatus ?? (rightful ? 0 : smpp.errors.ESME_RINVPASWD!);
+    this.binds.push({ systemId, password, systemType, command, status });
+    if (!this.#behaviour.answersBind) return;
+    session.send(pdu.response({ command_status: status, system_id: 'simulator' }));
+    if (status !== 0) return;
+    this.#bound.add(session);
+    this.#unsettled.set(session, new Set());
+    for (const deliver of this.#undelivered.splice(0)) deliver();
+  }
+
+  #submit(session: Session, pdu: Pdu, connection: number, answered: () => void): void {
+    const submit = toSubmit(pdu, this.received.length, connection, this.#messageId());
+    this.received.push(submit);
+    const { answer, answerDelayMs, reports } = this.#behaviour;
+    const decision = typeof answer === 'function' ? answer(submit) : answer;
+    if (decision === 'silent') return;
+    if (decision === 'drop') {
+      session.destroy();
+      return;
+    }
+    const status =
+      decision === 'accept' ? 0 : decision === 'throttle' ? smpp.errors.ESME_RTHROTTLED! : decision;
+    const plan = status === 0 ? (typeof reports === 'function' ? reports(submit) : reports) : undefined;
+    const respond = () => {
+      if (plan?.when === 'before') this.#report(submit, plan);
+      answered();
+      session.send(pdu.response({ command_status: status, message_id: submit.sid }));
+      if (plan?.when === 'after') this.#report(submit, plan);
+    };
+    this.#held.push(() => this.#later(answerDelayMs, respond));
+    if (this.#held.length < this.#behaviour.answersReversedBy) return;
+    for (const answerHeld of this.#held.splice(0).reverse()) answerHeld();
+  }
+
+  #report(submit: ReceivedSubmit, plan: ReportPlan): void {
+    const fields = reportFields(submit.sid, submit.destination.address, submit.source.address, plan);
+    this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid: submit.sid, answers: [] }, fields));
+  }
+
+  /** Sends until it is taken, over whichever connection there is. */
+  #deliver(report: SentReport, fields: PduFields): void {
+    if (report.answers.length === 0 && !this.reports.includes(report)) this.reports.push(report);
+    const [session] = this.#bound;
+    if (session === undefined) {
+      this.#undelivered.push(() => this.#deliver(report, fields));
+      return;
+    }
+    const again = () => this.#deliver(report, fields);
+    const unsettled = this.#unsettled.get(session);
+    unsettled?.add(again);
+    session.send(new smpp.PDU('deliver_sm', fields), (response) => {
+      unsettled?.delete(again);
+      report.answers.push(response.command_status);
+      if (response.command_status !== 0) this.#later(Math.max(1, this.#behaviour.repeatReportMs), again);
+    });
+  }
+
+  #messageId(): string {
+    const id = 1_000_000 + this.received.length;
+    switch (this.#behaviour.messageIds) {
+      case 'hex':
+        return id.toString(16).toUpperCase();
+      case 'padded':
+        return String(id).padStart(12, '0');
+      default:
+        return String(id);
+    }
+  }
+
+  #later(delayMs: number, act: () => void): void {
+    if (delayMs === 0) {
+      act();
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      act();
+    }, delayMs);
+    this.#timers.add(timer);
+  }
+}
