@@ -272,7 +272,7 @@ export async function up(knex: Knex): Promise<void> {
     -- How far the periodic sweeps have come (decision 14); one row a sweep.
     CREATE TABLE sweep_marks (
       name text PRIMARY KEY,
-      swept_until timestamptz NOT NULL
+      last_id uuid NOT NULL
     );
   `);
   await knex('prices').insert(

@@ -25,6 +25,12 @@ export function createRouting(routes: readonly Route[]): Routing {
     },
     providers: (route) => byName.get(route)?.providers ?? [],
     health: () => providers.map((provider) => provider.health()),
+    start(onReports) {
+      for (const provider of providers) provider.start(onReports);
+    },
+    async stop() {
+      await Promise.all(providers.map((provider) => provider.stop()));
+    },
   };
 }
 

@@ -118,6 +118,11 @@ export class PgBossQueue implements JobQueue {
     await this.#boss.stop({ graceful: false, close: false });
   }
 
+  /** Resolves when the queue's tables answer. */
+  async check(): Promise<void> {
+    if ((await this.#boss.schemaVersion()) === null) throw new Error('the queue is not installed');
+  }
+
   /** Jobs that wait or are held, by queue; reads the job table. */
   async depth(): Promise<Record<QueueName, number>> {
     const depths = await Promise.all(

@@ -10,6 +10,7 @@ import type {
   StatusCounts,
   TimelineNote,
 } from '../domain/ports/stores.ts';
+import { uuidFloor } from '../domain/uuid.ts';
 import { LOCK_MESSAGES } from './locks.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -326,27 +327,22 @@ export class PgMessageStore implements MessageStore {
     ]);
   }
 
-  async createdBetween(status: MessageStatus, after: Date, upTo: Date, limit: number) {
-    const rows: { id: string; created_at: Date }[] = await this.#sql
+  async createdBefore(status: MessageStatus, afterId: string, before: Date, limit: number) {
+    const rows: { id: string }[] = await this.#sql
       .table('messages')
       // UUIDs of version 7 begin with the time, so the primary key serves the range.
-      .where('id', '>=', uuidFloor(after))
-      .where('id', '<', uuidFloor(new Date(upTo.getTime() + 1)))
-      .where({ status })
+      .where('id', '>', afterId)
+      .where('id', '<', uuidFloor(before))
+      .where({ status, environment: 'production' })
       .orderBy('id')
       .limit(limit)
-      .select('id', 'created_at');
-    return rows.map((row) => ({ id: row.id, createdAt: row.created_at }));
+      .select('id');
+    const messages = await this.#byIds(rows.map((row) => row.id));
+    return rows.flatMap((row) => messages.get(row.id) ?? []);
   }
 
   async setStatusReason(messageIds: readonly string[], reason: string): Promise<void> {
     if (messageIds.length === 0) return;
     await this.#sql.table('messages').whereIn('id', [...messageIds]).update({ status_reason: reason });
   }
-}
-
-/** The smallest UUID of version 7 that an id made at `time` can have. */
-function uuidFloor(time: Date): string {
-  const hex = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

@@ -92,6 +92,20 @@ export class Sql {
     }
   }
 
+  /** The pool as a thing that runs statements: each on a connection of its own. */
+  get pool() {
+    return {
+      query: async (config: { name?: string; text: string; values?: unknown[] }) => {
+        const connection: pg.Client = await this.#knex.client.acquireConnection();
+        try {
+          return await connection.query(config);
+        } finally {
+          await this.#knex.client.releaseConnection(connection);
+        }
+      },
+    };
+  }
+
   /** Runs `work` on one connection inside BEGIN and COMMIT; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     const connection: pg.Client = await this.#knex.client.acquireConnection();

@@ -11,6 +11,7 @@ import { PgPriceStore } from './price.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { type Change, CHANGES_CHANNEL, changePayload, NOTIFY, type PgChanges } from './pg-changes.ts';
 import type { Sql } from './sql.ts';
+import { PgSweepStore } from './sweep.store.ts';
 import { PgUserStore } from './user.store.ts';
 import { PgWebhookStore } from './webhook.store.ts';
 
@@ -29,6 +30,7 @@ export function createStores(sql: Sql): Stores {
     events: new PgEventStore(sql),
     webhooks: new PgWebhookStore(sql),
     deliveries: new PgDeliveryStore(sql),
+    sweeps: new PgSweepStore(sql),
     audit: new PgAuditStore(sql),
   };
 }

@@ -6,6 +6,7 @@ import { forbidden, notFound } from '../errors.ts';
 import { Tariff } from '../money/tariff.ts';
 import { operation } from '../operation.ts';
 import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
+import { isUuid } from '../uuid.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import type { SmsInput } from './prepare-sms.ts';
 import { type SendAnswer, type SendContext, sendSms } from './send-sms.ts';
@@ -70,7 +71,7 @@ export function messageOperations(deps: Dependencies) {
       'message.get',
       READ,
       async (caller, input: { id: string; channel?: Channel | undefined }): Promise<MessageDetails> => {
-        const message = await stores.messages.find(accountIdOf(caller), input.id);
+        const message = isUuid(input.id) ? await stores.messages.find(accountIdOf(caller), input.id) : undefined;
         if (!message || (input.channel && message.channel !== input.channel)) throw notFound('Message');
         const recipients = await stores.messages.recipients([message.id]);
         const notes = await stores.messages.timelineNotes(message.id);

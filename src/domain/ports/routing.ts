@@ -1,5 +1,5 @@
 import type { Channel } from '../messages/message.ts';
-import type { Provider, ProviderHealth, Submission } from './provider.ts';
+import type { Provider, ProviderHealth, ReportSink, Submission } from './provider.ts';
 
 /** Which providers carry what. A **route** has a name (the jobs' group) and providers in the order of failover. */
 export interface Routing {
@@ -8,4 +8,7 @@ export interface Routing {
   /** The providers of a route, best first; empty when the route is gone from the configuration. */
   providers(route: string): readonly Provider<Submission>[];
   health(): readonly ProviderHealth[];
+  /** Opens every provider. */
+  start(onReports: ReportSink): void;
+  stop(): Promise<void>;
 }

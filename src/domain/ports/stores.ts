@@ -138,15 +138,13 @@ export interface MessageStore {
   statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>>;
   setStatus(statuses: ReadonlyMap<string, MessageStatus>): Promise<void>;
   note(notes: readonly TimelineNote[]): Promise<void>;
-  /**
-   * Ids of messages of a status created in (after, upTo], oldest first: what a sweep has to look at.
-   */
-  createdBetween(
+  /** Production messages of a status, by id, after `afterId` and created before `before`: what a sweep looks at. */
+  createdBefore(
     status: MessageStatus,
-    after: Date,
-    upTo: Date,
+    afterId: string,
+    before: Date,
     limit: number,
-  ): Promise<readonly { id: string; createdAt: Date }[]>;
+  ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
 }
 
@@ -224,6 +222,15 @@ export interface DeliveryStore {
   close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void>;
 }
 
+/** How far each sweep over the messages has come. */
+export interface SweepStore {
+  /** Locks a sweep's mark until the transaction ends; undefined when another process is at it. */
+  claim(name: string): Promise<string | undefined>;
+  advance(name: string, lastId: string): Promise<void>;
+  /** Forgets idempotency records that have expired; how many. */
+  forgetExpiredClaims(now: Date, limit: number): Promise<number>;
+}
+
 export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
 }
@@ -238,6 +245,7 @@ export interface Stores {
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly deliveries: DeliveryStore;
+  readonly sweeps: SweepStore;
   readonly audit: AuditStore;
 }
 

@@ -1,0 +1,180 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { parseSenderId } from './domain/messages/sender-id.ts';
+
+/** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const list = (value: string) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+const whole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, { error: `must be a whole number from ${least} to ${most}` })
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, {
+      error: `must be a whole number from ${least} to ${most}`,
+    });
+
+function isCidr(text: string): boolean {
+  const [address, bits, ...rest] = text.split('/');
+  const family = isIP(address ?? '');
+  if (family === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+}
+
+const cidrs = z
+  .string()
+  .transform(list)
+  .refine((items) => items.every(isCidr), { error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8' });
+
+const masterKey = z
+  .string()
+  .transform((text) => Buffer.from(text, 'base64'))
+  .refine((key) => key.length === 32, { error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32' });
+
+const httpUrl = z.string().refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
+  error: 'must be an address such as https://gateway.example.com',
+});
+
+const routeUrls = /^(simulator:|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
+const smsRoutes = z.string().transform((text, context) => {
+  const routes = list(text).map((item) => {
+    const [prefix = '', urls] = splitOnce(item, '=');
+    return { prefix: prefix === '*' ? '' : prefix.replace(/^\+/, ''), urls: (urls ?? '').split('|') };
+  });
+  const bad = routes.find(
+    (route) => !/^[0-9]{0,15}$/.test(route.prefix) || route.urls.some((url) => !routeUrls.test(url)),
+  );
+  if (bad) {
+    context.addIssue({
+      code: 'custom',
+      message:
+        'must be a comma list of PREFIX=URL[|URL…], such as *=simulator: or 256=smpp://id:password@host:2775|simulator:',
+    });
+  }
+  return routes;
+});
+
+const variables = z.object({
+  PORT: whole(0, 65_535).default(3000),
+  HOST: z.string().default('127.0.0.1'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, { error: 'must be an address such as postgres://user:password@host:5432/database' })
+    .optional(),
+  DATA_DIR: z.string().default('.data'),
+  MASTER_KEY: masterKey.optional(),
+  MASTER_KEY_PREVIOUS: z
+    .string()
+    .transform(list)
+    .pipe(z.array(masterKey))
+    .default([]),
+  NODE_ENV: z
+    .enum(['development', 'production', 'test'], { error: 'must be development, production or test' })
+    .default('development'),
+  ROLES: z
+    .string()
+    .transform(list)
+    .pipe(z.array(z.enum(['api', 'worker'], { error: 'must be api, worker or api,worker' })).min(1))
+    .default(['api', 'worker']),
+  PUBLIC_URL: httpUrl.optional(),
+  TRUST_PROXY: cidrs.default([]),
+  SERVICE_NAME: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9]{0,30}$/, { error: 'must be letters and digits, as it is part of header names' })
+    .default('Service'),
+  DEFAULT_SENDER_ID: z
+    .string()
+    .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
+    .default('SERVICE'),
+  RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000).default(100),
+  RATE_LIMIT_PER_SECOND: whole(0, 1_000_000).default(0),
+  RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, 1_000_000).default(20),
+  SMS_ROUTES: smsRoutes.optional(),
+  WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
+  METRICS_TOKEN: z.string().optional(),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'must be debug, info, warn, error or silent' })
+    .default('info'),
+});
+
+export type Config = ReturnType<typeof fromVariables>;
+
+/** Reads the settings (running.md, Environment): the process's environment over `.env`, empty as unset. */
+export function loadConfig(): Config {
+  try {
+    process.loadEnvFile('.env');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  }
+  return parseConfig(process.env);
+}
+
+/** Checks settings given by name. Throws `ConfigError`. */
+export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(
+    Object.keys(variables.shape).flatMap((name) => {
+      const value = environment[name];
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  );
+  const parsed = variables.safeParse(given);
+  if (!parsed.success) {
+    const faults = new Map(parsed.error.issues.map((issue) => [String(issue.path[0]), issue.message]));
+    throw new ConfigError([...faults].map(([name, fault]) => `${name} ${fault}.`).join('\n'));
+  }
+  const config = fromVariables(parsed.data);
+  const missing = config.isProduction
+    ? [
+        ...(config.databaseUrl === undefined
+          ? ['DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.']
+          : []),
+        ...(config.masterKey === undefined
+          ? ['MASTER_KEY is required when NODE_ENV is production; make one with: openssl rand -base64 32.']
+          : []),
+      ]
+    : [];
+  if (missing.length > 0) throw new ConfigError(missing.join('\n'));
+  return config;
+}
+
+function fromVariables(values: z.output<typeof variables>) {
+  const isProduction = values.NODE_ENV === 'production';
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    databaseUrl: values.DATABASE_URL,
+    dataDir: values.DATA_DIR,
+    masterKey: values.MASTER_KEY,
+    previousMasterKeys: values.MASTER_KEY_PREVIOUS,
+    isProduction,
+    isApi: values.ROLES.includes('api'),
+    isWorker: values.ROLES.includes('worker'),
+    publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),
+    trustProxy: values.TRUST_PROXY,
+    serviceName: values.SERVICE_NAME,
+    defaultSenderId: values.DEFAULT_SENDER_ID,
+    rateLimits: {
+      perMinute: values.RATE_LIMIT_PER_MINUTE,
+      perSecond: values.RATE_LIMIT_PER_SECOND,
+      webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
+    },
+    // In production the simulator works only where it is asked for by name.
+    smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
+    webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
+    metricsToken: values.METRICS_TOKEN,
+    logLevel: values.LOG_LEVEL,
+  };
+}
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}

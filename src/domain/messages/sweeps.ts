@@ -1,0 +1,105 @@
+import type { RecipientMove, Stores, Tx, UnitOfWork } from '../ports/stores.ts';
+import type { Clock, Ids } from '../ports/system.ts';
+import { uuidFloor } from '../uuid.ts';
+import { applyMoves } from './apply-moves.ts';
+import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from './message.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const BATCH = 500;
+/** A hand-over that began just before the deadline has this long to be recorded. */
+const GRACE_MS = 15 * 60_000;
+/** Scheduled messages leave up to 30 days after they were accepted. */
+const SCHEDULED_MS = 31 * DAY_MS;
+
+/**
+ * Every message ends (decision 14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
+ * more. Each looks once at every message, when it has reached the sweep's age: ids carry their time of creation.
+ */
+export class Sweeps {
+  readonly #uow: UnitOfWork;
+  readonly #stores: Stores;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+
+  constructor(uow: UnitOfWork, stores: Stores, clock: Clock, ids: Ids) {
+    this.#uow = uow;
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  /** One round of every sweep. */
+  async run(): Promise<void> {
+    await this.#sweep('expired', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS, (tx, found) => this.#expire(tx, found));
+    await this.#sweep('expired-scheduled', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS + SCHEDULED_MS, (tx, found) =>
+      this.#expire(tx, found),
+    );
+    const unconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
+    await this.#sweep('unconfirmed', 'sent', REPORT_DEADLINE_MS, unconfirmed);
+    // Sent late in their life, or scheduled: not yet due when the sweep before looked at them.
+    await this.#sweep('unconfirmed-late', 'sent', REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS, unconfirmed);
+    const scheduledAge = REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + SCHEDULED_MS;
+    await this.#sweep('unconfirmed-scheduled', 'sent', scheduledAge, unconfirmed);
+    while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
+  }
+
+  async #sweep(
+    name: string,
+    status: 'pending' | 'sent',
+    ageMs: number,
+    work: (tx: Tx, found: readonly Message[]) => Promise<void>,
+  ): Promise<void> {
+    let mayHaveMore = true;
+    while (mayHaveMore) {
+      mayHaveMore = await this.#uow.run(async (tx) => {
+        const lastId = await tx.sweeps.claim(name);
+        if (lastId === undefined) return false;
+        const before = new Date(this.#clock.now().getTime() - ageMs);
+        const found = await tx.messages.createdBefore(status, lastId, before, BATCH);
+        await work(tx, found);
+        const last = found.at(-1);
+        const isFull = found.length === BATCH;
+        await tx.sweeps.advance(name, isFull && last ? last.id : uuidFloor(before));
+        return isFull;
+      });
+    }
+  }
+
+  async #expire(tx: Tx, found: readonly Message[]): Promise<void> {
+    const now = this.#clock.now();
+    const due = found.filter((message) => message.expiresAt.getTime() + GRACE_MS <= now.getTime());
+    if (due.length === 0) return;
+    const messages = await tx.messages.lock(due.map((message) => message.id));
+    const recipients = await tx.messages.recipients([...messages.keys()]);
+    const moves = recipients
+      .filter((recipient) => recipient.status === 'pending')
+      .map(
+        (recipient): RecipientMove => ({
+          messageId: recipient.messageId,
+          position: recipient.position,
+          from: 'pending',
+          to: 'failed',
+          at: now,
+          provider: null,
+          sid: null,
+          error: { code: 'expired', message: 'No carrier took it before its deadline.' },
+        }),
+      );
+    await applyMoves(tx, this.#ids, messages, moves);
+  }
+
+  async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {
+    const cutoff = new Date(this.#clock.now().getTime() - REPORT_DEADLINE_MS);
+    const open = found.filter((message) => message.statusReason === null);
+    if (open.length === 0) return;
+    const recipients = await tx.messages.recipients(open.map((message) => message.id));
+    const tooYoung = new Set(
+      recipients
+        .filter((recipient) => recipient.status === 'sent' && recipient.sentAt && recipient.sentAt > cutoff)
+        .map((recipient) => recipient.messageId),
+    );
+    const due = open.map((message) => message.id).filter((id) => !tooYoung.has(id));
+    await tx.messages.setStatusReason(due, 'delivery_unconfirmed');
+  }
+}

@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import type { ApiKeyCaller } from '../domain/caller.ts';
+import type { Operation } from '../domain/operation.ts';
+import type { Operations } from '../domain/operations.ts';
+
+/** What an answer is made of; `json` is text that is sent as it is. */
+export type RouteAnswer<Body> = {
+  readonly status?: 200 | 201;
+  readonly headers?: Readonly<Record<string, string>>;
+} & ({ readonly body: Body } | { readonly json: string });
+
+interface RouteInput<Params, Query, Body> {
+  readonly caller: ApiKeyCaller;
+  readonly operations: Operations;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** The value of the Idempotency-Key header. */
+  readonly idempotencyKey: string | undefined;
+}
+
+export interface RouteDefinition<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Response extends z.ZodType,
+> {
+  readonly method: 'get' | 'post' | 'put' | 'delete';
+  /** Below `/api/v1`, with `:name` for parameters. */
+  readonly path: string;
+  readonly summary: string;
+  readonly tag: string;
+  /** The operation behind the route: its access is the route's. */
+  readonly operation: (operations: Operations) => Operation<never, unknown>;
+  readonly params?: Params;
+  readonly query?: Query;
+  /** Absent for routes that read no body. */
+  readonly body?: Body;
+  readonly maxBodyBytes?: number;
+  /** Shape of the answer: documented from it, and checked against it in tests. */
+  readonly response: Response;
+  readonly successStatus?: 200 | 201;
+  /** Sends take the Idempotency-Key header (decision 19). */
+  readonly isIdempotent?: boolean;
+  /** Has the narrower budget of webhook registrations besides (decision 12). */
+  readonly isWebhookRegistration?: boolean;
+  readonly handle: (
+    input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
+  ) => Promise<RouteAnswer<z.input<Response>>>;
+}
+
+/** A route as the router and the OpenAPI document see it, whatever its schemas. */
+export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
+  readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<RouteAnswer<unknown>>;
+};
+
+/** One route: one schema parses each input, describes the answer and makes its part of the OpenAPI document. */
+export function defineRoute<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Response extends z.ZodType,
+>(definition: RouteDefinition<Params, Query, Body, Response>): Route {
+  return definition as unknown as Route;
+}

@@ -1,0 +1,39 @@
+import type { SweepStore } from '../domain/ports/stores.ts';
+import { type Sql, statement } from './sql.ts';
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const CREATE = statement(
+  'sweep-create',
+  `INSERT INTO sweep_marks (name, last_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+);
+const CLAIM = statement('sweep-claim', 'SELECT last_id FROM sweep_marks WHERE name = $1 FOR UPDATE SKIP LOCKED');
+const FORGET = statement(
+  'idempotency-forget',
+  `DELETE FROM idempotency_records WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM idempotency_records WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
+   RETURNING 1`,
+);
+
+/** Marks of the periodic sweeps. */
+export class PgSweepStore implements SweepStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async claim(name: string): Promise<string | undefined> {
+    await this.#sql.query(CREATE, [name, FIRST_ID]);
+    const [row] = await this.#sql.query<{ last_id: string }>(CLAIM, [name]);
+    return row?.last_id;
+  }
+
+  async advance(name: string, lastId: string): Promise<void> {
+    await this.#sql.table('sweep_marks').where({ name }).update({ last_id: lastId });
+  }
+
+  async forgetExpiredClaims(now: Date, limit: number): Promise<number> {
+    const rows = await this.#sql.query(FORGET, [now, limit]);
+    return rows.length;
+  }
+}

@@ -1,0 +1,55 @@
+import type { Authenticator } from '../domain/api-keys/authenticate.ts';
+import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
+import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
+import type { Sweeps } from '../domain/messages/sweeps.ts';
+import type { JobQueue } from '../domain/ports/job-queue.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import type { Routing } from '../domain/ports/routing.ts';
+import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
+import { repeat } from './repeat.ts';
+
+/** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
+const SUBMIT = { concurrency: 64, perGroup: 8 };
+const WEBHOOK = { concurrency: 512, perGroup: 4 };
+const KEPT_REPORTS_MS = 1_000;
+const KEY_USES_MS = 2_000;
+const SWEEPS_MS = 60_000;
+
+export interface Workers {
+  /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
+  stop(timeoutMs: number): Promise<void>;
+}
+
+/** Starts what a process does besides answering requests. */
+export async function startWorkers(parts: {
+  queue: JobQueue;
+  routing: Routing;
+  reports: DeliveryReports;
+  authenticator: Authenticator;
+  submit: SubmitMessages;
+  webhooks: DeliverWebhooks;
+  sweeps: Sweeps;
+  logger: Logger;
+  isWorker: boolean;
+}): Promise<Workers> {
+  const { queue, routing, reports, authenticator, logger } = parts;
+  const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
+  if (!parts.isWorker) return { stop: () => keyUses.stop() };
+
+  routing.start((provider, taken) => reports.take(provider, taken));
+  await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
+  await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
+  const periodic = [
+    keyUses,
+    repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
+    repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
+  ];
+  return {
+    async stop(timeoutMs) {
+      await Promise.all(periodic.map((task) => task.stop()));
+      await queue.stopWorking(timeoutMs);
+      await routing.stop();
+      await authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+    },
+  };
+}
