@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
@@ -28,7 +27,6 @@ import { createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
 import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
 import { startWorkers } from './workers/start-workers.ts';
 
-const MIGRATIONS = resolve(import.meta.dirname, '../migrations');
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 const CONNECTIONS_PER_ORIGIN = 256;
 
@@ -46,7 +44,7 @@ export async function compose(config: Config, logger: Logger) {
       : undefined;
   const connection: DatabaseConnection = postgres?.connection ?? config.databaseUrl ?? '';
   const knex = createKnex(connection, logger);
-  const migration = await migrate(knex, MIGRATIONS);
+  const migration = await migrate(knex);
   const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
 
   const sql = new Sql(knex);

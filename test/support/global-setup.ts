@@ -5,6 +5,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createTemplate } from './database.ts';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import {
   type EmbeddedPostgres,
@@ -21,13 +22,8 @@ declare global {
 export default async function globalSetup(): Promise<void> {
   const url = process.env.TEST_DATABASE_URL;
   const connection = url ? connectionOf(url) : await startTestPostgres();
-  await prepareTemplate(connection);
+  await createTemplate(connection);
   process.env.TEST_PG = JSON.stringify(connection);
-}
-
-/** Makes on the fresh server what every test database is cloned from. */
-async function prepareTemplate(_connection: Connection): Promise<void> {
-  // The template database with all migrations applied goes here.
 }
 
 async function startTestPostgres(): Promise<Connection> {

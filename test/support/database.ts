@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import pg from 'pg';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
+import { migrate } from '../../src/storage/migrate.ts';
+import { createKnex, type DatabaseConnection, Sql } from '../../src/storage/sql.ts';
+
+export interface ServerConnection {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly password?: string;
+}
+
+/** The database that every test database is cloned from. */
+export const TEMPLATE = 'gateway_template';
+
+const silent = () => undefined;
+export const silentLogger: Logger = {
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+  child: () => silentLogger,
+};
+
+/** The server that global-setup.ts started. */
+export function testServer(): ServerConnection {
+  const text = process.env.TEST_PG;
+  if (text === undefined) throw new Error('TEST_PG is missing: global-setup.ts did not run');
+  return JSON.parse(text);
+}
+
+export interface TestDatabase {
+  readonly connection: ServerConnection;
+  /** The same as a DATABASE_URL. */
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+/** A database of its own for a test file: a clone of the migrated template, or an empty one. */
+export async function createTestDatabase(template = TEMPLATE): Promise<TestDatabase> {
+  const server = testServer();
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await onServer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const connection = { ...server, database: name };
+  return {
+    connection,
+    url: databaseUrl(connection),
+    drop: () => onServer(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)),
+  };
+}
+
+/** Applies all migrations, and pg-boss's own, to a fresh template. */
+export async function createTemplate(server: ServerConnection): Promise<void> {
+  await onServer(server, async (client) => {
+    await client.query(`DROP DATABASE IF EXISTS ${TEMPLATE} WITH (FORCE)`);
+    await client.query(`CREATE DATABASE ${TEMPLATE}`);
+  });
+  await withKnex({ ...server, database: TEMPLATE }, async (knex) => {
+    await migrate(knex);
+    const queue = new PgBossQueue({
+      pool: new Sql(knex).pool,
+      logger: silentLogger,
+      listen: async () => async () => undefined,
+    });
+    await queue.start();
+    await queue.stop();
+  });
+}
+
+/** Runs `work` with a pool of its own. */
+export async function withKnex<T>(connection: DatabaseConnection, work: (knex: Knex) => Promise<T>): Promise<T> {
+  const knex = createKnex(connection, silentLogger, 4);
+  try {
+    return await work(knex);
+  } finally {
+    await knex.destroy();
+  }
+}
+
+function databaseUrl({ host, port, user, password, database }: ServerConnection): string {
+  const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`;
+  return `postgres://${encodeURIComponent(user)}${secret}@${encodeURIComponent(host)}:${port}/${database}`;
+}
+
+async function onServer(server: ServerConnection, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ ...server });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,126 @@
+import { compose } from '../../src/compose.ts';
+import { parseConfig } from '../../src/config.ts';
+import type { SystemCaller } from '../../src/domain/caller.ts';
+import { startHttpServer } from '../../src/http-server.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
+
+const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
+const TEST_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+
+export interface TestAccount {
+  readonly accountId: string;
+  readonly email: string;
+  readonly password: string;
+  /** A production key with FULL_ACCESS. */
+  readonly key: string;
+  readonly sandboxKey: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed JSON body; `any`, since tests look into it freely. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer holds
+  readonly body: any;
+  readonly text: string;
+}
+
+export interface TestGateway extends AsyncDisposable {
+  /** Base address, without `/api/v1`. */
+  readonly url: string;
+  readonly database: TestDatabase;
+  readonly parts: Awaited<ReturnType<typeof compose>>;
+  /** A new account with 100,000 UGX, or `balance`, and FULL_ACCESS keys. */
+  createAccount(balance?: number): Promise<TestAccount>;
+  /** A key of an account with other properties. */
+  createKey(
+    accountId: string,
+    options: { scopes?: string[]; environment?: string; enableHmac?: boolean; ipAllowlist?: string[] },
+  ): Promise<{ key: string; keyId: string; signingSecret: string | null }>;
+  /** A request to `/api/v1`; a body that is no string goes as JSON. */
+  call(
+    method: string,
+    path: string,
+    options?: { key?: string; body?: unknown; headers?: Record<string, string> },
+  ): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/**
+ * A whole gateway in this process: real HTTP, real PostgreSQL (a clone of the template, or `database`, which then
+ * stays), workers running. `environment` holds variables of running.md; webhook targets on loopback are allowed.
+ */
+export async function startTestGateway(
+  environment: Record<string, string> = {},
+  shared?: TestDatabase,
+): Promise<TestGateway> {
+  const database = shared ?? (await createTestDatabase());
+  const config = parseConfig({
+    PORT: '0',
+    DATABASE_URL: database.url,
+    MASTER_KEY: TEST_MASTER_KEY,
+    NODE_ENV: 'test',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+    RATE_LIMIT_PER_MINUTE: '100000',
+    RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
+    LOG_LEVEL: 'silent',
+    ...environment,
+  });
+  const parts = await compose(config, silentLogger);
+  const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
+  const workers = await parts.startWorking();
+  const url = http?.url ?? '';
+  let isStopped = false;
+  let accounts = 0;
+
+  const gateway: TestGateway = {
+    url,
+    database,
+    parts,
+    async createAccount(balance = 100_000) {
+      accounts += 1;
+      const email = `owner${accounts}-${Date.now()}@test.example`;
+      const { account, owner } = await parts.operations.accounts.create.run(TEST_CALLER, {
+        email,
+        currency: 'UGX',
+        balance,
+      });
+      const { key } = await gateway.createKey(account.id, {});
+      const sandbox = await gateway.createKey(account.id, { environment: 'sandbox' });
+      return { accountId: account.id, email, password: owner.password, key, sandboxKey: sandbox.key };
+    },
+    async createKey(accountId, { scopes = ['FULL_ACCESS'], environment = 'production', ...rest }) {
+      const created = await parts.operations.apiKeys.create.run(TEST_CALLER, {
+        accountId,
+        name: 'test',
+        scopes,
+        environment,
+        ...rest,
+      });
+      return { key: created.key, keyId: created.apiKey.keyId, signingSecret: created.signingSecret };
+    },
+    async call(method, path, { key, body, headers = {} } = {}) {
+      const response = await fetch(`${url}/api/v1${path}`, {
+        method,
+        headers: {
+          ...(key === undefined ? {} : { 'X-Api-Key': key }),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined, text };
+    },
+    async stop() {
+      if (isStopped) return;
+      isStopped = true;
+      await http?.close();
+      await workers.stop(5_000);
+      await parts.close();
+      if (!shared) await database.drop();
+    },
+    [Symbol.asyncDispose]: () => gateway.stop(),
+  };
+  return gateway;
+}

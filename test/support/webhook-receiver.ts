@@ -1,0 +1,41 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eventually } from './eventually.ts';
+
+export interface ReceivedHook {
+  readonly at: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly raw: Buffer;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the envelope holds
+  readonly body: any;
+}
+
+/** A real HTTP endpoint on loopback that records what it receives and answers as `answer` says (200 by default). */
+export async function startWebhookReceiver(answer: (hook: ReceivedHook, count: number) => number = () => 200) {
+  const received: ReceivedHook[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const raw = Buffer.concat(chunks);
+      const hook = { at: Date.now(), headers: request.headers, raw, body: JSON.parse(raw.toString('utf8')) };
+      received.push(hook);
+      response.statusCode = answer(hook, received.length);
+      response.end('ok');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    received,
+    /** Resolves with the first hook that fits, once it came. */
+    waitFor: (fits: (hook: ReceivedHook) => boolean, timeoutMs?: number) =>
+      eventually(() => received.find(fits), timeoutMs),
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
