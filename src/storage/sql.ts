@@ -15,6 +15,10 @@ export type DatabaseConnection =
   | string
   | { host: string; port: number; user: string; database: string; password?: string };
 
+// A statement's plan, and that of each foreign key's check, is made once a connection, often while the tables are
+// still small; a sequential scan chosen then would stay when they have grown. Every query here has its index.
+const SESSION_SETTINGS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c TimeZone=UTC';
+
 /**
  * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
  * logged, since the pool replaces it.
@@ -26,7 +30,7 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, poolS
     connection: {
       ...base,
       application_name: 'messaging-gateway',
-      options: '-c plan_cache_mode=force_generic_plan -c TimeZone=UTC',
+      options: SESSION_SETTINGS,
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     },

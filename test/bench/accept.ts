@@ -1,0 +1,65 @@
+import { type BenchContext, type BenchResult, median } from './context.ts';
+import { startTwin } from './express-knex-twin.ts';
+import { sendSmsLoad } from './load.ts';
+import { oneByOne } from './one-by-one.ts';
+
+const CONNECTIONS = 64;
+const SECONDS = 4;
+const ROUNDS = 3;
+
+/** Rows 1 and 2: messages accepted a second on one hot account, against the same writes made one by one. */
+export async function run(context: BenchContext): Promise<BenchResult[]> {
+  // Workers would take their share of two cores: what is measured here is acceptance alone.
+  const server = await context.startServer({ ROLES: 'api' });
+  const database = await context.createDatabase();
+  const twin = await startTwin(context, database);
+  const rates = { gateway: [] as number[], direct: [] as number[], twin: [] as number[] };
+  const cpu: number[] = [];
+  let latencies: readonly number[] = [];
+  try {
+    await sendSmsLoad(server.url, server.key, CONNECTIONS, 2);
+    for (let round = 1; round <= ROUNDS; round++) {
+      context.log(`accept: round ${round} of ${ROUNDS}`);
+      const before = await server.usage();
+      const load = await sendSmsLoad(server.url, server.key, CONNECTIONS, SECONDS);
+      const after = await server.usage();
+      rates.gateway.push(load.accepted / load.seconds);
+      cpu.push(((after.cpuSeconds - before.cpuSeconds) / load.accepted) * 1e6);
+      latencies = load.latenciesMs;
+      rates.direct.push(await oneByOne(context, database, 8, SECONDS));
+      const plain = await sendSmsLoad(twin.url, 'twin', CONNECTIONS, SECONDS);
+      rates.twin.push(plain.accepted / plain.seconds);
+    }
+    const { rssMb } = await server.usage();
+    const value = median(rates.gateway);
+    const sorted = [...latencies].sort((left, right) => left - right);
+    const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+    return [
+      {
+        row: 1,
+        name: 'accepted/s ÷ one transaction at a time, 8 connections',
+        value,
+        unit: '/s',
+        baseline: median(rates.direct),
+        ratio: value / median(rates.direct),
+        reach: '3',
+      },
+      {
+        row: 2,
+        name: 'accepted/s ÷ plain Express + Knex twin',
+        value,
+        unit: '/s',
+        baseline: median(rates.twin),
+        ratio: value / median(rates.twin),
+        reach: '10',
+      },
+      { name: 'server CPU per accepted message', value: median(cpu), unit: 'µs' },
+      { name: `accept p50 at ${CONNECTIONS} connections`, value: median(latencies), unit: 'ms' },
+      { name: `accept p99 at ${CONNECTIONS} connections`, value: p99, unit: 'ms' },
+      { row: 11, name: 'RSS of the server after the load', value: rssMb, unit: 'MB', reach: '300 MB' },
+    ];
+  } finally {
+    await twin.stop();
+    await server.stop();
+  }
+}

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+
+/** One row of the table: a figure of this run, what it is held against, and their ratio. */
+export interface BenchResult {
+  /** Number of the row in performance.md's table, where it is one of those. */
+  readonly row?: number;
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly baseline?: number;
+  readonly ratio?: number;
+  /** What the ratio (or the value, where there is no ratio) should reach. */
+  readonly reach?: string;
+  readonly note?: string;
+}
+
+export interface BenchServer {
+  readonly url: string;
+  readonly key: string;
+  readonly pid: number;
+  /** CPU seconds that the server has used so far, and its resident memory in MB. */
+  usage(): Promise<{ cpuSeconds: number; rssMb: number }>;
+  stop(): Promise<void>;
+}
+
+export interface BenchContext {
+  readonly postgres: EmbeddedPostgres['connection'];
+  /** The built server in a process of its own, on a fresh database, with a funded account. */
+  startServer(environment?: Record<string, string>): Promise<BenchServer>;
+  /** A fresh, empty database. */
+  createDatabase(): Promise<string>;
+  /** Runs `work` on a client of the database. */
+  withClient<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
+  log(line: string): void;
+}
+
+const FUNDS_MINOR = 1_000_000_000;
+const silent = () => undefined;
+const logger = { debug: silent, info: silent, warn: console.warn, error: console.error, child: () => logger };
+
+/** Starts PostgreSQL with its real settings for the run; `close` stops everything that was started. */
+export async function createContext(): Promise<BenchContext & { close(): Promise<void> }> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
+  await chmod(dataDir, 0o755);
+  const postgres = await startEmbeddedPostgres({ dataDir, database: 'bench', logger });
+  const servers = new Set<ChildProcess>();
+  let databases = 0;
+
+  const withClient = async <T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = new pg.Client({ ...postgres.connection, database });
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  };
+  const createDatabase = async () => {
+    databases += 1;
+    const name = `bench_${databases}`;
+    await withClient('bench', (client) => client.query(`CREATE DATABASE ${name}`));
+    return name;
+  };
+
+  return {
+    postgres: postgres.connection,
+    createDatabase,
+    withClient,
+    log: (line) => process.stderr.write(`${line}\n`),
+    async startServer(environment = {}) {
+      const database = await createDatabase();
+      const { host, port, user } = postgres.connection;
+      const child = spawn(process.execPath, ['dist/src/main.js'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: {
+          PATH: process.env.PATH,
+          PORT: '0',
+          DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
+          DATA_DIR: join(dataDir, database),
+          RATE_LIMIT_PER_MINUTE: '1000000',
+          RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
+          WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+          LOG_LEVEL: 'warn',
+          ...environment,
+        },
+      });
+      servers.add(child);
+      const { key, url } = await readStart(child);
+      await withClient(database, fund);
+      return {
+        url,
+        key,
+        pid: child.pid ?? 0,
+        usage: () => usageOf(child.pid ?? 0),
+        async stop() {
+          const exited = once(child, 'exit');
+          child.kill('SIGTERM');
+          await exited;
+          servers.delete(child);
+        },
+      };
+    },
+    async close() {
+      for (const child of servers) child.kill('SIGKILL');
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The quickstart's key and the address, from what the server prints. */
+async function readStart(child: ChildProcess): Promise<{ key: string; url: string }> {
+  let key = '';
+  if (!child.stdout) throw new Error('the server has no standard output');
+  for await (const line of createInterface(child.stdout)) {
+    key ||= /production key\s+(msg_\w+)/.exec(line)?.[1] ?? '';
+    const url = /^ready (http\S+)/.exec(line)?.[1];
+    if (url !== undefined) {
+      child.stdout.resume();
+      return { key, url };
+    }
+  }
+  throw new Error('the server ended before it was ready');
+}
+
+/** Gives every account money, as one ledger entry, so that balance and ledger keep agreeing. */
+async function fund(client: pg.Client): Promise<void> {
+  await client.query(
+    `WITH funded AS (
+       UPDATE accounts SET balance_minor = balance_minor + $1, ledger_seq = ledger_seq + 1
+       RETURNING id, ledger_seq, balance_minor)
+     INSERT INTO ledger_entries (account_id, seq, kind, amount_minor, balance_after_minor, actor, created_at)
+     SELECT id, ledger_seq, 'topup', $1, balance_minor, 'system:bench', now() FROM funded`,
+    [FUNDS_MINOR],
+  );
+}
+
+async function usageOf(pid: number): Promise<{ cpuSeconds: number; rssMb: number }> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return { cpuSeconds: ticks / 100, rssMb: (Number(fields[21]) * 4096) / 1e6 };
+}
+
+export const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((left, right) => left - right);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+};

@@ -1,0 +1,68 @@
+/**
+ * What one would write first: Express with express.json, Knex's builder, one transaction a request. It does the
+ * same writes as the gateway's acceptance, and none of its checks.
+ */
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import knexModule from 'knex';
+import { TWIN_SCHEMA } from './one-by-one.ts';
+
+const connection = JSON.parse(process.env.TWIN_PG ?? '{}');
+const knex = knexModule({ client: 'pg', connection, pool: { min: 0, max: 10 } });
+await knex.raw(TWIN_SCHEMA);
+const account = randomUUID();
+await knex('accounts').insert({ id: account, balance_minor: 1_000_000_000 });
+
+const app = express();
+app.use(express.json());
+app.post('/api/v1/developers/sms', async (request, response) => {
+  const id = randomUUID();
+  await knex.transaction(async (trx) => {
+    const found = await trx('accounts').where({ id: account }).forUpdate().first();
+    const balance = Number(found.balance_minor) - 30;
+    const seq = Number(found.sms_seq) + 1;
+    const at = new Date();
+    await trx('accounts')
+      .where({ id: account })
+      .update({ balance_minor: balance, ledger_seq: seq, sms_seq: seq });
+    await trx('messages').insert({
+      id,
+      account_id: account,
+      seq,
+      cost_minor: 30,
+      created_at: at,
+      channel: 'sms',
+      status: 'pending',
+      sender: 'SERVICE',
+      content: request.body.message,
+    });
+    await trx('recipients').insert({
+      message_id: id,
+      position: 0,
+      account_id: account,
+      address: request.body.to,
+      cost_minor: 30,
+      status: 'pending',
+    });
+    await trx('ledger_entries').insert({
+      account_id: account,
+      seq,
+      amount_minor: -30,
+      balance_after_minor: balance,
+      message_id: id,
+      kind: 'charge',
+      created_at: at,
+    });
+    await trx('jobs').insert({
+      id: randomUUID(),
+      queue: 'submit',
+      data: JSON.stringify({ messageIds: [id] }),
+      start_after: at,
+    });
+  });
+  response.json({ id, status: 'pending' });
+});
+const server = app.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);
+});
