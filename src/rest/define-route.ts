@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ApiKeyCaller } from '../domain/caller.ts';
+import type { ErrorCode } from '../domain/errors.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 
@@ -17,6 +18,25 @@ interface RouteInput<Params, Query, Body> {
   readonly body: Body;
   /** The value of the Idempotency-Key header. */
   readonly idempotencyKey: string | undefined;
+}
+
+/** A value that only the answer to another route's example can give, such as the id of a thing that must exist. */
+export interface AnswerPart {
+  /** Method and path of that route, e.g. `POST /developers/sms`. */
+  readonly route: string;
+  /** Where in its answer the value stands, e.g. `apiKey.keyId` or `data.0.id`. */
+  readonly at: string;
+  /** Sent in place of the body of that route's first example. */
+  readonly body?: () => unknown;
+}
+
+/** A request that works: the document shows it and a test sends it. */
+export interface RouteExample<Body> {
+  readonly summary?: string;
+  /** Every path parameter, by name. */
+  readonly params?: Readonly<Record<string, AnswerPart>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Body;
 }
 
 export interface RouteDefinition<
@@ -44,6 +64,10 @@ export interface RouteDefinition<
   readonly isIdempotent?: boolean;
   /** Has the narrower budget of webhook registrations besides (decision 12). */
   readonly isWebhookRegistration?: boolean;
+  /** The refusals of its operation; those that every route, or every body, can meet need no mention (decision 3). */
+  readonly errors?: readonly ErrorCode[];
+  /** Needed from every route that takes parameters in its path or a body. */
+  readonly examples?: Readonly<Record<string, RouteExample<z.input<Body>>>>;
   readonly handle: (
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;

@@ -1,34 +1,149 @@
 import type { DomainError, ErrorCode } from '../domain/errors.ts';
 
+interface ErrorAnswer {
+  readonly status: number;
+  readonly shape: 'A' | 'B';
+  /** The condition, as the reference documents it. */
+  readonly when: string;
+}
+
 /** How a refusal is answered: its status, and the body's shape (contract, Errors; decisions 2 and 3). */
-export const ERROR_RESPONSES: Readonly<Record<ErrorCode, { status: number; shape: 'A' | 'B' }>> = {
-  unauthorized: { status: 401, shape: 'A' },
-  forbidden: { status: 403, shape: 'A' },
-  rate_limit_exceeded: { status: 429, shape: 'A' },
-  validation_error: { status: 400, shape: 'B' },
-  invalid_json: { status: 400, shape: 'B' },
-  invalid_phone_number: { status: 400, shape: 'B' },
-  invalid_sender_id: { status: 400, shape: 'B' },
-  message_too_long: { status: 400, shape: 'B' },
-  invalid_scheduled_time: { status: 400, shape: 'B' },
-  invalid_scope: { status: 400, shape: 'B' },
-  invalid_event_type: { status: 400, shape: 'B' },
-  invalid_webhook_url: { status: 400, shape: 'B' },
-  idempotency_key_mismatch: { status: 400, shape: 'B' },
-  no_target_devices: { status: 400, shape: 'B' },
-  session_window_closed: { status: 400, shape: 'B' },
-  unknown_template: { status: 400, shape: 'B' },
-  unpriced_destination: { status: 400, shape: 'B' },
-  insufficient_balance: { status: 402, shape: 'B' },
-  not_found: { status: 404, shape: 'B' },
-  contact_exists: { status: 409, shape: 'B' },
-  message_not_cancelable: { status: 409, shape: 'B' },
-  webhook_limit: { status: 409, shape: 'B' },
-  payload_too_large: { status: 413, shape: 'B' },
-  unsupported_media_type: { status: 415, shape: 'B' },
-  internal_error: { status: 500, shape: 'B' },
-  provider_error: { status: 502, shape: 'B' },
-  service_unavailable: { status: 503, shape: 'B' },
+export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
+  unauthorized: {
+    status: 401,
+    shape: 'A',
+    when: 'The key is missing, unknown, revoked or expired, or a key that must sign its requests sent no valid signature.',
+  },
+  forbidden: {
+    status: 403,
+    shape: 'A',
+    when: "The key lacks the scope, or the request comes from an address outside the key's allowlist.",
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    shape: 'A',
+    when: 'More requests than the key may make in 60 seconds. `Retry-After` says when the next one passes.',
+  },
+  validation_error: {
+    status: 400,
+    shape: 'B',
+    when: 'A field is missing or has a value that it cannot have; `details.fields` names each with its path.',
+  },
+  invalid_json: {
+    status: 400,
+    shape: 'B',
+    when: 'The body is no JSON, no valid UTF-8, or nested too deeply.',
+  },
+  invalid_phone_number: {
+    status: 400,
+    shape: 'B',
+    when: 'No recipient is a phone number that can be sent to; `details` has `field` and `value`.',
+  },
+  invalid_sender_id: {
+    status: 400,
+    shape: 'B',
+    when: 'The sender ID is not 1 to 11 letters or digits.',
+  },
+  message_too_long: {
+    status: 400,
+    shape: 'B',
+    when: 'The message has more than 1000 characters.',
+  },
+  invalid_scheduled_time: {
+    status: 400,
+    shape: 'B',
+    when: 'The time to send at is no ISO 8601 time with an offset, past, or more than 30 days ahead.',
+  },
+  invalid_scope: {
+    status: 400,
+    shape: 'B',
+    when: 'A scope has a name that does not exist.',
+  },
+  invalid_event_type: {
+    status: 400,
+    shape: 'B',
+    when: 'A subscription names an event type that does not exist.',
+  },
+  invalid_webhook_url: {
+    status: 400,
+    shape: 'B',
+    when: 'The webhook URL is malformed, not allowed, or leads to an address that is not public.',
+  },
+  idempotency_key_mismatch: {
+    status: 400,
+    shape: 'B',
+    when: 'The Idempotency-Key header and `idempotencyKey` in the body differ.',
+  },
+  no_target_devices: {
+    status: 400,
+    shape: 'B',
+    when: 'No device is registered for the recipients of the push message.',
+  },
+  session_window_closed: {
+    status: 400,
+    shape: 'B',
+    when: 'The recipient sent no WhatsApp message in the last 24 hours, so only a template can be sent.',
+  },
+  unknown_template: {
+    status: 400,
+    shape: 'B',
+    when: 'The WhatsApp template does not exist.',
+  },
+  unpriced_destination: {
+    status: 400,
+    shape: 'B',
+    when: 'There is no price for the destination.',
+  },
+  insufficient_balance: {
+    status: 402,
+    shape: 'B',
+    when: 'The balance is below the charge; `details` has `balance`, `required` and `currency`.',
+  },
+  not_found: {
+    status: 404,
+    shape: 'B',
+    when: 'There is no such thing, or it belongs to another account.',
+  },
+  contact_exists: {
+    status: 409,
+    shape: 'B',
+    when: 'Another contact has this phone or externalId; `details.id` is its id.',
+  },
+  message_not_cancelable: {
+    status: 409,
+    shape: 'B',
+    when: 'The message has left already, or has ended.',
+  },
+  webhook_limit: {
+    status: 409,
+    shape: 'B',
+    when: 'The account has as many webhook endpoints as it can have.',
+  },
+  payload_too_large: {
+    status: 413,
+    shape: 'B',
+    when: 'The body is larger than the route takes.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    shape: 'B',
+    when: 'The body is not `application/json`, or is compressed.',
+  },
+  internal_error: {
+    status: 500,
+    shape: 'B',
+    when: 'Something went wrong in the gateway; quote the `X-Request-Id`.',
+  },
+  provider_error: {
+    status: 502,
+    shape: 'B',
+    when: 'The provider behind the channel failed or gave an answer that makes no sense.',
+  },
+  service_unavailable: {
+    status: 503,
+    shape: 'B',
+    when: "The gateway, or the channel's provider, cannot take the request now. `Retry-After` says when to try again.",
+  },
 };
 
 export interface ErrorResponse {
@@ -41,7 +156,8 @@ export interface ErrorResponse {
 export function errorResponse(error: DomainError): ErrorResponse {
   const { status, shape } = ERROR_RESPONSES[error.code];
   const retryAfter = error.retryAfterSeconds;
-  const headers: Record<string, string> = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  const headers: Record<string, string> =
+    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
   if (shape === 'A') {
     const base = { statusCode: status, error: error.code, message: error.message };
     return { status, headers, body: retryAfter === undefined ? base : { ...base, retryAfter } };
