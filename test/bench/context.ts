@@ -28,6 +28,8 @@ export interface BenchServer {
   readonly url: string;
   readonly key: string;
   readonly pid: number;
+  /** Name of its database. */
+  readonly database: string;
   /** CPU seconds that the server has used so far, and its resident memory in MB. */
   usage(): Promise<{ cpuSeconds: number; rssMb: number }>;
   stop(): Promise<void>;
@@ -101,6 +103,7 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
         url,
         key,
         pid: child.pid ?? 0,
+        database,
         usage: () => usageOf(child.pid ?? 0),
         async stop() {
           const exited = once(child, 'exit');

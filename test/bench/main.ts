@@ -3,8 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
 import * as latency from './latency.ts';
+import * as pipeline from './pipeline.ts';
 
 const benches: Readonly<Record<string, { run(context: BenchContext): Promise<BenchResult[]> }>> = {
+  pipeline,
   latency,
   accept,
 };

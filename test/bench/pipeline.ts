@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+import { type BenchContext, type BenchResult, median } from './context.ts';
+import { sendSmsLoad } from './load.ts';
+
+const CONNECTIONS = 64;
+const SECONDS = 4;
+const ROUNDS = 3;
+
+/** Row 4: messages a second through the whole pipeline, from POST to recorded webhook delivery, against acceptance alone. */
+export async function run(context: BenchContext): Promise<BenchResult[]> {
+  const receiver = createServer((incoming, answer) => {
+    incoming.resume();
+    incoming.on('end', () => answer.end());
+  });
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const { port } = receiver.address() as AddressInfo;
+  const acceptOnly = await context.startServer({ ROLES: 'api' });
+  const server = await context.startServer();
+  try {
+    await request(`${server.url}/api/v1/developers/webhooks`, {
+      method: 'POST',
+      headers: { 'x-api-key': server.key, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `http://127.0.0.1:${port}/`, events: ['sms.sent'] }),
+    });
+    const accepted: number[] = [];
+    const whole: number[] = [];
+    const cpu: number[] = [];
+    let done = 0;
+    for (let round = 1; round <= ROUNDS; round++) {
+      context.log(`pipeline: round ${round} of ${ROUNDS}`);
+      const alone = await sendSmsLoad(acceptOnly.url, acceptOnly.key, CONNECTIONS, SECONDS);
+      accepted.push(alone.accepted / alone.seconds);
+      const before = await server.usage();
+      const startedAt = performance.now();
+      const load = await sendSmsLoad(server.url, server.key, CONNECTIONS, SECONDS);
+      done += load.accepted;
+      await allDelivered(context, server.database, done);
+      whole.push(load.accepted / ((performance.now() - startedAt) / 1000));
+      const after = await server.usage();
+      cpu.push(((after.cpuSeconds - before.cpuSeconds) / load.accepted) * 1e6);
+    }
+    await checkMoney(context, server.database);
+    const { rssMb } = await server.usage();
+    return [
+      {
+        row: 4,
+        name: 'whole pipeline/s ÷ accepted/s',
+        value: median(whole),
+        unit: '/s',
+        baseline: median(accepted),
+        ratio: median(whole) / median(accepted),
+        reach: '0.25',
+      },
+      { name: 'server CPU per message, whole pipeline', value: median(cpu), unit: 'µs' },
+      { row: 11, name: 'RSS of the server under the whole pipeline', value: rssMb, unit: 'MB', reach: '300 MB' },
+    ];
+  } finally {
+    await server.stop();
+    await acceptOnly.stop();
+    receiver.closeAllConnections();
+    receiver.close();
+  }
+}
+
+/** Resolves when `count` deliveries are recorded as successful; fails when they do not come. */
+async function allDelivered(context: BenchContext, database: string, count: number): Promise<void> {
+  await context.withClient(database, async (client) => {
+    const deadline = performance.now() + 120_000;
+    for (;;) {
+      const { rows } = await client.query(
+        `SELECT count(*)::int AS done FROM webhook_deliveries WHERE status = 'success'`,
+      );
+      if (rows[0].done === count) return;
+      if (performance.now() > deadline) throw new Error(`${rows[0].done} of ${count} deliveries after two minutes`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+}
+
+/** Fails when a balance is not its ledger's sum. */
+export async function checkMoney(context: BenchContext, database: string): Promise<void> {
+  const { rows } = await context.withClient(database, (client) =>
+    client.query(`SELECT a.id FROM accounts a JOIN ledger_entries l ON l.account_id = a.id
+      GROUP BY a.id HAVING sum(l.amount_minor) <> a.balance_minor`),
+  );
+  if (rows.length > 0) throw new Error('a balance differs from its ledger');
+}
