@@ -1,9 +1,9 @@
-import type { RecipientMove, Tx } from '../ports/stores.ts';
+import type { RecipientMove, StatusCounts, Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
+import { rulesOf } from './channels/channel-rules.ts';
 import type { Message, MessageStatus } from './message.ts';
-import { eventOf } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
 /**
@@ -28,7 +28,8 @@ export async function applyMoves(
     const message = messages.get(move.messageId);
     if (!recipient || !message) continue;
     done.add(move);
-    const event = eventOf(message, move, recipient);
+    const event =
+      message.environment === 'production' && rulesOf(message.channel).moveEvent?.(message, move, recipient);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
       refunds.push({
@@ -43,21 +44,35 @@ export async function applyMoves(
       });
     }
   }
-  await followStatus(tx, messages, [...new Set(moved.map((recipient) => recipient.messageId))]);
+  const settled = await followStatus(tx, messages, [
+    ...new Set(moved.map((recipient) => recipient.messageId)),
+  ]);
+  const at = allowed[0]?.at;
+  for (const { message, counts } of settled) {
+    const event = at && rulesOf(message.channel).settledEvent?.(message, counts, at);
+    if (event) events.push(event);
+  }
   await tx.accounts.credit(refunds);
   await recordEvents(tx, ids, events);
   return done;
 }
 
+/** Sets the statuses that follow from the recipients'; returns the messages of which none is pending any more. */
 async function followStatus(tx: Tx, messages: ReadonlyMap<string, Message>, changed: readonly string[]) {
-  if (changed.length === 0) return;
+  if (changed.length === 0) return [];
   const counts = await tx.messages.statusCounts(changed);
   const statuses = new Map<string, MessageStatus>();
+  const settled: { message: Message; counts: StatusCounts }[] = [];
   for (const [id, count] of counts) {
+    const message = messages.get(id);
     const status = messageStatus(count);
-    if (messages.get(id)?.status !== status) statuses.set(id, status);
+    if (!message || message.status === status) continue;
+    statuses.set(id, status);
+    if (message.status === 'pending' && message.environment === 'production')
+      settled.push({ message, counts: count });
   }
   await tx.messages.setStatus(statuses);
+  return settled;
 }
 
 function key(recipient: { messageId: string; position: number }): string {

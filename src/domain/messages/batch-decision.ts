@@ -39,7 +39,11 @@ export function decideBatch(
     const seq = state.seq[prepared.channel] + 1;
     const balanceMinor = state.balanceMinor - prepared.costMinor;
     const ledgerSeq = state.ledgerSeq + (prepared.costMinor > 0 ? 1 : 0);
-    after.set(prepared.accountId, { balanceMinor, seq: { ...state.seq, [prepared.channel]: seq }, ledgerSeq });
+    after.set(prepared.accountId, {
+      balanceMinor,
+      seq: { ...state.seq, [prepared.channel]: seq },
+      ledgerSeq,
+    });
     return {
       kind: 'accept',
       prepared,

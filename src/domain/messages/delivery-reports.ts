@@ -79,7 +79,9 @@ export async function applyReports(
     moves.set(match, moveOf(match, now));
   }
   const done = await applyMoves(tx, ids, messages, [...moves.values()]);
-  const late = [...moves].filter(([, move]) => !done.has(move)).map(([match]) => lateNote(match, messages, now));
+  const late = [...moves]
+    .filter(([, move]) => !done.has(move))
+    .map(([match]) => lateNote(match, messages, now));
   await tx.messages.note(late.filter((note) => note !== undefined));
 }
 
@@ -95,7 +97,10 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
     sid: null,
     error:
       report.status === 'failed'
-        ? { code: report.code ?? 'undeliverable', message: report.reason ?? 'The carrier could not deliver it.' }
+        ? {
+            code: report.code ?? 'undeliverable',
+            message: report.reason ?? 'The carrier could not deliver it.',
+          }
         : null,
   };
 }

@@ -1,15 +1,16 @@
-import { ALL_ROLES, type ApiKeyCaller, type Caller, type Environment, type MemberCaller } from '../caller.ts';
 import { accountIdOf } from '../accounts/account-operations.ts';
 import { ChangeCache } from '../cache.ts';
+import { ALL_ROLES, type ApiKeyCaller, type Caller, type Environment, type MemberCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { Tariff } from '../money/tariff.ts';
 import { operation } from '../operation.ts';
 import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
+import type { SendAnswer, SendContext } from './accept-message.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import type { SmsInput } from './prepare-sms.ts';
-import { type SendAnswer, type SendContext, sendSms } from './send-sms.ts';
+import { sendSms } from './send-sms.ts';
 
 export interface SendSmsRequest extends SmsInput {
   /** Where members send; a key sends in its own environment. */
@@ -28,7 +29,11 @@ const READ = { scopes: ['READ_MESSAGES'], roles: ALL_ROLES } as const;
 export function messageOperations(deps: Dependencies) {
   const { stores } = deps;
   const tariffs = new ChangeCache('prices', deps.changes, async () => new Tariff(await stores.prices.all()));
-  const currencies = new ChangeCache('account', deps.changes, async (id) => (await stores.accounts.find(id))?.currency);
+  const currencies = new ChangeCache(
+    'account',
+    deps.changes,
+    async (id) => (await stores.accounts.find(id))?.currency,
+  );
   const context: SendContext = {
     intake: deps.intake,
     routing: deps.routing,
@@ -50,7 +55,8 @@ export function messageOperations(deps: Dependencies) {
       { scopes: ['SEND_SMS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] },
       async (caller, input: SendSmsRequest): Promise<SendAnswer> => {
         const sender = senderOf(caller);
-        const environment = sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
+        const environment =
+          sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
         return sendSms(context, sender, { ...input, environment });
       },
     ),
@@ -71,7 +77,9 @@ export function messageOperations(deps: Dependencies) {
       'message.get',
       READ,
       async (caller, input: { id: string; channel?: Channel | undefined }): Promise<MessageDetails> => {
-        const message = isUuid(input.id) ? await stores.messages.find(accountIdOf(caller), input.id) : undefined;
+        const message = isUuid(input.id)
+          ? await stores.messages.find(accountIdOf(caller), input.id)
+          : undefined;
         if (!message || (input.channel && message.channel !== input.channel)) throw notFound('Message');
         const recipients = await stores.messages.recipients([message.id]);
         const notes = await stores.messages.timelineNotes(message.id);
@@ -98,7 +106,12 @@ function timelineOf(
     ...recipients.flatMap((recipient) => momentsOf(recipient)),
     ...notes.map(({ at, status, detail, position }) => {
       const recipient = addressOf.get(position);
-      return { at, status, ...(recipient === undefined ? {} : { recipient }), ...(detail === undefined ? {} : { detail }) };
+      return {
+        at,
+        status,
+        ...(recipient === undefined ? {} : { recipient }),
+        ...(detail === undefined ? {} : { detail }),
+      };
     }),
   ];
   return entries.sort((left, right) => left.at.getTime() - right.at.getTime());

@@ -1,6 +1,6 @@
 import { fromMinor } from '../money/money.ts';
+import { rulesOf } from './channels/channel-rules.ts';
 import type { Message } from './message.ts';
-import { describeText } from './sms-text.ts';
 
 /**
  * A message as every answer about it shows it (contract, SMS message; decision 21). Members are written in the
@@ -19,22 +19,8 @@ export function messageResource(message: Message) {
     currency: message.currency,
     sandbox: message.environment === 'sandbox',
     createdAt: message.createdAt.toISOString(),
-    metadata: smsMetadata(message),
+    ...rulesOf(message.channel).resource(message),
     ...(message.scheduledFor ? { scheduledFor: message.scheduledFor.toISOString() } : {}),
     ...(message.statusReason ? { statusReason: message.statusReason } : {}),
-  };
-}
-
-function smsMetadata(message: Message) {
-  const text = describeText(message.content);
-  return {
-    recipientsProcessed: message.to.length,
-    invalidNumbersSkipped: message.invalidSkipped,
-    duplicatesRemoved: message.duplicatesRemoved,
-    smsCount: text.billingUnits,
-    messageLength: text.length,
-    costPerSms: fromMinor(message.unitPriceMinor, message.currency),
-    encoding: text.encoding,
-    segments: text.segments,
   };
 }

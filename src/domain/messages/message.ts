@@ -62,6 +62,8 @@ export interface Recipient {
   readonly deliveredAt: Date | null;
   readonly failedAt: Date | null;
   readonly readAt: Date | null;
+  /** A worker may hand it over at any moment, or has: it cannot be canceled any more (decision 18). */
+  readonly isClaimed: boolean;
 }
 
 export interface TimelineEntry {

@@ -1,10 +1,10 @@
 import type { HeldJob } from '../ports/job-queue.ts';
-import type { Provider, SmsSubmission, Submission, SubmitOutcome } from '../ports/provider.ts';
+import type { Provider, Submission, SubmitOutcome } from '../ports/provider.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Stores } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
+import { rulesOf } from './channels/channel-rules.ts';
 import type { Message, Recipient } from './message.ts';
-import { describeText } from './sms-text.ts';
 import type { SubmitOutcomes } from './submit-outcomes.ts';
 
 /** Thrown when the process drains before all of a job was handed over: the rest goes back to the queue. */
@@ -74,25 +74,10 @@ export class SubmitMessages {
       outcome: { kind: 'unavailable', reason: `no provider is configured for ${message.channel}` },
     };
     for (const provider of providers) {
-      const submission = submissionOf(message, recipient, job.data.attempt);
+      const submission = rulesOf(message.channel).submission(message, recipient, job.data.attempt);
       answer = { provider: provider.name, outcome: await provider.submit(submission, signal) };
       if (answer.outcome.kind !== 'unavailable' || signal.aborted) return answer;
     }
     return answer;
   }
-}
-
-function submissionOf(message: Message, recipient: Recipient, attempt: number): SmsSubmission {
-  const { encoding, segments } = describeText(message.content);
-  return {
-    messageId: message.id,
-    position: recipient.position,
-    to: recipient.address,
-    from: message.from,
-    attempt,
-    expiresAt: message.expiresAt,
-    text: message.content,
-    encoding,
-    segments,
-  };
 }

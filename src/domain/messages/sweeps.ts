@@ -31,14 +31,24 @@ export class Sweeps {
 
   /** One round of every sweep. */
   async run(): Promise<void> {
-    await this.#sweep('expired', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS, (tx, found) => this.#expire(tx, found));
-    await this.#sweep('expired-scheduled', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS + SCHEDULED_MS, (tx, found) =>
+    await this.#sweep('expired', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS, (tx, found) =>
       this.#expire(tx, found),
+    );
+    await this.#sweep(
+      'expired-scheduled',
+      'pending',
+      SUBMIT_DEADLINE_MS + GRACE_MS + SCHEDULED_MS,
+      (tx, found) => this.#expire(tx, found),
     );
     const unconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
     await this.#sweep('unconfirmed', 'sent', REPORT_DEADLINE_MS, unconfirmed);
     // Sent late in their life, or scheduled: not yet due when the sweep before looked at them.
-    await this.#sweep('unconfirmed-late', 'sent', REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS, unconfirmed);
+    await this.#sweep(
+      'unconfirmed-late',
+      'sent',
+      REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
+      unconfirmed,
+    );
     const scheduledAge = REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + SCHEDULED_MS;
     await this.#sweep('unconfirmed-scheduled', 'sent', scheduledAge, unconfirmed);
     while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);

@@ -1,0 +1,30 @@
+import type { Submission } from '../../ports/provider.ts';
+import type { MovedRecipient, RecipientMove } from '../../ports/stores.ts';
+import type { NewEvent } from '../../webhooks/event.ts';
+import type { Channel, Message, MessageStatus, Recipient } from '../message.ts';
+import { smsRules } from './sms.ts';
+
+/** What differs from channel to channel; everything else is written once for all of them. */
+export interface ChannelRules {
+  /** The resource's members beyond those that all channels share. */
+  resource(message: Message): { readonly metadata: Record<string, number | string> };
+  /** What is handed to the provider for one recipient. */
+  submission(message: Message, recipient: Recipient, attempt: number): Submission;
+  /** The event that one recipient's move causes, where events are per recipient (decision 16). */
+  moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient): NewEvent | undefined;
+  /** The event of the message as a whole, once no recipient is pending any more (decision 24). */
+  settledEvent?(
+    message: Message,
+    counts: Readonly<Partial<Record<MessageStatus, number>>>,
+    at: Date,
+  ): NewEvent | undefined;
+}
+
+const RULES: Readonly<Partial<Record<Channel, ChannelRules>>> = { sms: smsRules };
+
+/** The rules of a channel. Throws for one that has none. */
+export function rulesOf(channel: Channel): ChannelRules {
+  const rules = RULES[channel];
+  if (!rules) throw new Error(`there are no rules for channel ${channel}`);
+  return rules;
+}

@@ -1,0 +1,57 @@
+import { fromMinor } from '../../money/money.ts';
+import type { SmsSubmission } from '../../ports/provider.ts';
+import type { RecipientMove } from '../../ports/stores.ts';
+import type { EventType } from '../../webhooks/webhook.ts';
+import type { Message } from '../message.ts';
+import { failureData, messageEvent } from '../message-events.ts';
+import { describeText } from '../sms-text.ts';
+import type { ChannelRules } from './channel-rules.ts';
+
+export const smsRules: ChannelRules = {
+  resource(message) {
+    const text = describeText(message.content);
+    return {
+      metadata: {
+        recipientsProcessed: message.to.length,
+        invalidNumbersSkipped: message.invalidSkipped,
+        duplicatesRemoved: message.duplicatesRemoved,
+        smsCount: text.billingUnits,
+        messageLength: text.length,
+        costPerSms: fromMinor(message.unitPriceMinor, message.currency),
+        encoding: text.encoding,
+        segments: text.segments,
+      },
+    };
+  },
+
+  submission(message, recipient, attempt): SmsSubmission {
+    const { encoding, segments } = describeText(message.content);
+    return {
+      messageId: message.id,
+      position: recipient.position,
+      to: recipient.address,
+      from: message.from,
+      attempt,
+      expiresAt: message.expiresAt,
+      text: message.content,
+      encoding,
+      segments,
+    };
+  },
+
+  moveEvent(message, move, moved) {
+    const base = { to: moved.address, from: message.from, message: message.content };
+    if (move.to === 'sent') return event('sms.sent', message, move, { ...base, sid: moved.sid });
+    const failure = failureData(move);
+    return failure && event('sms.failed', message, move, { ...base, ...failure });
+  },
+};
+
+function event(
+  type: EventType,
+  message: Message,
+  move: RecipientMove,
+  data: Readonly<Record<string, unknown>>,
+) {
+  return messageEvent(type, message, move.position, move.at, data);
+}
