@@ -9,24 +9,35 @@ const wholeNumber = (name: string, least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, {
       error: `must be a whole number from ${least} to ${most}`,
+    })
+    // What is documented is the number; that it travels as text is HTTP's affair.
+    .meta({
+      override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: 'integer', minimum: least, maximum: most });
+      },
     });
 
 export const MAX_PAGE = 1_000_000_000;
 export const pageQuery = z.object({
-  page: wholeNumber('page', 1, MAX_PAGE).optional().default(1),
-  limit: wholeNumber('limit', 1, 100).optional().default(20),
+  page: wholeNumber('page', 1, MAX_PAGE).optional().default(1).describe('Which page, from 1.'),
+  limit: wholeNumber('limit', 1, 100).optional().default(20).describe('Entries on a page.'),
 });
+
+const pagination = z
+  .object({
+    page: z.int(),
+    limit: z.int(),
+    total: z.int().describe('Entries on all pages together.'),
+    pages: z.int(),
+  })
+  .meta({ id: 'Pagination' });
 
 /** The list envelope of the contract, "Pagination envelope". */
 export function envelope<Item extends z.ZodType>(item: Item) {
   return z.object({
     data: z.array(item),
-    pagination: z.object({
-      page: z.int(),
-      limit: z.int(),
-      total: z.int(),
-      pages: z.int(),
-    }),
+    pagination,
   });
 }
 
@@ -47,7 +58,13 @@ export function paginated<Row, Item>(
   };
 }
 
-export const isoTime = z.iso.datetime().describe('ISO 8601 time in UTC');
-export const messageStatus = z.enum(MESSAGE_STATUSES);
+export const isoTime = z.iso.datetime().describe('ISO 8601 time in UTC.');
+export const messageStatus = z.enum(MESSAGE_STATUSES).meta({
+  id: 'MessageStatus',
+  description:
+    '`pending`: queued for delivery. `sent`: handed to the carrier. `delivered`: delivered. `failed`: not delivered.',
+});
 /** An id in a path: anything that is no UUID names nothing, which is `not_found` and no fault of form. */
-export const idParams = z.object({ id: z.string() });
+export const idParams = z.object({
+  id: z.string().meta({ description: 'The id, a UUID.', example: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' }),
+});

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import type { ZodOpenApiResponseObject, ZodOpenApiSchemaObject } from 'zod-openapi';
+import type { ErrorCode } from '../domain/errors.ts';
+import type { Route } from './define-route.ts';
+import { ERROR_RESPONSES } from './error-response.ts';
+import { responseHeaders } from './openapi-headers.ts';
+
+const CODES = Object.keys(ERROR_RESPONSES) as ErrorCode[];
+const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
+
+const accessError = z
+  .object({
+    statusCode: z.int(),
+    error: z.enum(codesOf('A')),
+    message: z.string(),
+    retryAfter: z.int().min(1).optional().describe('Seconds to wait, as `Retry-After` says; with 429 only.'),
+  })
+  .meta({
+    id: 'AccessError',
+    description: 'Shape A: the answer to a request that authentication or a rate limit refused.',
+  });
+
+const requestError = z
+  .object({
+    error: z.object({
+      code: z.enum(codesOf('B')),
+      message: z.string().describe('What was wrong and what would be right, for people.'),
+      details: z
+        .looseObject({})
+        .optional()
+        .describe('What the refusal is about; its members depend on the code.'),
+    }),
+  })
+  .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
+
+/** What a route can refuse with besides what it names: on access, on its inputs, and by failing. */
+function errorCodesOf(route: Route): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>([
+    ...(route.query || route.body ? (['validation_error'] as const) : []),
+    ...(route.body ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(route.isIdempotent ? (['idempotency_key_mismatch'] as const) : []),
+    ...(route.params ? (['not_found'] as const) : []),
+    ...(route.errors ?? []),
+    ...([
+      'unauthorized',
+      'forbidden',
+      'rate_limit_exceeded',
+      'internal_error',
+      'service_unavailable',
+    ] as const),
+  ]);
+  return CODES.filter((code) => codes.has(code));
+}
+
+/** One documented answer for every status that `route` can fail with. */
+export function errorResponsesOf(route: Route): Record<string, ZodOpenApiResponseObject> {
+  const byStatus = Map.groupBy(errorCodesOf(route), (code) => ERROR_RESPONSES[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      (codes.length === 1 && codes[0] && SHARED_ANSWERS.get(codes[0])) || errorAnswer(codes),
+    ]),
+  );
+}
+
+function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiResponseObject {
+  const { shape, status } = ERROR_RESPONSES[codes[0] as ErrorCode];
+  const isRetryable = status === 429 || status === 503;
+  const code = { enum: [...codes] };
+  const narrowed: ZodOpenApiSchemaObject =
+    shape === 'A'
+      ? { properties: { statusCode: { const: status }, error: code } }
+      : { properties: { error: { properties: { code } } } };
+  return {
+    ...(id === undefined ? {} : { id }),
+    description: codes.map((name) => `- \`${name}\`: ${ERROR_RESPONSES[name].when}`).join('\n'),
+    headers: responseHeaders(isRetryable ? ['Retry-After'] : []),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: `#/components/schemas/${shape === 'A' ? 'AccessError' : 'RequestError'}` },
+            narrowed,
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** Answers with one code are components, under the code's name: `not_found` is `NotFound`. */
+const SHARED_ANSWERS = new Map(
+  CODES.map((code) => {
+    const name = code.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+    return [code, errorAnswer([code], name)];
+  }),
+);
+
+/** Both error shapes. */
+export const ERROR_SCHEMAS = { AccessError: accessError, RequestError: requestError };
+
+/** The table of codes, in Markdown. */
+export function errorTable(): string {
+  const rows = CODES.map((code) => {
+    const { status, shape, when } = ERROR_RESPONSES[code];
+    return `| ${status} | \`${code}\` | ${shape} | ${when} |`;
+  });
+  return ['| Status | Code | Shape | When |', '|---|---|---|---|', ...rows].join('\n');
+}

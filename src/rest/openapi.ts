@@ -1,0 +1,131 @@
+import type { z } from 'zod';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+  type ZodOpenApiPathsObject,
+} from 'zod-openapi';
+import { SCOPES } from '../domain/caller.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { Route } from './define-route.ts';
+import { describeService } from './openapi-description.ts';
+import { ERROR_SCHEMAS, errorResponsesOf } from './openapi-errors.ts';
+import { HEADER_COMPONENTS, responseHeaders } from './openapi-headers.ts';
+import { WEBHOOK_REQUESTS } from './openapi-webhooks.ts';
+import { routes } from './routes/all.ts';
+
+/**
+ * The REST contract as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. Of
+ * `operations` only the access that each asks for is read.
+ */
+export function openApiDocument(operations: Operations): object {
+  return createDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Messaging gateway',
+        version: '1.0.0',
+        description: describeService(),
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/api/v1', description: 'This gateway' }],
+      security: [{ ApiKey: [] }],
+      tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+      paths: pathsOf(operations),
+      webhooks: WEBHOOK_REQUESTS,
+      components: {
+        securitySchemes: {
+          ApiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-Api-Key',
+            description: 'The full key: `msg_`, 16 hexadecimal characters, `_`, 40 hexadecimal characters.',
+          },
+        },
+        ...HEADER_COMPONENTS,
+        schemas: ERROR_SCHEMAS,
+      },
+    },
+    {
+      override: ({ jsonSchema }) => {
+        // Documented members keep their meaning and new ones may come (decision 1): objects stay open to readers.
+        if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        // What zod adds of its own says nothing that `integer` and `date-time` do not.
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      },
+    },
+  );
+}
+
+function pathsOf(operations: Operations): ZodOpenApiPathsObject {
+  const parameters = ['RequestId', 'Timestamp', 'Signature'].map((name) => ({
+    $ref: `#/components/parameters/${name}`,
+  }));
+  const paths: Record<string, ZodOpenApiPathItemObject> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { parameters, ...paths[path], [route.method]: operationOf(route, operations) };
+  }
+  return paths;
+}
+
+function operationOf(route: Route, operations: Operations): ZodOpenApiOperationObject {
+  const examples = Object.entries(route.examples ?? {});
+  return {
+    operationId: operationIdOf(route),
+    tags: [route.tag],
+    summary: route.summary,
+    description: scopesOf(route, operations),
+    requestParams: {
+      ...(route.params ? { path: route.params as z.ZodObject } : {}),
+      ...(route.query ? { query: route.query as z.ZodObject } : {}),
+    },
+    ...(route.isIdempotent ? { parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }] } : {}),
+    ...(route.body
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: route.body as z.ZodObject,
+                examples: Object.fromEntries(
+                  examples.map(([name, { summary, body }]) => [
+                    name,
+                    { ...(summary ? { summary } : {}), value: body },
+                  ]),
+                ),
+              },
+            },
+          },
+        }
+      : {}),
+    responses: {
+      [route.successStatus ?? 200]: {
+        description: 'Done.',
+        headers: responseHeaders(route.isIdempotent ? ['Idempotency-Replayed'] : []),
+        content: { 'application/json': { schema: route.response as z.ZodObject } },
+      },
+      ...errorResponsesOf(route),
+    },
+  };
+}
+
+/** Which keys may call it (contract, Scopes). */
+function scopesOf(route: Route, operations: Operations): string {
+  const { scopes = [] } = route.operation(operations).access;
+  if (scopes === 'any') return 'Any valid key may call this.';
+  const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
+  return `Scope: ${named.map((scope) => `\`${scope}\``).join(' or ')}.`;
+}
+
+/** `POST /developers/webhooks/:id/test` is `postWebhooksByIdTest`. */
+function operationIdOf({ method, path }: Route): string {
+  const words = path
+    .replace(/^\/developers?\//, '/')
+    .replaceAll(':', 'by-')
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean);
+  return method + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
+}
