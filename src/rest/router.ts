@@ -7,6 +7,7 @@ import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { Route } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
+import { openApiDocument } from './openapi.ts';
 import { parseJsonBody, readBody } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { routes } from './routes/all.ts';
@@ -26,6 +27,10 @@ export interface RestOptions {
 /** The REST contract as an Express router, to be mounted at `/api/v1`. */
 export function createRestRouter(options: RestOptions): Router {
   const router = express.Router({ caseSensitive: true });
+  const document = JSON.stringify(openApiDocument(options.operations));
+  router.get('/openapi.json', (request, response) =>
+    respond(options, request, response, async () => send(response, 200, document)),
+  );
   for (const route of routes) {
     router[route.method](route.path, (request, response) => serve(options, request, response, route));
   }
@@ -33,12 +38,16 @@ export function createRestRouter(options: RestOptions): Router {
   return router;
 }
 
-/** Answers one request; nothing that happens in it escapes. */
-async function serve(options: RestOptions, request: Request, response: Response, route: Route | undefined) {
+function serve(options: RestOptions, request: Request, response: Response, route: Route | undefined) {
+  return respond(options, request, response, () => answer(options, request, response, route));
+}
+
+/** Answers one request with what `work` sends or refuses; nothing that happens in it escapes. */
+async function respond(options: RestOptions, request: Request, response: Response, work: () => Promise<void>) {
   const requestId = requestIdOf(request);
   response.setHeader('X-Request-Id', requestId);
   try {
-    await answer(options, request, response, route);
+    await work();
   } catch (error) {
     const refused = error instanceof DomainError ? error : options.faultOf(error);
     if (!refused) options.logger.error({ err: error, requestId }, 'request failed');
