@@ -32,12 +32,17 @@ function isCidr(text: string): boolean {
 const cidrs = z
   .string()
   .transform(list)
-  .refine((items) => items.every(isCidr), { error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8' });
+  .refine((items) => items.every(isCidr), {
+    error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
+  });
 
 const masterKey = z
   .string()
-  .transform((text) => Buffer.from(text, 'base64'))
-  .refine((key) => key.length === 32, { error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32' });
+  // Node's decoder skips what is no base64, so that a mistyped key would pass as another one.
+  .regex(/^[A-Za-z0-9+/]{43}=$/, {
+    error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32',
+  })
+  .transform((text) => Buffer.from(text, 'base64'));
 
 const httpUrl = z.string().refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
   error: 'must be an address such as https://gateway.example.com',
@@ -62,33 +67,35 @@ const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
+const ROLES_RULE = 'must be api, worker or api,worker';
+
 const variables = z.object({
   PORT: whole(0, 65_535).default(3000),
   HOST: z.string().default('127.0.0.1'),
   DATABASE_URL: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, { error: 'must be an address such as postgres://user:password@host:5432/database' })
+    .regex(/^postgres(ql)?:\/\//, {
+      error: 'must be an address such as postgres://user:password@host:5432/database',
+    })
     .optional(),
   DATA_DIR: z.string().default('.data'),
   MASTER_KEY: masterKey.optional(),
-  MASTER_KEY_PREVIOUS: z
-    .string()
-    .transform(list)
-    .pipe(z.array(masterKey))
-    .default([]),
+  MASTER_KEY_PREVIOUS: z.string().transform(list).pipe(z.array(masterKey)).default([]),
   NODE_ENV: z
     .enum(['development', 'production', 'test'], { error: 'must be development, production or test' })
     .default('development'),
   ROLES: z
     .string()
     .transform(list)
-    .pipe(z.array(z.enum(['api', 'worker'], { error: 'must be api, worker or api,worker' })).min(1))
+    .pipe(z.array(z.enum(['api', 'worker'], { error: ROLES_RULE })).min(1, { error: ROLES_RULE }))
     .default(['api', 'worker']),
   PUBLIC_URL: httpUrl.optional(),
   TRUST_PROXY: cidrs.default([]),
   SERVICE_NAME: z
     .string()
-    .regex(/^[A-Za-z][A-Za-z0-9]{0,30}$/, { error: 'must be letters and digits, as it is part of header names' })
+    .regex(/^[A-Za-z][A-Za-z0-9]{0,30}$/, {
+      error: 'must be letters and digits, as it is part of header names',
+    })
     .default('Service'),
   DEFAULT_SENDER_ID: z
     .string()
@@ -101,9 +108,26 @@ const variables = z.object({
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
   METRICS_TOKEN: z.string().optional(),
   LOG_LEVEL: z
-    .enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'must be debug, info, warn, error or silent' })
-    .default('info'),
+    .enum(['debug', 'info', 'warn', 'error', 'silent'], {
+      error: 'must be debug, info, warn, error or silent',
+    })
+    .optional(),
 });
+
+/** Variables whose values hold secrets and are never printed. */
+const SECRETS: readonly string[] = [
+  'DATABASE_URL',
+  'MASTER_KEY',
+  'MASTER_KEY_PREVIOUS',
+  'SMS_ROUTES',
+  'METRICS_TOKEN',
+];
+const SHOWN_LENGTH = 60;
+
+function faultLine(name: string, value: string, rule: string): string {
+  const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(value.slice(0, SHOWN_LENGTH))}, but`;
+  return `${name}${shown} ${rule}.`;
+}
 
 export type Config = ReturnType<typeof fromVariables>;
 
@@ -112,7 +136,8 @@ export function loadConfig(): Config {
   try {
     process.loadEnvFile('.env');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return parseConfig(process.env);
+    throw new ConfigError(`.env cannot be read: ${error instanceof Error ? error.message : error}.`);
   }
   return parseConfig(process.env);
 }
@@ -127,14 +152,18 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   );
   const parsed = variables.safeParse(given);
   if (!parsed.success) {
-    const faults = new Map(parsed.error.issues.map((issue) => [String(issue.path[0]), issue.message]));
-    throw new ConfigError([...faults].map(([name, fault]) => `${name} ${fault}.`).join('\n'));
+    const rules = new Map(parsed.error.issues.map((issue) => [String(issue.path[0]), issue.message]));
+    throw new ConfigError(
+      [...rules].map(([name, rule]) => faultLine(name, given[name] ?? '', rule)).join('\n'),
+    );
   }
   const config = fromVariables(parsed.data);
   const missing = config.isProduction
     ? [
         ...(config.databaseUrl === undefined
-          ? ['DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.']
+          ? [
+              'DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.',
+            ]
           : []),
         ...(config.masterKey === undefined
           ? ['MASTER_KEY is required when NODE_ENV is production; make one with: openssl rand -base64 32.']
@@ -170,6 +199,7 @@ function fromVariables(values: z.output<typeof variables>) {
     smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
+    /** Undefined when not set: the server then logs from `info` up, the command line nothing. */
     logLevel: values.LOG_LEVEL,
   };
 }

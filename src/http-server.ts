@@ -5,11 +5,14 @@ import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { createMetrics } from './metrics.ts';
+import { createDocsRouter } from './rest/docs.ts';
 import { createRestRouter } from './rest/router.ts';
 
 const REQUEST_TIMEOUT_MS = 60_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
+/** A database that does not answer within this time is not ready to serve. */
+const READY_TIMEOUT_MS = 3_000;
 
 /** Everything that this process answers over HTTP. */
 function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
@@ -29,7 +32,7 @@ function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (_request, response) => {
     try {
-      await gateway.checkReady();
+      await within(READY_TIMEOUT_MS, gateway.checkReady());
       response.json({ status: 'ready' });
     } catch (error) {
       logger.warn({ err: error }, 'not ready');
@@ -38,11 +41,15 @@ function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
   });
   app.get('/metrics', async (request, response) => {
     if (!mayReadMetrics(request, config.metricsToken)) {
-      response.status(401).type('text/plain').send('Send METRICS_TOKEN as a bearer token.\n');
+      response.status(401).setHeader('WWW-Authenticate', 'Bearer');
+      response
+        .type('text/plain')
+        .send('Send METRICS_TOKEN as a bearer token; without one set, ask on loopback.\n');
       return;
     }
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
+  app.use('/docs', createDocsRouter());
   app.use('/api/v1', createRestRouter({ ...gateway, logger }));
   app.use((_request: Request, response: Response) => {
     response.status(404).json({ error: { code: 'not_found', message: 'There is nothing at this address.' } });
@@ -50,17 +57,33 @@ function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
   return app;
 }
 
+const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
+/** Headers with which a proxy says that it speaks for somebody else. */
+const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
+
+/** Behind a proxy on this machine every request comes from loopback, so one that was passed on does not count. */
 function mayReadMetrics(request: Request, token: string | undefined): boolean {
-  if (token === undefined) return /^(::1|127\.|::ffff:127\.)/.test(request.socket.remoteAddress ?? '');
+  if (token === undefined) {
+    const isPassedOn = FORWARDED.some((header) => request.headers[header] !== undefined);
+    return !isPassedOn && LOOPBACK.test(request.socket.remoteAddress ?? '');
+  }
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(request.get('authorization') ?? ''), digest(`Bearer ${token}`));
+}
+
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }
 
 export interface HttpServer {
   /** Address to reach it at. */
   readonly url: string;
-  /** Takes no new requests and resolves when those in flight are answered. */
-  close(): Promise<void>;
+  /** Takes no new requests and resolves when those in flight are answered, or cut off after `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>;
 }
 
 /** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
@@ -75,13 +98,17 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;
   return {
     url: config.publicUrl ?? `http://${host}:${port}`,
-    close: () =>
+    close: (timeoutMs) =>
       new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
         // A kept-alive connection counts as open until its peer lets go of it.
-        const timer = setInterval(() => server.closeIdleConnections(), 100);
-        server.once('close', () => clearInterval(timer));
+        const idle = setInterval(() => server.closeIdleConnections(), 100);
+        const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
+        server.close(() => {
+          clearInterval(idle);
+          clearTimeout(deadline);
+          resolve();
+        });
+        server.closeIdleConnections();
       }),
   };
 }

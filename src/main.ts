@@ -1,55 +1,108 @@
-import { compose } from './compose.ts';
+import { compose, type Gateway } from './compose.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
-import { startHttpServer } from './http-server.ts';
+import { type HttpServer, startHttpServer } from './http-server.ts';
 import { createLogger } from './logger.ts';
 import { createQuickstart } from './quickstart.ts';
 
+/** What is under way at a signal has this long; then it is cut off and comes back from the queue at the next start. */
 const DRAIN_MS = 30_000;
+/** Closing connections and PostgreSQL, and a start that is under way at the signal. */
+const CLOSE_MS = 10_000;
 
-async function main(): Promise<void> {
-  const config = loadConfig();
-  const logger = createLogger(config.logLevel);
-  const gateway = await compose(config, logger);
-  const http = config.isApi ? await startHttpServer(gateway, config, logger) : undefined;
-  const workers = await gateway.startWorking();
-  await offerQuickstart(gateway, config, http?.url);
-  process.stdout.write(`ready ${http?.url ?? '(worker only, no HTTP)'}\n`);
+class Server {
+  readonly #config: Config;
+  readonly #logger: ReturnType<typeof createLogger>;
+  #gateway: Gateway | undefined;
+  #http: HttpServer | undefined;
+  #workers: { stop(timeoutMs: number): Promise<void> } | undefined;
+  #started: Promise<void> = Promise.resolve();
+  #isStopping = false;
 
-  let isDraining = false;
-  const drain = async (signal: string) => {
-    if (isDraining) return;
-    isDraining = true;
-    logger.info({ signal }, 'draining');
-    const deadline = setTimeout(() => {
-      logger.error({}, 'not drained in time; what is left comes back from the queue at the next start');
+  constructor(config: Config) {
+    this.#config = config;
+    this.#logger = createLogger(config.logLevel ?? 'info');
+  }
+
+  /** Resolves when ready, or when a signal came first. Rejects, with everything closed again, when it cannot start. */
+  async start(): Promise<void> {
+    this.#started = this.#start();
+    try {
+      await this.#started;
+    } catch (error) {
+      await this.#close();
+      throw error;
+    }
+  }
+
+  /** Drains and ends the process; a signal that comes again changes nothing. */
+  async stop(signal: string): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    this.#logger.info({ signal }, 'draining');
+    setTimeout(() => {
+      this.#logger.error({}, 'not closed in time; what is left comes back from the queue at the next start');
       process.exit(1);
-    }, DRAIN_MS + 5_000);
-    deadline.unref();
-    await http?.close();
-    await workers.stop(DRAIN_MS);
-    await gateway.close();
-    logger.info({}, 'stopped');
+    }, DRAIN_MS + CLOSE_MS).unref();
+    // A start that fails has said so and closed what it opened.
+    await this.#started.catch(() => undefined);
+    await this.#close();
+    this.#logger.info({}, 'stopped');
     process.exit(0);
-  };
-  process.on('SIGTERM', () => void drain('SIGTERM'));
-  process.on('SIGINT', () => void drain('SIGINT'));
+  }
+
+  async #start(): Promise<void> {
+    this.#gateway = await compose(this.#config, this.#logger);
+    if (this.#isStopping) return;
+    if (this.#config.isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger);
+    this.#workers = await this.#gateway.startWorking();
+    if (this.#isStopping) return;
+    await this.#offerQuickstart(this.#gateway);
+    process.stdout.write(`ready ${this.#http?.url ?? '(worker only, no HTTP)'}\n`);
+  }
+
+  async #offerQuickstart(gateway: Gateway): Promise<void> {
+    if (!this.#http || !(await gateway.stores.accounts.isEmpty())) return;
+    // Production prints no secrets: there, the command line makes the accounts.
+    if (this.#config.isProduction) {
+      process.stdout.write(
+        '\nThere is no account yet. Make one: npm run cli -- account create --email you@example.com --currency UGX\n',
+      );
+      return;
+    }
+    try {
+      process.stdout.write(await createQuickstart(gateway.operations, this.#http.url));
+    } catch (error) {
+      // Another process on the same database may have been first, and has shown its secrets.
+      if (await gateway.stores.accounts.isEmpty()) throw error;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const gateway = this.#gateway;
+    this.#gateway = undefined;
+    await Promise.all([this.#http?.close(DRAIN_MS), this.#workers?.stop(DRAIN_MS)]);
+    await gateway?.close();
+  }
 }
 
-async function offerQuickstart(
-  gateway: Awaited<ReturnType<typeof compose>>,
-  config: Config,
-  url: string | undefined,
-): Promise<void> {
-  if (url === undefined || !(await gateway.stores.accounts.isEmpty())) return;
-  // Production prints no secrets: there, the command line makes the accounts.
-  const text = config.isProduction
-    ? '\nThere is no account yet. Make one with: npm run cli -- account create --email you@example.com --currency UGX\n'
-    : await createQuickstart(gateway.operations, url);
-  process.stdout.write(text);
+function whyNot(error: unknown): string {
+  if (error instanceof ConfigError) return `\n${error.message}`;
+  if (!(error instanceof Error)) return ` ${error}`;
+  // A connection that was tried at several addresses says nothing itself.
+  const errors = error instanceof AggregateError ? error.errors : [error];
+  return ` ${errors.map((each) => (each instanceof Error ? each.message : String(each))).join('; ')}`;
+}
+
+async function main(): Promise<void> {
+  const server = new Server(loadConfig());
+  process.on('SIGTERM', () => void server.stop('SIGTERM'));
+  process.on('SIGINT', () => void server.stop('SIGINT'));
+  // Whoever reads the first lines may stop to read, as `npm start | head` does.
+  process.stdout.on('error', () => undefined);
+  await server.start();
 }
 
 main().catch((error: unknown) => {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(error instanceof ConfigError ? `Cannot start:\n${message}\n` : `Cannot start: ${message}\n`);
+  process.stderr.write(`Cannot start:${whyNot(error)}\n`);
   process.exit(1);
 });

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Gateway } from './compose.ts';
 
 /** The process's metrics, in the names of the Prometheus conventions. */
@@ -23,7 +23,10 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing'>) {
     labelNames: ['queue'],
     registers: [registry],
     async collect() {
-      for (const [queue, count] of Object.entries(await gateway.queue.depth())) this.set({ queue }, count);
+      this.reset();
+      // Without a database the other metrics still tell.
+      const depths = await gateway.queue.depth().catch(() => ({}));
+      for (const [queue, count] of Object.entries(depths)) this.set({ queue }, count);
     },
   });
   new Gauge({
@@ -32,7 +35,8 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing'>) {
     labelNames: ['provider'],
     registers: [registry],
     collect() {
-      for (const { name, state } of gateway.routing.health()) this.set({ provider: name }, state === 'up' ? 1 : 0);
+      for (const { name, state } of gateway.routing.health())
+        this.set({ provider: name }, state === 'up' ? 1 : 0);
     },
   });
   return {

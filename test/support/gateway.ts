@@ -115,7 +115,7 @@ export async function startTestGateway(
     async stop() {
       if (isStopped) return;
       isStopped = true;
-      await http?.close();
+      await http?.close(5_000);
       await workers.stop(5_000);
       await parts.close();
       if (!shared) await database.drop();

@@ -21,7 +21,7 @@ export function smsRoutes(
     const known = carriers.get(url);
     if (known) return known;
     const create = CARRIERS[url.slice(0, url.indexOf(':') + 1)];
-    if (!create) throw new Error(`SMS_ROUTES: there is no carrier for ${url.split(':')[0]}: addresses`);
+    if (!create) throw new Error(`there is no carrier for ${url.split(':')[0]}: addresses`);
     const carrier = create(url, logger);
     carriers.set(url, carrier);
     return carrier;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fromMinor } from '../../domain/money/money.ts';
+import { accountResource } from '../../domain/accounts/account-resource.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 
 export const accountRoutes: readonly Route[] = [
@@ -9,17 +9,17 @@ export const accountRoutes: readonly Route[] = [
     summary: 'The account of the key, its balance and currency',
     tag: 'Account',
     operation: (operations) => operations.accounts.get,
-    response: z.object({ id: z.string(), email: z.string(), balance: z.number(), currency: z.string() }),
+    response: z
+      .object({
+        id: z.string(),
+        email: z.string(),
+        balance: z.number().describe('In units of `currency`.'),
+        currency: z.string().describe('ISO 4217 code.'),
+      })
+      .meta({ id: 'Account' }),
     async handle({ caller, operations }) {
       const account = await operations.accounts.get.run(caller, {});
-      return {
-        body: {
-          id: account.id,
-          email: account.email,
-          balance: fromMinor(account.balanceMinor, account.currency),
-          currency: account.currency,
-        },
-      };
+      return { body: accountResource(account) };
     },
   }),
 ];

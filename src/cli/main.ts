@@ -1,0 +1,71 @@
+import { CommanderError } from 'commander';
+import { compose } from '../compose.ts';
+import { loadConfig } from '../config.ts';
+import { loadOrCreateMasterKey } from '../crypto/master-key.ts';
+import { createLogger } from '../logger.ts';
+import { databaseFault } from '../storage/faults.ts';
+import { cannotStart, examine } from './doctor.ts';
+import { asText, type CliAnswer, errorLine } from './output.ts';
+import { type CliRunner, createProgram } from './program.ts';
+
+/** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
+async function open() {
+  const config = loadConfig();
+  return compose(config, createLogger(config.logLevel ?? 'silent'));
+}
+
+async function print(isJson: boolean | undefined, { json, text, failure }: CliAnswer): Promise<void> {
+  await write(process.stdout, isJson ? JSON.stringify(json) : (text ?? asText(json)));
+  if (failure === undefined) return;
+  process.exitCode = 1;
+  await write(process.stderr, failure);
+}
+
+function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((resolve) => stream.write(`${text}\n`, () => resolve()));
+}
+
+const runner: CliRunner = {
+  async run(isJson, work) {
+    const gateway = await open();
+    // What was done is told even when closing fails: a password is shown only this once.
+    try {
+      await print(isJson, await work(gateway));
+    } finally {
+      await gateway.close();
+    }
+  },
+  async doctor(isJson) {
+    const config = loadConfig();
+    try {
+      if (config.masterKey === undefined) await loadOrCreateMasterKey(config.dataDir);
+    } catch (error) {
+      return print(isJson, cannotStart('master key', errorLine(error, databaseFault)));
+    }
+    let gateway: Awaited<ReturnType<typeof open>>;
+    try {
+      gateway = await open();
+    } catch (error) {
+      return print(isJson, cannotStart('database', errorLine(error, databaseFault)));
+    }
+    try {
+      await print(isJson, await examine(gateway));
+    } finally {
+      await gateway.close();
+    }
+  },
+};
+
+async function main(): Promise<void> {
+  const program = createProgram(runner);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) return;
+    process.exitCode = 1;
+    await write(process.stderr, errorLine(error, databaseFault).replace(/^error: /, ''));
+  }
+}
+
+await main();
+process.exit();

@@ -1,0 +1,180 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { accountResource } from '../domain/accounts/account-resource.ts';
+import { apiKeyResource } from '../domain/api-keys/api-key-resource.ts';
+import { ENVIRONMENTS, SCOPES, type SystemCaller } from '../domain/caller.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { CliAnswer } from './output.ts';
+
+const CLI: SystemCaller = { kind: 'system', name: 'cli' };
+
+/** What commands work with, once the database is there. */
+export interface CliGateway {
+  readonly operations: Pick<Operations, 'accounts' | 'apiKeys'>;
+  readonly migration: { readonly from: string; readonly to: string };
+}
+
+export interface CliRunner {
+  /** Opens the gateway, runs `work`, closes it and prints the answer. */
+  run(isJson: boolean | undefined, work: (gateway: CliGateway) => Promise<CliAnswer>): Promise<void>;
+  doctor(isJson: boolean | undefined): Promise<void>;
+}
+
+/** The commands of running.md. Only a command that runs opens the gateway: help and usage errors need no database. */
+export function createProgram(runner: CliRunner): Command {
+  const program = new Command('npm run cli --')
+    .description('Administration of the messaging gateway from a shell.')
+    .exitOverride()
+    // The caller prints errors, as one line; what is left for writeErr is the help shown when no command is named.
+    .configureOutput({ outputError: () => undefined, writeErr: (text) => process.stdout.write(text) })
+    .addHelpText(
+      'after',
+      `${examples('account create --email you@example.com --currency UGX', 'doctor')}
+With --json a command prints one JSON document and nothing else:
+  $ npm run --silent cli -- doctor --json`,
+    );
+
+  const account = group(
+    program,
+    'account',
+    'accounts and their balances',
+    'create --email you@example.com --currency UGX',
+  );
+  leaf(account, 'create', 'create an account with its owner, who signs in with the password shown once')
+    .requiredOption('--email <email>', "the owner's email, with which they sign in")
+    .requiredOption('--currency <code>', 'ISO 4217 code, such as UGX')
+    .option('--name <name>', 'name of the account (default: the email)')
+    .option('--balance <amount>', 'opening balance, in units of the currency', amount)
+    .addHelpText(
+      'after',
+      examples('account create --email you@example.com --currency UGX --name "Your shop" --balance 100000'),
+    )
+    .action(({ json, ...input }) =>
+      runner.run(json, async ({ operations }) => {
+        const created = await operations.accounts.create.run(CLI, input);
+        const { user, password } = created.owner;
+        return { json: { account: accountResource(created.account), user: { email: user.email, password } } };
+      }),
+    );
+  leaf(account, 'topup', 'add to the balance of an account')
+    .requiredOption('--account <id>', 'id of the account')
+    .requiredOption('--amount <amount>', 'what is added, in units of the currency', amount)
+    .addHelpText(
+      'after',
+      examples('account topup --account 0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11 --amount 50000'),
+    )
+    .action(({ json, account: accountId, amount }) =>
+      runner.run(json, async ({ operations }) => {
+        const topped = await operations.accounts.topUp.run(CLI, { accountId, amount });
+        return { json: { account: accountResource(topped) } };
+      }),
+    );
+
+  const key = group(program, 'key', 'API keys', 'revoke --key f4f3d11fe74a826e');
+  leaf(key, 'create', 'create an API key, which is shown once')
+    .requiredOption('--account <id>', 'id of the account')
+    .requiredOption('--scopes <scopes>', `comma list of ${SCOPES.join(', ')}`, list)
+    .option('--environment <environment>', ENVIRONMENTS.join(' or '), 'production')
+    .option('--name <name>', 'what the key is for', 'Created on the command line')
+    .option('--hmac', 'requests must be signed; the signing secret is shown once')
+    .option('--allow-ip <cidrs>', 'comma list of addresses or CIDRs that may use the key', list)
+    .option('--expires <time>', 'when it stops to work, ISO 8601 with Z or an offset')
+    .option('--rate-limit <number>', "requests a minute, instead of the account's plan", count)
+    .addHelpText(
+      'after',
+      examples(
+        'key create --account 0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11 --scopes SEND_SMS,READ_MESSAGES --name shop',
+        'key create --account 0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11 --scopes FULL_ACCESS --environment sandbox ' +
+          '--hmac --allow-ip 203.0.113.0/24 --expires 2027-01-01T00:00:00Z --rate-limit 600',
+      ),
+    )
+    .action(({ json, account: accountId, scopes, environment, name, hmac, allowIp, expires, rateLimit }) =>
+      runner.run(json, async ({ operations }) => {
+        const created = await operations.apiKeys.create.run(CLI, {
+          accountId,
+          name,
+          scopes,
+          environment,
+          enableHmac: hmac,
+          ipAllowlist: allowIp,
+          expiresAt: expires,
+          ...(rateLimit === undefined ? {} : { rateLimit: { perMinute: rateLimit, perSecond: null } }),
+        });
+        return { json: { ...created, apiKey: apiKeyResource(created.apiKey) } };
+      }),
+    );
+  leaf(key, 'revoke', 'revoke an API key, at once and for good')
+    .requiredOption('--key <key id>', 'the key id: the part of the key between the two underscores')
+    .addHelpText('after', examples('key revoke --key f4f3d11fe74a826e'))
+    .action(({ json, key: keyId }) =>
+      runner.run(json, async ({ operations }) => {
+        const revoked = await operations.apiKeys.revoke.run(CLI, { keyId });
+        return { json: { apiKey: apiKeyResource(revoked) } };
+      }),
+    );
+
+  const operator = group(
+    program,
+    'operator',
+    'platform operators, who are above accounts',
+    'create --email ops@example.com',
+  );
+  leaf(operator, 'create', 'create a platform operator, who signs in with the password shown once')
+    .requiredOption('--email <email>', 'email, with which they sign in')
+    .addHelpText('after', examples('operator create --email ops@example.com'))
+    .action(({ json, email }) =>
+      runner.run(json, async ({ operations }) => {
+        const { user, password } = await operations.accounts.createOperator.run(CLI, { email });
+        return { json: { user: { email: user.email, password } } };
+      }),
+    );
+
+  leaf(program, 'migrate', 'bring the database up to date (the server does it at its start, too)')
+    .addHelpText('after', examples('migrate'))
+    .action(({ json }) =>
+      runner.run(json, async ({ migration: { from, to } }) => ({
+        json: { from, to },
+        text: from === to ? `The schema is up to date: ${to}` : `Migrated from ${from} to ${to}`,
+      })),
+    );
+  leaf(program, 'doctor', 'check database, queue, carriers, clock and master key')
+    .addHelpText('after', examples('doctor'))
+    .action(({ json }) => runner.doctor(json));
+  return program;
+}
+
+function group(parent: Command, name: string, description: string, example: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .addHelpText('after', examples(`${name} ${example}`));
+}
+
+function leaf(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .allowExcessArguments(false)
+    .option('--json', 'print one JSON document');
+}
+
+function examples(...commands: string[]): string {
+  return `\nExamples:\n${commands.map((command) => `  $ npm run cli -- ${command}`).join('\n')}\n`;
+}
+
+function amount(text: string): number {
+  if (!/^-?\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number such as 1000.');
+  return Number(text);
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text))
+    throw new InvalidArgumentError('It must be a whole number from 1 to 9999999.');
+  return Number(text);
+}
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
