@@ -1,0 +1,191 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Knex } from 'knex';
+import type { HeldJob, NewJob } from '../../src/domain/ports/job-queue.ts';
+import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
+import { PgListener } from '../../src/storage/pg-listener.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+const job = (id: string, more: Partial<NewJob<'submit'>> = {}): NewJob<'submit'> => ({
+  queue: 'submit',
+  group: 'sms:*',
+  data: { messageIds: [id], attempt: 0 },
+  ...more,
+});
+
+describe('the queue', () => {
+  let database: TestDatabase;
+  let knex: Knex;
+  let sql: Sql;
+  const opened: { queue: PgBossQueue; listener: PgListener }[] = [];
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    knex = createKnex(database.connection, silentLogger);
+    sql = new Sql(knex);
+  });
+  afterEach(async () => {
+    for (const { queue, listener } of opened.splice(0)) {
+      await queue.stopWorking(1_000);
+      await queue.stop();
+      await listener.stop();
+    }
+    await knex('pgboss.job').del();
+  });
+  afterAll(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+
+  /** A queue of its own, as another process would have it. */
+  async function open(): Promise<PgBossQueue> {
+    const listener = new PgListener(database.connection, silentLogger);
+    await listener.start();
+    const queue = new PgBossQueue({
+      pool: sql.pool,
+      logger: silentLogger,
+      listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
+    });
+    await queue.start();
+    opened.push({ queue, listener });
+    return queue;
+  }
+  const enqueue = (queue: PgBossQueue, jobs: NewJob[]) =>
+    sql.transaction((_sql, connection) => queue.sinkFor(connection).enqueue(jobs));
+  const idOf = (held: HeldJob<'submit'>) => held.data.messageIds[0];
+
+  it('commits jobs with the transaction, and forgets them when it rolls back', async () => {
+    const queue = await open();
+    await expect(
+      sql.transaction(async (_sql, connection) => {
+        await queue.sinkFor(connection).enqueue([job('lost')]);
+        throw new Error('no');
+      }),
+    ).rejects.toThrow('no');
+    await enqueue(queue, [job('kept')]);
+    expect(await queue.depth()).toMatchObject({ submit: 1 });
+  });
+
+  it('hands each job to one worker of all processes', async () => {
+    const [one, two] = [await open(), await open()];
+    const seen: (string | undefined)[] = [];
+    for (const queue of [one, two]) {
+      await queue.work(
+        'submit',
+        { concurrency: 10, perGroup: 10 },
+        async (held) => void seen.push(idOf(held)),
+      );
+    }
+    const ids = Array.from({ length: 60 }, (_, index) => `m${index}`);
+    await enqueue(
+      one,
+      ids.map((id) => job(id)),
+    );
+    await eventually(() => seen.length >= 60);
+    expect([...seen].sort()).toEqual([...ids].sort());
+    await eventually(async () => (await one.depth()).submit === 0);
+  });
+
+  it('gives a job back when its handler fails, until it is done', async () => {
+    const queue = await open();
+    let calls = 0;
+    await queue.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+      calls += 1;
+      if (calls < 3) throw new Error('not yet');
+    });
+    await enqueue(queue, [job('again')]);
+    await eventually(() => calls === 3);
+    await eventually(async () => (await queue.depth()).submit === 0);
+  });
+
+  it('does not start a deferred job early', async () => {
+    const queue = await open();
+    let startedAt = 0;
+    await queue.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+      startedAt = Date.now();
+    });
+    const due = new Date(Date.now() + 1_500);
+    await enqueue(queue, [job('later', { startAfter: due })]);
+    await eventually(() => startedAt > 0);
+    expect(startedAt).toBeGreaterThanOrEqual(due.getTime());
+  });
+
+  it('finds a deferred job that another process enqueued', async () => {
+    const [worker, other] = [await open(), await open()];
+    let startedAt = 0;
+    await worker.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+      startedAt = Date.now();
+    });
+    const due = new Date(Date.now() + 500);
+    await enqueue(other, [job('later', { startAfter: due })]);
+    await eventually(() => startedAt > 0);
+    expect(startedAt).toBeGreaterThanOrEqual(due.getTime());
+  });
+
+  it('never holds more jobs of a group than its share, and lets the others pass', async () => {
+    const queue = await open();
+    let slow = 0;
+    let mostSlow = 0;
+    const release: (() => void)[] = [];
+    const quick: (string | undefined)[] = [];
+    await queue.work('submit', { concurrency: 20, perGroup: 3 }, async (held) => {
+      if (held.group === 'quick') return void quick.push(idOf(held));
+      slow += 1;
+      mostSlow = Math.max(mostSlow, slow);
+      await new Promise<void>((resolve) => release.push(resolve));
+      slow -= 1;
+    });
+    await enqueue(
+      queue,
+      Array.from({ length: 12 }, (_, index) => job(`s${index}`, { group: 'slow' })),
+    );
+    await eventually(() => slow >= 3);
+    await enqueue(queue, [job('q', { group: 'quick' })]);
+    await eventually(() => quick.length === 1);
+    let done = 0;
+    await eventually(() => {
+      for (const let_go of release.splice(0)) {
+        let_go();
+        done += 1;
+      }
+      return done === 12;
+    });
+    // One fetch may begin before the group was full.
+    expect(mostSlow).toBeLessThanOrEqual(6);
+  });
+
+  it('returns what is still held when the time to drain is over', async () => {
+    const [first, second] = [await open(), await open()];
+    let held = 0;
+    await first.work('submit', { concurrency: 10, perGroup: 10 }, async (_job, signal) => {
+      held += 1;
+      await new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(new Error('drain'))),
+      );
+    });
+    await enqueue(first, [job('unfinished')]);
+    await eventually(() => held === 1);
+    await first.stopWorking(1_000);
+    const seen: (string | undefined)[] = [];
+    await second.work(
+      'submit',
+      { concurrency: 10, perGroup: 10 },
+      async (back) => void seen.push(idOf(back)),
+    );
+    await eventually(() => seen.includes('unfinished'));
+  });
+
+  it('takes a job back from a process that shows no life any more', async () => {
+    const [dead, alive] = [await open(), await open()];
+    // A process that was killed: it fetched the job, and nobody refreshes it.
+    await enqueue(dead, [job('orphan')]);
+    await knex.raw(
+      `UPDATE pgboss.job SET state = 'active', started_on = now() - interval '1 minute',
+         heartbeat_on = now() - interval '1 minute' WHERE name = 'submit'`,
+    );
+    const seen: (string | undefined)[] = [];
+    await alive.work('submit', { concurrency: 10, perGroup: 10 }, async (back) => void seen.push(idOf(back)));
+    await eventually(() => seen.includes('orphan'), 20_000);
+  });
+});

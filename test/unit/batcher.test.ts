@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { Batcher } from '../../src/domain/batcher.ts';
+
+/** A batcher whose batches wait until they are let go, so that the test decides what arrives meanwhile. */
+function gated() {
+  const batches: { items: readonly number[]; finish: () => void }[] = [];
+  const batcher = new Batcher<number, number>(
+    (items) =>
+      new Promise((resolve) => {
+        batches.push({ items, finish: () => resolve(items.map((item) => item * 10)) });
+      }),
+    { maxWeight: 3 },
+  );
+  const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  return { batcher, batches, turn };
+}
+
+describe('Batcher', () => {
+  it('works on one batch at a time; what arrives meanwhile is the next one, up to the weight', async () => {
+    const { batcher, batches, turn } = gated();
+    const first = batcher.add(1);
+    await turn();
+    const rest = [2, 3, 4, 5].map((item) => batcher.add(item));
+    await turn();
+    expect(batches.map(({ items }) => items)).toEqual([[1]]);
+    expect(batcher.waitingWeight).toBe(4);
+    batches[0]?.finish();
+    await turn();
+    expect(batches[1]?.items).toEqual([2, 3, 4]);
+    batches[1]?.finish();
+    await turn();
+    batches[2]?.finish();
+    expect(await first).toBe(10);
+    expect(await Promise.all(rest)).toEqual([20, 30, 40, 50]);
+    expect(batches[2]?.items).toEqual([5]);
+  });
+
+  it('lets an item that is heavier than a batch go alone', async () => {
+    const batches: number[][] = [];
+    const batcher = new Batcher<number, number>(
+      async (items) => {
+        batches.push([...items]);
+        return items;
+      },
+      { maxWeight: 10, weight: (item) => item },
+    );
+    await Promise.all([4, 25, 4].map((item) => batcher.add(item)));
+    expect(batches).toEqual([[4], [25], [4]]);
+  });
+
+  it('tries a failed batch again one by one, so that only the poisonous item fails', async () => {
+    const batcher = new Batcher<number, number>(
+      async (items) => {
+        if (items.includes(2)) throw new Error('poison');
+        return items;
+      },
+      { maxWeight: 10, isolate: () => true },
+    );
+    const results = await Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+
+  it('fails the whole batch when the error is one that would meet every item', async () => {
+    let calls = 0;
+    const batcher = new Batcher<number, number>(
+      async () => {
+        calls += 1;
+        throw new Error('the database is gone');
+      },
+      { maxWeight: 10, isolate: () => false },
+    );
+    const results = await Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    expect(results.every((result) => result.status === 'rejected')).toBe(true);
+    expect(calls).toBe(1);
+  });
+
+  it('drains: resolves when nothing waits or is under way', async () => {
+    const { batcher, batches, turn } = gated();
+    void batcher.add(1);
+    await turn();
+    let isDrained = false;
+    const drained = batcher.drain().then(() => {
+      isDrained = true;
+    });
+    await turn();
+    expect(isDrained).toBe(false);
+    batches[0]?.finish();
+    await drained;
+    expect(isDrained).toBe(true);
+  });
+});
