@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PROVIDER_OF = (smsc: Smsc) => `smpp:gateway@127.0.0.1:${smsc.port}`;
+
+describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]', () => {
+  let smsc: Smsc;
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
+  beforeAll(async () => {
+    smsc = await startSmsc();
+    receiver = await startWebhookReceiver();
+    gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
+    account = await gateway.createAccount();
+    await gateway.call('POST', '/developers/webhooks', {
+      key: account.key,
+      body: { url: receiver.url, events: ['sms.sent', 'sms.failed'] },
+    });
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await receiver?.stop();
+    await smsc?.stop();
+  });
+
+  const send = async (to: string, message: string) => {
+    const sent = await gateway.call('POST', '/developers/sms', { key: account.key, body: { to, message } });
+    expect(sent.status).toBe(200);
+    return sent.body.id as string;
+  };
+  const details = (id: string) => gateway.call('GET', `/developers/messages/${id}`, { key: account.key });
+  const becomes = (id: string, status: string): Promise<Answer['body']> =>
+    eventually(async () => {
+      const { body } = await details(id);
+      return body.status === status && body;
+    });
+  const eventsOf = (id: string) => receiver.received.filter((hook) => hook.body.messageId === id);
+  const report = (sid: string, status: 'delivered' | 'failed', to?: string) =>
+    gateway.parts.reports.take(PROVIDER_OF(smsc), [
+      { sid, status, ...(to === undefined ? {} : { to }), ...(status === 'failed' ? { code: 'UNDELIV' } : {}) },
+    ]);
+
+  it('a report that comes before the answer to the submit is applied after it: sent, then delivered', async () => {
+    smsc.behave({ reports: { form: 'tlv', when: 'before' }, answerDelayMs: 30 });
+    const id = await send('+256700200001', 'early');
+    const message = await becomes(id, 'delivered');
+    expect(message.timeline.map((entry: { status: string }) => entry.status)).toEqual(['pending', 'sent', 'delivered']);
+    await eventually(() => eventsOf(id).length === 1);
+    expect(eventsOf(id)[0]?.body.event).toBe('sms.sent');
+    smsc.behave({ reports: undefined, answerDelayMs: 0 });
+  });
+
+  it('a negative report after acceptance fails the message, with stage delivery, and gives no money back', async () => {
+    smsc.behave({ reports: { form: 'text', when: 'after', stat: 'UNDELIV', err: '045' } });
+    const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
+    const id = await send('+256700200002', 'no such phone');
+    const message = await becomes(id, 'failed');
+    expect(message.recipients[0]).toMatchObject({ status: 'failed', error: { code: expect.stringContaining('UNDELIV') } });
+    const failed = await receiver.waitFor((hook) => hook.body.messageId === id && hook.body.event === 'sms.failed');
+    expect(failed.body.data).toMatchObject({ to: '+256700200002', stage: 'delivery', permanent: true });
+    expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before - 30);
+    smsc.behave({ reports: undefined });
+  });
+
+  it('a rejection fails the message, with stage submission, and gives the money back once', async () => {
+    smsc.behave({ answer: 0x0b });
+    const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
+    const id = await send('+256700200003', 'bad address');
+    await becomes(id, 'failed');
+    const failed = await receiver.waitFor((hook) => hook.body.messageId === id);
+    expect(failed.body).toMatchObject({ event: 'sms.failed', data: { stage: 'submission', errorCode: 'ESME_RINVDSTADR' } });
+    expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before);
+    smsc.behave({ answer: 'accept' });
+  });
+
+  it.each([
+    ['hexadecimal answer and decimal report', 'hex' as const, (sid: string) => String(Number.parseInt(sid, 16))],
+    ['hexadecimal answer and lower-case report', 'hex' as const, (sid: string) => sid.toLowerCase()],
+    ['padded answer and bare report', 'padded' as const, (sid: string) => sid.replace(/^0+/, '')],
+    ['decimal answer and hexadecimal report', 'decimal' as const, (sid: string) => Number(sid).toString(16).toUpperCase()],
+  ])('matches %s', async (_name, messageIds, spell) => {
+    smsc.behave({ messageIds });
+    const id = await send('+256700200004', 'ids');
+    const { sid } = await becomes(id, 'sent');
+    await report(spell(sid), 'delivered', '256700200004');
+    await becomes(id, 'delivered');
+    smsc.behave({ messageIds: 'decimal' });
+  });
+
+  it('a text of several parts is delivered when its last part is, in whatever order the reports come', async () => {
+    const id = await send('+256700200005', 'long '.repeat(100));
+    await becomes(id, 'sent');
+    const parts = smsc.received.filter((submit) => submit.destination.address === '256700200005');
+    expect(parts).toHaveLength(4);
+    const [first, ...rest] = parts.map((part) => part.sid).reverse();
+    await report(first ?? '', 'delivered');
+    for (const sid of rest) {
+      expect((await details(id)).body.status).toBe('sent');
+      await report(sid, 'delivered');
+    }
+    await becomes(id, 'delivered');
+  });
+
+  it('two parts reported at the same moment do not miss each other', async () => {
+    for (let round = 0; round < 10; round++) {
+      const to = `25670020${1000 + round}`;
+      const id = await send(`+${to}`, 'x'.repeat(200));
+      await becomes(id, 'sent');
+      const parts = smsc.received.filter((submit) => submit.destination.address === to);
+      const other = await startTestGateway({ ROLES: 'api' }, gateway.database);
+      await Promise.all([
+        report(parts[0]?.sid ?? '', 'delivered'),
+        other.parts.reports.take(PROVIDER_OF(smsc), [{ sid: parts[1]?.sid ?? '', status: 'delivered' }]),
+      ]);
+      await becomes(id, 'delivered');
+      await other.stop();
+    }
+  });
+
+  it('a late or repeated report changes nothing and is kept in the timeline', async () => {
+    const id = await send('+256700200006', 'again');
+    const { sid } = await becomes(id, 'sent');
+    await report(sid, 'delivered');
+    await report(sid, 'failed');
+    await report(sid, 'delivered');
+    const message = await becomes(id, 'delivered');
+    expect(message.timeline.filter((entry: { detail?: string }) => entry.detail?.includes('changed nothing'))).toHaveLength(2);
+    expect(eventsOf(id).map((hook) => hook.body.event)).toEqual(['sms.sent']);
+  });
+
+  it('an unknown sid is kept, and belongs to nobody', async () => {
+    await report('does-not-exist', 'delivered');
+    expect(await gateway.parts.reports.matchKept()).toBe(0);
+  });
+
+  it('a report that names another number is not applied to an id that only looks alike', async () => {
+    smsc.behave({ messageIds: 'decimal' });
+    const id = await send('+256700200007', 'mine');
+    const { sid } = await becomes(id, 'sent');
+    await report(Number(sid).toString(16), 'failed', '256799999999');
+    expect((await details(id)).body.status).toBe('sent');
+  });
+});
