@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject, ZodOpenApiSchemaObject } from 'zod-openapi';
-import type { ErrorCode } from '../domain/errors.ts';
+import { DomainError, type ErrorCode } from '../domain/errors.ts';
 import type { Route } from './define-route.ts';
-import { ERROR_RESPONSES } from './error-response.ts';
+import { ERROR_RESPONSES, errorResponse } from './error-response.ts';
 import { responseHeaders } from './openapi-headers.ts';
 
 const CODES = Object.keys(ERROR_RESPONSES) as ErrorCode[];
@@ -83,10 +83,29 @@ function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiRespon
             narrowed,
           ],
         },
+        examples: Object.fromEntries(codes.map((name) => [name, { value: exampleOf(name) }])),
       },
     },
   };
 }
+
+/** What a refusal looks like; details and waiting times differ. */
+function exampleOf(code: ErrorCode): object {
+  const { shape, status, when } = ERROR_RESPONSES[code];
+  const retryAfterSeconds = status === 429 ? 12 : undefined;
+  const message =
+    shape === 'A' && status === 403 ? 'Insufficient scopes. Required one of: SEND_SMS, FULL_ACCESS' : when;
+  return errorResponse(new DomainError(code, message, EXAMPLE_DETAILS[code], retryAfterSeconds)).body;
+}
+
+const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
+  validation_error: {
+    fields: [{ path: 'to', message: 'Invalid input: expected string, received undefined' }],
+  },
+  invalid_phone_number: { field: 'to', value: '12' },
+  insufficient_balance: { balance: 20, required: 30, currency: 'UGX' },
+  contact_exists: { id: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' },
+};
 
 /** Answers with one code are components, under the code's name: `not_found` is `NotFound`. */
 const SHARED_ANSWERS = new Map(
