@@ -1,5 +1,11 @@
 import type { Knex } from 'knex';
 import * as foundation from './20261121000000_foundation.ts';
+import * as peopleAndUsage from './20261121000200_people_and_usage.ts';
+import * as rateLimits from './20261121000100_rate_limits.ts';
+import * as claimsAndFilters from './20261121000300_claims_and_filters.ts';
+import * as contacts from './20261121000400_contacts.ts';
+import * as spentSignatures from './20261121000500_spent_signatures.ts';
+import * as leanStorage from './20261121000600_lean_storage.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -8,4 +14,12 @@ export interface Migration {
   readonly down: (knex: Knex) => Promise<void>;
 }
 
-export const migrations: readonly Migration[] = [{ name: '20261121000000_foundation', ...foundation }];
+export const migrations: readonly Migration[] = [
+  { name: '20261121000000_foundation', ...foundation },
+  { name: '20261121000100_rate_limits', ...rateLimits },
+  { name: '20261121000200_people_and_usage', ...peopleAndUsage },
+  { name: '20261121000300_claims_and_filters', ...claimsAndFilters },
+  { name: '20261121000400_contacts', ...contacts },
+  { name: '20261121000500_spent_signatures', ...spentSignatures },
+  { name: '20261121000600_lean_storage', ...leanStorage },
+];

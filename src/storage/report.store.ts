@@ -6,8 +6,9 @@ import { type Sql, statement } from './sql.ts';
 
 const ADD_SIDS = statement(
   'sids-add',
-  `INSERT INTO provider_sids (provider, sid_key, account_id, message_id, position, part)
-   SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::smallint[], $6::smallint[])`,
+  `INSERT INTO provider_sids (provider, sid_key, account_id, message_id, position, part, parts)
+   SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::smallint[], $6::smallint[],
+     $7::smallint[])`,
 );
 const TAKE_EARLY = statement(
   'reports-take-early',
@@ -16,7 +17,7 @@ const TAKE_EARLY = statement(
 );
 const MATCH = statement(
   'sids-match',
-  `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, r.address
+  `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
    FROM unnest($1::int[], $2::int[], $3::text[]) AS n (index, rank, sid_key)
    JOIN provider_sids s ON s.sid_key = n.sid_key AND s.provider = $4
    JOIN recipients r ON r.message_id = s.message_id AND r.position = s.position`,
@@ -45,6 +46,7 @@ interface MatchRow {
   message_id: string;
   position: number;
   part: number;
+  parts: number;
   address: string;
 }
 
@@ -66,6 +68,7 @@ export class PgReportStore implements ReportStore {
       rows.map((row) => row.messageId),
       rows.map((row) => row.position),
       rows.map((row) => row.part),
+      rows.map((row) => row.parts),
     ]);
     return this.#sql.query<{ provider: string; report: DeliveryReport }>(TAKE_EARLY, [
       keys,
@@ -101,9 +104,11 @@ export class PgReportStore implements ReportStore {
     return { matched, unmatched };
   }
 
-  /** Marks the parts that were delivered; returns the recipients that still lack one. */
+  /** Marks the parts that were delivered, of texts that have several; returns the recipients that still lack one. */
   async #markDelivered(found: readonly { report: DeliveryReport; row: MatchRow }[]): Promise<Set<string>> {
-    const delivered = found.filter(({ report }) => report.status === 'delivered').map(({ row }) => row);
+    const delivered = found
+      .filter(({ report, row }) => report.status === 'delivered' && row.parts > 1)
+      .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
     // Two parts reported at once, to two processes, must not each miss the other.
     await this.#sql.query(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
