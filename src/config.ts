@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
+import { parseIpNetwork } from './domain/ip-network.ts';
 import { parseSenderId } from './domain/messages/sender-id.ts';
 
 /** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
@@ -22,17 +22,10 @@ const whole = (least: number, most: number) =>
       error: `must be a whole number from ${least} to ${most}`,
     });
 
-function isCidr(text: string): boolean {
-  const [address, bits, ...rest] = text.split('/');
-  const family = isIP(address ?? '');
-  if (family === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
-}
-
 const cidrs = z
   .string()
   .transform(list)
-  .refine((items) => items.every(isCidr), {
+  .refine((items) => items.every(parseIpNetwork), {
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 

@@ -1,26 +1,36 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import express, { type Express, type Request, type Response } from 'express';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
+import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createDocsRouter } from './rest/docs.ts';
-import { createRestRouter } from './rest/router.ts';
+import { createRest, type Rest } from './rest/router.ts';
 
-const REQUEST_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node looks for requests that are out of time. */
+const TIMEOUT_CHECK_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
+/** A client that asks before it sends more than any route takes (decision 3) is not told to go on. */
+const MAX_CONTINUED_BYTES = 10 * 1024 * 1024;
 /** A database that does not answer within this time is not ready to serve. */
 const READY_TIMEOUT_MS = 3_000;
 
 /** Everything that this process answers over HTTP. */
-function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
+function createApp(gateway: Gateway, rest: Rest, config: Config, logger: Logger): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.set('trust proxy', config.trustProxy);
+  const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
+  app.set('trust proxy', (text: string) => {
+    const address = parseIpAddress(text);
+    return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
+  });
   const metrics = createMetrics(gateway);
   app.use((request, response, next) => {
     const startedAt = performance.now();
@@ -50,10 +60,11 @@ function createApp(gateway: Gateway, config: Config, logger: Logger): Express {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.use('/docs', createDocsRouter());
-  app.use('/api/v1', createRestRouter({ ...gateway, logger }));
-  app.use((_request: Request, response: Response) => {
-    response.status(404).json({ error: { code: 'not_found', message: 'There is nothing at this address.' } });
-  });
+  app.use('/api/v1', rest.router);
+  app.use((request: Request, response: Response) => rest.notFound(request, response));
+  app.use((error: unknown, request: Request, response: Response, next: NextFunction) =>
+    rest.fault(error, request, response, next),
+  );
   return app;
 }
 
@@ -88,7 +99,10 @@ export interface HttpServer {
 
 /** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
-  const server = createServer(createApp(gateway, config, logger));
+  const rest = createRest({ ...gateway, logger });
+  const app = createApp(gateway, rest, config, logger);
+  const server = createServer({ connectionsCheckingInterval: TIMEOUT_CHECK_MS }, app);
+  answerOddRequests(server, rest);
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -111,6 +125,26 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
         server.closeIdleConnections();
       }),
   };
+}
+
+/** What Node would answer on its own, without the headers that every answer has, or not at all. */
+function answerOddRequests(server: Server, rest: Rest): void {
+  const responses = new WeakMap<Duplex, ServerResponse>();
+  server.prependListener('request', (request, response) => responses.set(request.socket, response));
+  server.on('clientError', (error, socket) => {
+    const response = responses.get(socket);
+    // A second answer after the first byte of another would be taken for a part of it.
+    const isAnswering = response?.headersSent && !response.writableFinished;
+    if (socket.writable && !isAnswering) rest.answerBroken(error, socket);
+    else socket.destroy();
+  });
+  server.on('connect', (_request, socket) => rest.refuseTunnel(socket));
+  server.on('checkContinue', (request, response) => {
+    if (!(Number(request.headers['content-length']) > MAX_CONTINUED_BYTES)) response.writeContinue();
+    server.emit('request', request, response);
+  });
+  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
 function listen(server: Server, config: Config): Promise<void> {

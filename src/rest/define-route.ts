@@ -48,6 +48,8 @@ export interface RouteDefinition<
   readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Below `/api/v1`, with `:name` for parameters. */
   readonly path: string;
+  /** Other paths that are the same route; the document names the first. */
+  readonly aliases?: readonly string[];
   readonly summary: string;
   readonly tag: string;
   /** The operation behind the route: its access is the route's. */

@@ -86,7 +86,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
     ...(route.body
       ? {
           requestBody: {
-            required: true,
+            required: !route.body.safeParse(undefined).success,
             content: {
               'application/json': {
                 schema: route.body as z.ZodObject,

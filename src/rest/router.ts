@@ -1,22 +1,33 @@
-import express, { type Request, type Response, type Router } from 'express';
+import type { Duplex } from 'node:stream';
+import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import type { z } from 'zod';
-import { callerOf, type Authenticator } from '../domain/api-keys/authenticate.ts';
+import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { refusal } from '../domain/caller.ts';
 import { DomainError, type FieldFault, notFound, validationError } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
+import { Admission, type DefaultLimits } from './admission.ts';
+import { sendJson } from './answer.ts';
+import { answerBroken, statusOfParserError } from './broken-request.ts';
 import type { Route } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
 import { openApiDocument } from './openapi.ts';
 import { parseJsonBody, readBody } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
+import { checkText, findTextFault } from './request-text.ts';
 import { routes } from './routes/all.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
+const MAX_FAULTS = 20;
+const MAX_SHOWN_PATH = 200;
 
 export interface RestOptions {
   readonly operations: Operations;
   readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+  readonly rateLimits: DefaultLimits;
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
@@ -24,82 +35,180 @@ export interface RestOptions {
   readonly onAnswer?: (route: Route, answer: unknown) => void;
 }
 
-/** The REST contract as an Express router, to be mounted at `/api/v1`. */
-export function createRestRouter(options: RestOptions): Router {
-  const router = express.Router({ caseSensitive: true });
-  const document = JSON.stringify(openApiDocument(options.operations));
-  router.get('/openapi.json', (request, response) =>
-    respond(options, request, response, async () => send(response, 200, document)),
-  );
-  for (const route of routes) {
-    router[route.method](route.path, (request, response) => serve(options, request, response, route));
-  }
-  router.use((request, response) => serve(options, request, response, undefined));
-  return router;
+/** How the REST contract meets Express. */
+export interface Rest {
+  /** The contract, to be mounted at `/api/v1`. */
+  readonly router: Router;
+  /** Answers what is at no address of this process. */
+  notFound(request: Request, response: Response): void;
+  /** Answers what Express itself could not take in, such as an address that cannot be decoded. */
+  fault(error: unknown, request: Request, response: Response, next: NextFunction): void;
+  /** Answers what Node's parser refused, or what did not arrive in time. */
+  answerBroken(error: Error, socket: Duplex): void;
+  /** Answers CONNECT. */
+  refuseTunnel(socket: Duplex): void;
 }
 
-function serve(options: RestOptions, request: Request, response: Response, route: Route | undefined) {
-  return respond(options, request, response, () => answer(options, request, response, route));
+export function createRest(options: RestOptions): Rest {
+  const { operations, authenticator, rateLimiter, rateLimits } = options;
+  const admission = new Admission(authenticator, rateLimiter, rateLimits);
+  const serve = (work: (request: Request, response: Response) => Promise<void>) => {
+    return (request: Request, response: Response) => respond(options, admission, request, response, work);
+  };
+  const anyone = (work: (request: Request, response: Response) => void) =>
+    serve(async (request, response) => {
+      await admission.admitAnyone(request, response);
+      work(request, response);
+    });
+  /** Where there is no such route, a key is asked for all the same: the first check comes first. */
+  const withKey = (work: (request: Request, response: Response) => void) =>
+    serve(async (request, response) => {
+      await admission.admit(request, response, {
+        maxBodyBytes: MAX_BODY_BYTES,
+        isWebhookRegistration: false,
+      });
+      work(request, response);
+    });
+
+  const router = express.Router({ caseSensitive: true });
+  const document = JSON.stringify(openApiDocument(operations));
+  router.get(
+    '/openapi.json',
+    anyone((request, response) => sendJson(request, response, 200, document)),
+  );
+  const methodsOf = new Map<string, string[]>();
+  for (const route of routes) {
+    for (const path of [route.path, ...(route.aliases ?? [])]) {
+      router[route.method](
+        path,
+        serve((request, response) => answer(options, admission, request, response, route)),
+      );
+      methodsOf.set(path, [...(methodsOf.get(path) ?? []), route.method.toUpperCase()]);
+    }
+  }
+  for (const [path, methods] of methodsOf) {
+    const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
+    router.all(
+      path,
+      withKey((request, response) => answerMethod(request, response, allowed)),
+    );
+  }
+  router.use(withKey((request) => refuseAddress(request)));
+  router.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    withKey(() => refuseUndecodable(error, request))(request, response),
+  );
+
+  return {
+    router,
+    notFound: anyone((request) => refuseAddress(request)),
+    fault(error, request, response, _next) {
+      if (response.headersSent) request.socket.destroy();
+      else void anyone(() => refuseUndecodable(error, request))(request, response);
+    },
+    answerBroken: (error, socket) =>
+      answerBroken(socket, statusOfParserError(error), admission.uncountedHeaders()),
+    refuseTunnel: (socket) => answerBroken(socket, 404, admission.uncountedHeaders()),
+  };
 }
 
 /** Answers one request with what `work` sends or refuses; nothing that happens in it escapes. */
-async function respond(options: RestOptions, request: Request, response: Response, work: () => Promise<void>) {
+async function respond(
+  options: RestOptions,
+  admission: Admission,
+  request: Request,
+  response: Response,
+  work: (request: Request, response: Response) => Promise<void>,
+): Promise<void> {
   const requestId = requestIdOf(request);
   response.setHeader('X-Request-Id', requestId);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.setHeader('Cache-Control', 'no-store');
   try {
-    await work();
+    await work(request, response);
   } catch (error) {
     const refused = error instanceof DomainError ? error : options.faultOf(error);
     if (!refused) options.logger.error({ err: error, requestId }, 'request failed');
     const { status, headers, body } = errorResponse(
       refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
     );
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    send(response, status, JSON.stringify(body));
+    const uncounted = response.hasHeader('X-RateLimit-Limit')
+      ? {}
+      : admission.uncountedHeaders(refused?.retryAfterSeconds);
+    for (const [name, value] of Object.entries({ ...uncounted, ...headers })) response.setHeader(name, value);
+    sendJson(request, response, status, JSON.stringify(body));
   }
 }
 
-/** The order of checks is decision 9's: key, (signature, address, rate,) scope, body. */
-async function answer(options: RestOptions, request: Request, response: Response, route: Route | undefined) {
-  const header = request.headers['x-api-key'];
-  const credentials = await options.authenticator.authenticate(Array.isArray(header) ? header[0] : header);
-  if (!route) throw notFound(`${request.method} ${request.baseUrl}${request.path}`);
-  const caller = callerOf(credentials);
-  const refused = refusal(route.operation(options.operations).access, caller);
+/** The order of checks is decision 9's: what admission asks, then scope, then body. */
+async function answer(
+  options: RestOptions,
+  admission: Admission,
+  request: Request,
+  response: Response,
+  route: Route,
+): Promise<void> {
+  const { operations } = options;
+  const maxBodyBytes = route.maxBodyBytes ?? MAX_BODY_BYTES;
+  const isWebhookRegistration = route.isWebhookRegistration ?? false;
+  const { caller, rawBody } = await admission.admit(request, response, {
+    maxBodyBytes,
+    isWebhookRegistration,
+  });
+  const refused = refusal(route.operation(operations).access, caller);
   if (refused) throw refused;
-  const raw = route.body ? await readBody(request, route.maxBodyBytes ?? MAX_BODY_BYTES) : undefined;
+  if (findTextFault(request.params)) refuseAddress(request);
   const result = await route.handle({
     caller,
-    operations: options.operations,
-    params: parse(route.params, request.params, ''),
-    query: parse(route.query, request.query, ''),
-    body: route.body && raw ? parse(route.body, parseJsonBody(request, raw), '') : undefined,
+    operations,
+    params: parse(route.params, request.params),
+    query: parse(route.query, request.query),
+    body: route.body && parseBody(route.body, request, rawBody ?? (await readBody(request, maxBodyBytes))),
     idempotencyKey: request.get('idempotency-key'),
   });
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
   options.onAnswer?.(route, 'json' in result ? JSON.parse(result.json) : result.body);
-  send(
+  sendJson(
+    request,
     response,
     result.status ?? route.successStatus ?? 200,
     'json' in result ? result.json : JSON.stringify(result.body),
   );
 }
 
-function send(response: Response, status: number, json: string): void {
-  const body = Buffer.from(json);
-  response.statusCode = status;
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Content-Length', body.length);
-  response.end(body);
+/** A known path, asked with a method that it does not have (decision 3: `not_found`), or asked what it has. */
+function answerMethod(request: Request, response: Response, allowed: readonly string[]): void {
+  response.setHeader('Allow', allowed.join(', '));
+  if (request.method !== 'OPTIONS') refuseAddress(request);
+  sendJson(request, response, 200, JSON.stringify({ allow: allowed }));
 }
 
-function parse(schema: z.ZodType | undefined, value: unknown, at: string): unknown {
+/** An address that cannot be decoded is nobody's; any other error is a fault of ours. */
+function refuseUndecodable(error: unknown, request: Request): never {
+  const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
+  if (status >= 400 && status < 500) refuseAddress(request);
+  throw error;
+}
+
+function refuseAddress(request: Request): never {
+  const path = request.originalUrl.replace(/[?#].*$/s, '').slice(0, MAX_SHOWN_PATH);
+  throw notFound(`${request.method} ${path}`);
+}
+
+/** Routes whose body may be left out take none as `undefined` (decision 5). */
+function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
+  if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
+  return parse(schema, parseJsonBody(request, raw));
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown): unknown {
   if (!schema) return undefined;
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const fields = result.error.issues.map((issue): FieldFault => {
-    const path = [...(at === '' ? [] : [at]), ...issue.path.map(String)].join('.');
-    return { path, message: issue.message };
+  if (result.success) {
+    checkText(result.data);
+    return result.data;
+  }
+  const faults = result.error.issues.slice(0, MAX_FAULTS).map((issue): FieldFault => {
+    return { path: issue.path.map(String).join('.'), message: issue.message };
   });
-  throw validationError(fields);
+  throw validationError(faults);
 }

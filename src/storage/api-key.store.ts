@@ -96,10 +96,20 @@ export class PgApiKeyStore implements ApiKeyStore {
   }
 
   async find(keyId: string, accountId?: string): Promise<ApiKey | undefined> {
-    const query = this.#sql.table<ApiKeyRow>('api_keys').where({ key_id: keyId });
-    if (accountId !== undefined) query.where({ account_id: accountId });
-    const row: ApiKeyRow | undefined = await query.first(...COLUMNS);
+    const row: ApiKeyRow | undefined = await this.#byId(keyId, accountId).first(...COLUMNS);
     return row && mapRow(row);
+  }
+
+  async lock(keyId: string, accountId?: string): Promise<ApiKey | undefined> {
+    const row: ApiKeyRow | undefined = await this.#byId(keyId, accountId)
+      .forNoKeyUpdate()
+      .first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  #byId(keyId: string, accountId: string | undefined) {
+    const query = this.#sql.table<ApiKeyRow>('api_keys').where({ key_id: keyId });
+    return accountId === undefined ? query : query.where({ account_id: accountId });
   }
 
   async findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined> {

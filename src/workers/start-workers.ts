@@ -4,16 +4,20 @@ import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
 import { repeat } from './repeat.ts';
 
 /** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
 const SUBMIT = { concurrency: 64, perGroup: 8 };
-const WEBHOOK = { concurrency: 512, perGroup: 4 };
+/** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
+const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
+const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pauseMs: 100 };
 const KEPT_REPORTS_MS = 1_000;
 const KEY_USES_MS = 2_000;
 const SWEEPS_MS = 60_000;
+const REQUEST_RECORDS_MS = 60_000;
 
 export interface Workers {
   /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
@@ -26,6 +30,7 @@ export async function startWorkers(parts: {
   routing: Routing;
   reports: DeliveryReports;
   authenticator: Authenticator;
+  rateLimiter: RateLimiter;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
   sweeps: Sweeps;
@@ -39,17 +44,22 @@ export async function startWorkers(parts: {
   routing.start((provider, taken) => reports.take(provider, taken));
   await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
   await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
+  await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));
   const periodic = [
     keyUses,
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
+    repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
+    repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
   ];
   return {
     async stop(timeoutMs) {
       await Promise.all(periodic.map((task) => task.stop()));
       await queue.stopWorking(timeoutMs);
       await routing.stop();
-      await authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+      await authenticator
+        .flushUses()
+        .catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
     },
   };
 }

@@ -28,5 +28,9 @@ export interface ApiKeyCredentials {
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
   /** The account's plan, where one is set. */
-  readonly plan: { readonly perMinute: number; readonly perSecond: number; readonly webhooksPerMinute: number } | null;
+  readonly plan: {
+    readonly perMinute: number;
+    readonly perSecond: number;
+    readonly webhooksPerMinute: number;
+  } | null;
 }

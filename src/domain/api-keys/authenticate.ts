@@ -1,41 +1,126 @@
-import type { ApiKeyCaller } from '../caller.ts';
 import { ChangeCache } from '../cache.ts';
-import { unauthorized } from '../errors.ts';
+import type { ApiKeyCaller } from '../caller.ts';
+import { forbidden, unauthorized } from '../errors.ts';
+import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
 import type { Changes } from '../ports/changes.ts';
+import type { SpentSignatures } from '../ports/spent-signatures.ts';
 import type { ApiKeyStore } from '../ports/stores.ts';
-import type { Clock } from '../ports/system.ts';
+import type { Clock, SecretBox } from '../ports/system.ts';
 import type { ApiKeyCredentials } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
+import {
+  type SignatureVerdict,
+  signatureRetainedUntil,
+  verifyRequestSignature,
+} from './request-signature.ts';
 
-/** Checks API keys (contract, Authentication) and remembers when each was last used. */
+/** A request as far as its signature is concerned. */
+export interface SignableRequest {
+  readonly method: string;
+  /** As it came over the wire, with `/api/v1`; a query is cut off. */
+  readonly path: string;
+  /** The headers `x-timestamp` and `x-signature`. */
+  readonly timestamp: string | undefined;
+  readonly signature: string | undefined;
+  readonly rawBody: Uint8Array;
+}
+
+/** A key that was found valid, with what else it asks of requests. */
+export interface KnownKey extends ApiKeyCredentials {
+  readonly networks: readonly IpNetwork[];
+}
+
+const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string>> = {
+  bad_timestamp: 'The x-timestamp header must be Unix time in seconds, ten digits.',
+  stale: "The x-timestamp header is more than 120 seconds from the server's time.",
+  bad_signature: 'The x-signature header does not match the request.',
+};
+
+const unknownKey = () => unauthorized('The API key is not valid.');
+
+/** Checks API keys and the requests that carry them (contract, Authentication), and remembers when each was last used. */
 export class Authenticator {
   readonly #store: ApiKeyStore;
   readonly #clock: Clock;
-  readonly #credentials: ChangeCache<ApiKeyCredentials | undefined>;
+  readonly #secrets: SecretBox;
+  readonly #spentSignatures: SpentSignatures;
+  readonly #keys: ChangeCache<KnownKey>;
   #uses = new Map<string, Date>();
 
-  constructor(store: ApiKeyStore, changes: Changes, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#credentials = new ChangeCache('api-key', changes, (keyId) => store.findCredentials(keyId));
+  constructor(parts: {
+    store: ApiKeyStore;
+    changes: Changes;
+    clock: Clock;
+    secrets: SecretBox;
+    spentSignatures: SpentSignatures;
+  }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#secrets = parts.secrets;
+    this.#spentSignatures = parts.spentSignatures;
+    this.#keys = new ChangeCache('api-key', parts.changes, async (keyId) => {
+      const credentials = await this.#store.findCredentials(keyId);
+      // Thrown, not returned: guessed ids must not push known keys out of the cache.
+      if (!credentials) throw unknownKey();
+      const networks = credentials.key.ipAllowlist.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
+      return { ...credentials, networks };
+    });
   }
 
   /** The key's record when `raw` is a valid key, neither revoked nor expired; throws `unauthorized` otherwise. */
-  async authenticate(raw: string | undefined): Promise<ApiKeyCredentials> {
+  async authenticate(raw: string | undefined): Promise<KnownKey> {
     if (raw === undefined || raw === '') {
       throw unauthorized('Send your API key in the X-Api-Key header.');
     }
     const parts = parseKey(raw);
-    const credentials = parts && (await this.#credentials.get(parts.keyId));
-    if (!parts || !credentials || !secretMatches(credentials.secretHash, parts.secret)) {
-      throw unauthorized('The API key is not valid.');
-    }
-    const { key } = credentials;
-    const now = this.#clock.now();
+    if (!parts) throw unknownKey();
+    const known = await this.#keys.get(parts.keyId);
+    if (!secretMatches(known.secretHash, parts.secret)) throw unknownKey();
+    const { key } = known;
     if (key.revokedAt) throw unauthorized('The API key has been revoked.');
-    if (key.expiresAt && key.expiresAt <= now) throw unauthorized('The API key has expired.');
-    this.#uses.set(key.keyId, now);
-    return credentials;
+    if (key.expiresAt && key.expiresAt <= this.#clock.now()) throw unauthorized('The API key has expired.');
+    return known;
+  }
+
+  /**
+   * Passes when the request is signed as the key demands, and spends the signature, whatever becomes of the
+   * request (contract, Optional request signing; decision 10). Throws `unauthorized`.
+   */
+  async checkSignature({ key, signingSecretSealed }: KnownKey, request: SignableRequest): Promise<void> {
+    if (signingSecretSealed === null) return;
+    const { timestamp, signature } = request;
+    const missing = [...(signature ? [] : ['x-signature']), ...(timestamp ? [] : ['x-timestamp'])];
+    if (!signature || !timestamp) {
+      throw unauthorized(`This API key signs its requests. Missing: ${missing.join(', ')}.`);
+    }
+    const verdict = verifyRequestSignature({
+      secret: this.#secrets.open(signingSecretSealed),
+      method: request.method,
+      path: request.path,
+      timestamp,
+      signature,
+      rawBody: request.rawBody,
+      now: this.#clock.now(),
+    });
+    if (verdict !== 'ok') throw unauthorized(REFUSED_SIGNATURE[verdict]);
+    if (!(await this.#spentSignatures.spend(key.keyId, signature, signatureRetainedUntil(timestamp)))) {
+      throw unauthorized(
+        'The x-signature header was used before. Sign every request with a fresh timestamp.',
+      );
+    }
+  }
+
+  /** Passes when the key may be used from this address; throws `forbidden` (contract, Authentication 5). */
+  checkAddress({ key, networks }: KnownKey, address: bigint | undefined): void {
+    if (key.ipAllowlist.length === 0) return;
+    if (address === undefined || !networks.some((network) => holdsIpAddress(network, address))) {
+      throw forbidden("The request comes from outside the API key's IP allowlist.");
+    }
+  }
+
+  /** Remembers that a request was let in with this key. */
+  noteUse({ key }: KnownKey): void {
+    this.#uses.set(key.keyId, this.#clock.now());
   }
 
   /** Stores when keys were last used since the last call. */
@@ -43,6 +128,11 @@ export class Authenticator {
     const uses = this.#uses;
     this.#uses = new Map();
     await this.#store.touch(uses);
+  }
+
+  /** Forgets spent signatures whose timestamp can no longer pass; how many. */
+  forgetSpentSignatures(): Promise<number> {
+    return this.#spentSignatures.sweep(this.#clock.now());
   }
 }
 

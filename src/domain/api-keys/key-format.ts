@@ -6,6 +6,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
+const KEY_ID = /^[0-9a-f]{16}$/;
 const KEY = /^msg_([0-9a-f]{16})_([0-9a-f]{40})$/;
 
 export interface KeyParts {
@@ -17,6 +18,11 @@ export interface KeyParts {
 export function parseKey(raw: string): KeyParts | undefined {
   const [, keyId, secret] = KEY.exec(raw) ?? [];
   return keyId === undefined || secret === undefined ? undefined : { keyId, secret };
+}
+
+/** Whether the text has the form of a key id. */
+export function isKeyId(text: string): boolean {
+  return KEY_ID.test(text);
 }
 
 /** Puts a key together as it is shown once (contract, API key). Throws RangeError when `parseKey` could not read it. */

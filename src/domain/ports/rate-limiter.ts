@@ -21,4 +21,6 @@ export interface RateVerdict {
 /** The exact sliding log, shared by all processes (decision 12). A refused request is not counted. */
 export interface RateLimiter {
   take(bucket: string, limits: RateLimits): Promise<RateVerdict>;
+  /** Forgets buckets that nobody uses; how many. */
+  sweep(): Promise<number>;
 }

@@ -1,0 +1,80 @@
+/** What the properties of an API key must be (contract, API key and Scopes; decisions 5 and 7). */
+import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
+import { DomainError, validationError } from '../errors.ts';
+import { parseIpNetwork } from '../ip-network.ts';
+import { parseIsoTime } from '../iso-time.ts';
+import type { ApiKey } from './api-key.ts';
+
+export const KEY_NAME_MAX_LENGTH = 100;
+export const IP_ALLOWLIST_MAX = 100;
+export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
+const RATE_LIMIT_MAX = 1_000_000;
+const SHOWN_LENGTH = 40;
+
+const refuse = (path: string, message: string) => validationError([{ path, message }]);
+
+/** Known scopes, each once; throws `invalid_scope`, or `validation_error` when there is none. */
+export function checkScopes(scopes: readonly string[]): Scope[] {
+  if (scopes.length === 0) throw refuse('scopes', 'must name at least one scope');
+  const known: readonly string[] = SCOPES;
+  const unknown = scopes.find((scope) => !known.includes(scope))?.slice(0, SHOWN_LENGTH);
+  if (unknown !== undefined) {
+    const message = `Unknown scope ${JSON.stringify(unknown)}. Known: ${SCOPES.join(', ')}`;
+    throw new DomainError('invalid_scope', message, { field: 'scopes', value: unknown });
+  }
+  return [...new Set(scopes)] as Scope[];
+}
+
+export function checkEnvironment(environment: string): Environment {
+  const found = ENVIRONMENTS.find((known) => known === environment);
+  if (!found) throw refuse('environment', `must be ${ENVIRONMENTS.join(' or ')}`);
+  return found;
+}
+
+export function checkKeyName(name: string): string {
+  if (name.length === 0 || name.length > KEY_NAME_MAX_LENGTH) {
+    throw refuse('name', `must have 1 to ${KEY_NAME_MAX_LENGTH} characters`);
+  }
+  return name;
+}
+
+/** A time in the future, or null: a key without an end. */
+export function checkExpiry(expiresAt: string | null, now: Date): Date | null {
+  if (expiresAt === null) return null;
+  const time = parseIsoTime(expiresAt);
+  if (!time) throw refuse('expiresAt', 'must be an ISO 8601 time with Z or an offset');
+  if (time <= now) throw refuse('expiresAt', 'must be in the future');
+  return time;
+}
+
+/** CIDRs, IPv4 or IPv6, or single addresses. */
+export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
+  if (cidrs.length > IP_ALLOWLIST_MAX)
+    throw refuse('ipAllowlist', `may have ${IP_ALLOWLIST_MAX} entries at most`);
+  const faults = cidrs.flatMap((cidr, index) =>
+    parseIpNetwork(cidr)
+      ? []
+      : [{ path: `ipAllowlist.${index}`, message: 'must be a CIDR such as 203.0.113.0/24 or 2001:db8::/32' }],
+  );
+  if (faults.length > 0) throw validationError(faults);
+  return cidrs;
+}
+
+/** Limits of a key's own; null: those of the account's plan. A `perSecond` of 0 is no such rule (decision 12). */
+export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
+  const check = (path: string, value: number | null, least: number) => {
+    if (value !== null && !(Number.isInteger(value) && value >= least && value <= RATE_LIMIT_MAX)) {
+      throw refuse(path, `must be a whole number from ${least} to ${RATE_LIMIT_MAX}`);
+    }
+  };
+  check('perMinute', rateLimit.perMinute, 1);
+  check('perSecond', rateLimit.perSecond, 0);
+  return rateLimit;
+}
+
+export function checkOverlap(overlapSeconds: number): number {
+  if (!Number.isInteger(overlapSeconds) || overlapSeconds < 0 || overlapSeconds > OVERLAP_MAX_SECONDS) {
+    throw refuse('overlapSeconds', `must be a whole number from 0 to ${OVERLAP_MAX_SECONDS}`);
+  }
+  return overlapSeconds;
+}

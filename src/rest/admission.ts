@@ -1,0 +1,126 @@
+import type { Request, Response } from 'express';
+import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/authenticate.ts';
+import type { ApiKeyCaller } from '../domain/caller.ts';
+import { DomainError } from '../domain/errors.ts';
+import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
+import type { RateLimiter, RateLimits } from '../domain/ports/rate-limiter.ts';
+import { readBody } from './request-body.ts';
+
+/** The default plan (RATE_LIMIT_PER_MINUTE, …): it holds where neither the key nor its account has figures. */
+export interface DefaultLimits extends RateLimits {
+  readonly webhooksPerMinute: number;
+}
+
+/** What admission must know of the route that a request is for. */
+export interface Entrance {
+  readonly maxBodyBytes: number;
+  readonly isWebhookRegistration: boolean;
+}
+
+interface Admitted {
+  readonly caller: ApiKeyCaller;
+  /** The body, when the signature made it necessary to read it. */
+  readonly rawBody: Buffer | undefined;
+}
+
+/**
+ * Lets requests in, or refuses them, in the order of decision 9 up to the rate limit: key, revoked or expired,
+ * signature, address, rate. Each answer says what is left of the budget that its request counted on.
+ */
+export class Admission {
+  readonly #authenticator: Authenticator;
+  readonly #rateLimiter: RateLimiter;
+  readonly #defaults: DefaultLimits;
+
+  constructor(authenticator: Authenticator, rateLimiter: RateLimiter, defaults: DefaultLimits) {
+    this.#authenticator = authenticator;
+    this.#rateLimiter = rateLimiter;
+    this.#defaults = defaults;
+  }
+
+  /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
+  async admit(request: Request, response: Response, entrance: Entrance): Promise<Admitted> {
+    const address = clientAddressOf(request);
+    let known: KnownKey;
+    let rawBody: Buffer | undefined;
+    try {
+      const header = request.headers['x-api-key'];
+      known = await this.#authenticator.authenticate(Array.isArray(header) ? header.join() : header);
+      if (known.key.enableHmac) {
+        rawBody = await readBody(request, entrance.maxBodyBytes);
+        await this.#authenticator.checkSignature(known, {
+          method: request.method,
+          path: pathOf(request.originalUrl),
+          timestamp: request.get('x-timestamp'),
+          signature: request.get('x-signature'),
+          rawBody,
+        });
+      }
+      this.#authenticator.checkAddress(known, address);
+    } catch (error) {
+      // Neither may somebody without the key's secrets use up the budget of those who have them.
+      if (error instanceof DomainError) await this.admitAnyone(request, response);
+      throw error;
+    }
+    const { key, plan } = known;
+    this.#authenticator.noteUse(known);
+    if (entrance.isWebhookRegistration) {
+      const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
+      await this.#count(
+        response,
+        `webhooks:${key.keyId}`,
+        { perMinute, perSecond: 0 },
+        'webhook registrations',
+      );
+    }
+    const limits = {
+      perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
+      perSecond: key.rateLimit.perSecond ?? plan?.perSecond ?? this.#defaults.perSecond,
+    };
+    await this.#count(response, `key:${key.keyId}`, limits, 'requests');
+    return { caller: callerOf(known), rawBody };
+  }
+
+  /** Counts a request that no valid key stands for on its address's budget (decision 11). */
+  async admitAnyone(request: Request, response: Response): Promise<void> {
+    const address = clientAddressOf(request);
+    const bucket = `address:${address === undefined ? 'unknown' : clientNetworkOf(address)}`;
+    await this.#count(response, bucket, this.#defaults, 'requests');
+  }
+
+  /** The headers of an answer whose request could not be counted: nothing is known to be left. */
+  uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
+    return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
+  }
+
+  async #count(response: Response, bucket: string, limits: RateLimits, what: string): Promise<void> {
+    const { perMinute, perSecond } = limits;
+    const verdict = await this.#rateLimiter.take(bucket, { perMinute, perSecond });
+    const headers = rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt);
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (verdict.isAllowed) return;
+    const rule =
+      verdict.rule === 'second' ? `${perSecond} ${what} in one second` : `${perMinute} ${what} in 60 seconds`;
+    const seconds = verdict.retryAfterSeconds;
+    const message = `More than ${rule}. Try again in ${seconds} s.`;
+    throw new DomainError('rate_limit_exceeded', message, undefined, seconds);
+  }
+}
+
+function rateHeaders(limit: number, remaining: number, resetAt: number): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(resetAt),
+  };
+}
+
+/** The client: the socket's peer, or whom a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`). */
+function clientAddressOf(request: Request): bigint | undefined {
+  return request.ip === undefined ? undefined : parseIpAddress(request.ip);
+}
+
+/** The path as it came, also from a request line that holds a whole URL. */
+function pathOf(target: string): string {
+  return target.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '');
+}

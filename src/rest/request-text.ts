@@ -1,0 +1,33 @@
+import { type FieldFault, validationError } from '../domain/errors.ts';
+
+/**
+ * Throws `validation_error` for text that cannot be stored as given: U+0000 and half surrogate pairs (decision 5).
+ * `value` is what a schema made of the input, so that members nobody reads do not matter.
+ */
+export function checkText(value: unknown): void {
+  const fault = findTextFault(value);
+  if (fault) throw validationError([fault]);
+}
+
+/** The first such text in `value`. */
+export function findTextFault(value: unknown, path: readonly string[] = []): FieldFault | undefined {
+  if (typeof value === 'string') {
+    const message = faultOf(value);
+    return message === undefined ? undefined : { path: path.join('.'), message };
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const message = faultOf(name);
+    if (message !== undefined) return { path: path.join('.'), message: `has a member whose name ${message}` };
+    const fault = findTextFault(member, [...path, name]);
+    if (fault) return fault;
+  }
+  return undefined;
+}
+
+function faultOf(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not contain U+0000';
+  return text.isWellFormed()
+    ? undefined
+    : 'must not contain half of a surrogate pair, which is no valid Unicode';
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import type { NewApiKey } from '../../domain/api-keys/api-key-operations.ts';
+import { apiKeyResource } from '../../domain/api-keys/api-key-resource.ts';
+import {
+  IP_ALLOWLIST_MAX,
+  KEY_NAME_MAX_LENGTH,
+  OVERLAP_MAX_SECONDS,
+} from '../../domain/api-keys/api-key-rules.ts';
+import { ENVIRONMENTS, SCOPES } from '../../domain/caller.ts';
+import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
+import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
+
+const TAG = 'API keys';
+/** The contract's singular, and what one expects beside `/developers/…` (decision 7). */
+const at = (rest: string) => ({ path: `/developer/keys${rest}`, aliases: [`/developers/keys${rest}`] });
+
+const scopes = z.array(z.string().meta({ enum: SCOPES })).describe('What the key may do; case-sensitive.');
+const environment = z.enum(ENVIRONMENTS).describe('In the sandbox nothing is sent or charged.');
+const ipAllowlist = z
+  .array(z.string())
+  .max(IP_ALLOWLIST_MAX)
+  .describe('CIDRs or single addresses, IPv4 or IPv6, that the key may be used from; empty: any.');
+const name = z.string().min(1).max(KEY_NAME_MAX_LENGTH);
+const expiresAt = z.string().nullable().describe('ISO 8601 time with `Z` or an offset; null: never.');
+const keyParams = z.object({
+  keyId: z.string().meta({ description: 'The key id, 16 hexadecimal digits.', example: '9f86d081884c7d65' }),
+});
+
+const apiKey = z
+  .object({
+    keyId: z.string(),
+    name: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    environment: z.enum(ENVIRONMENTS),
+    enableHmac: z.boolean(),
+    ipAllowlist: z.array(z.string()),
+    createdAt: isoTime,
+    expiresAt: isoTime.nullable(),
+    lastUsedAt: isoTime.nullable(),
+    revokedAt: isoTime.nullable(),
+  })
+  .meta({ id: 'ApiKey' });
+const newKey = z.object({
+  apiKey,
+  key: z.string().describe('The whole key, shown in this answer only.'),
+  signingSecret: z.string().optional().describe('For keys with `enableHmac`; shown in this answer only.'),
+});
+
+const resource = (key: Parameters<typeof apiKeyResource>[0]) => {
+  const shown = apiKeyResource(key);
+  return { ...shown, scopes: [...shown.scopes], ipAllowlist: [...shown.ipAllowlist] };
+};
+const created = ({ apiKey: key, key: whole, signingSecret }: NewApiKey) => ({
+  apiKey: resource(key),
+  key: whole,
+  ...(signingSecret === null ? {} : { signingSecret }),
+});
+
+const aNewKey: AnswerPart = { route: 'POST /developer/keys', at: 'apiKey.keyId' };
+
+export const keyRoutes: readonly Route[] = [
+  defineRoute({
+    method: 'get',
+    ...at(''),
+    summary: 'The API keys of the account, newest first',
+    tag: TAG,
+    operation: (operations) => operations.apiKeys.list,
+    query: pageQuery,
+    response: envelope(apiKey),
+    async handle({ caller, operations, query }) {
+      return { body: paginated(await operations.apiKeys.list.run(caller, { page: query }), query, resource) };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    ...at(''),
+    summary: 'Create an API key; the whole key is shown in this answer only',
+    tag: TAG,
+    operation: (operations) => operations.apiKeys.create,
+    successStatus: 201,
+    body: z.object({
+      name,
+      scopes,
+      environment,
+      enableHmac: z.boolean().optional().describe('Every request must then be signed.'),
+      ipAllowlist: ipAllowlist.optional(),
+      expiresAt: expiresAt.optional(),
+    }),
+    response: newKey,
+    errors: ['invalid_scope'],
+    examples: {
+      sending: { body: { name: 'Shop', scopes: ['SEND_SMS', 'READ_MESSAGES'], environment: 'production' } },
+      signed: {
+        summary: 'Requests must be signed and come from one network',
+        body: {
+          name: 'Back office',
+          scopes: ['FULL_ACCESS'],
+          environment: 'sandbox',
+          enableHmac: true,
+          ipAllowlist: ['203.0.113.0/24', '2001:db8::/32'],
+        },
+      },
+    },
+    async handle({ caller, operations, body }) {
+      return { body: created(await operations.apiKeys.create.run(caller, body)) };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    ...at('/:keyId'),
+    summary: 'Change an API key, with effect from the next request',
+    tag: TAG,
+    operation: (operations) => operations.apiKeys.update,
+    params: keyParams,
+    body: z
+      .object({
+        name: name.optional(),
+        scopes: scopes.optional(),
+        environment: environment.optional(),
+        ipAllowlist: ipAllowlist.optional(),
+        expiresAt: expiresAt.optional(),
+      })
+      .optional(),
+    response: z.object({ apiKey }),
+    errors: ['invalid_scope'],
+    examples: {
+      environment: { params: { keyId: aNewKey }, body: { environment: 'sandbox' } },
+      scopes: { params: { keyId: aNewKey }, body: { scopes: ['SEND_SMS'] } },
+    },
+    async handle({ caller, operations, params, body }) {
+      const key = await operations.apiKeys.update.run(caller, { ...body, keyId: params.keyId });
+      return { body: { apiKey: resource(key) } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    ...at('/:keyId/rotate'),
+    summary: 'Replace an API key by one with the same properties and new secrets',
+    tag: TAG,
+    operation: (operations) => operations.apiKeys.rotate,
+    successStatus: 201,
+    params: keyParams,
+    body: z
+      .object({
+        overlapSeconds: z
+          .int()
+          .min(0)
+          .max(OVERLAP_MAX_SECONDS)
+          .optional()
+          .describe('How long the old key works on; 0 when absent.'),
+      })
+      .optional(),
+    response: newKey,
+    examples: { overlap: { params: { keyId: aNewKey }, body: { overlapSeconds: 3600 } } },
+    async handle({ caller, operations, params, body }) {
+      return { body: created(await operations.apiKeys.rotate.run(caller, { ...body, keyId: params.keyId })) };
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    ...at('/:keyId'),
+    summary: 'Revoke an API key at once and for good',
+    tag: TAG,
+    operation: (operations) => operations.apiKeys.revoke,
+    params: keyParams,
+    response: z.object({ apiKey }),
+    examples: { revoke: { params: { keyId: aNewKey } } },
+    async handle({ caller, operations, params }) {
+      return {
+        body: { apiKey: resource(await operations.apiKeys.revoke.run(caller, { keyId: params.keyId })) },
+      };
+    },
+  }),
+];
