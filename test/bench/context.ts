@@ -38,7 +38,9 @@ export interface BenchServer {
 export interface BenchContext {
   readonly postgres: EmbeddedPostgres['connection'];
   /** The built server in a process of its own, on a fresh database, with a funded account. */
-  startServer(environment?: Record<string, string>): Promise<BenchServer>;
+  startServer(environment?: Record<string, string>, entry?: string): Promise<BenchServer>;
+  /** One more process on the database of `first`. */
+  joinServer(first: BenchServer, environment?: Record<string, string>): Promise<BenchServer>;
   /** A fresh, empty database. */
   createDatabase(): Promise<string>;
   /** Runs `work` on a client of the database. */
@@ -74,45 +76,58 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
     return name;
   };
 
+  const launch = async (
+    entry: string,
+    database: string,
+    environment: Record<string, string>,
+  ): Promise<BenchServer> => {
+    const { host, port, user } = postgres.connection;
+    const child = spawn(process.execPath, ['--max-semi-space-size=8', entry], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        PATH: process.env.PATH,
+        PORT: '0',
+        DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
+        DATA_DIR: join(dataDir, database),
+        RATE_LIMIT_PER_MINUTE: '1000000',
+        RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
+        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+        LOG_LEVEL: 'warn',
+        ...environment,
+      },
+    });
+    servers.add(child);
+    const { key, url } = await readStart(child);
+    return {
+      url,
+      key,
+      pid: child.pid ?? 0,
+      database,
+      usage: () => usageOf(child.pid ?? 0),
+      async stop() {
+        const exited = once(child, 'exit');
+        child.kill('SIGTERM');
+        await exited;
+        servers.delete(child);
+      },
+    };
+  };
+
   return {
     postgres: postgres.connection,
     createDatabase,
     withClient,
     log: (line) => process.stderr.write(`${line}\n`),
-    async startServer(environment = {}) {
+    async startServer(environment = {}, entry = 'dist/src/main.js') {
       const database = await createDatabase();
-      const { host, port, user } = postgres.connection;
-      const child = spawn(process.execPath, ['dist/src/main.js'], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-        env: {
-          PATH: process.env.PATH,
-          PORT: '0',
-          DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
-          DATA_DIR: join(dataDir, database),
-          RATE_LIMIT_PER_MINUTE: '1000000',
-          RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
-          WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-          LOG_LEVEL: 'warn',
-          ...environment,
-        },
-      });
-      servers.add(child);
-      const { key, url } = await readStart(child);
+      const server = await launch(entry, database, environment);
       await withClient(database, fund);
-      return {
-        url,
-        key,
-        pid: child.pid ?? 0,
-        database,
-        usage: () => usageOf(child.pid ?? 0),
-        async stop() {
-          const exited = once(child, 'exit');
-          child.kill('SIGTERM');
-          await exited;
-          servers.delete(child);
-        },
-      };
+      return server;
     },
+    joinServer: async (first, environment = {}) => ({
+      ...(await launch('dist/src/main.js', first.database, environment)),
+      key: first.key,
+    }),
     async close() {
       for (const child of servers) child.kill('SIGKILL');
       await postgres.stop();

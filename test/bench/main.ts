@@ -2,13 +2,19 @@
 import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
+import * as history from './history.ts';
 import * as latency from './latency.ts';
+import * as limiter from './limiter.ts';
 import * as pipeline from './pipeline.ts';
+import * as processes from './processes.ts';
 
 const benches: Readonly<Record<string, { run(context: BenchContext): Promise<BenchResult[]> }>> = {
-  pipeline,
   latency,
   accept,
+  pipeline,
+  limiter,
+  processes,
+  history,
 };
 
 const wanted = process.argv.slice(2);

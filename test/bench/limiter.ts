@@ -1,0 +1,39 @@
+import { type BenchContext, type BenchResult, median } from './context.ts';
+import { sendSmsLoad } from './load.ts';
+
+const CONNECTIONS = 64;
+const SECONDS = 3;
+const ROUNDS = 4;
+
+/** Row 7: accepted/s with the shared exact limiter, against the same server with a limiter that does not look. */
+export async function run(context: BenchContext): Promise<BenchResult[]> {
+  const limited = await context.startServer({ ROLES: 'api' });
+  const unlimited = await context.startServer({ ROLES: 'api' }, 'test/bench/unlimited.main.ts');
+  const rates = { limited: [] as number[], unlimited: [] as number[] };
+  try {
+    for (let round = 0; round <= ROUNDS; round++) {
+      context.log(`limiter: round ${round} of ${ROUNDS}`);
+      const on = await sendSmsLoad(limited.url, limited.key, CONNECTIONS, SECONDS);
+      const off = await sendSmsLoad(unlimited.url, unlimited.key, CONNECTIONS, SECONDS);
+      // The first round warms both up.
+      if (round === 0) continue;
+      rates.limited.push(on.accepted / on.seconds);
+      rates.unlimited.push(off.accepted / off.seconds);
+    }
+    const [value, baseline] = [median(rates.limited), median(rates.unlimited)];
+    return [
+      {
+        row: 7,
+        name: 'accepted/s, limiter on ÷ off',
+        value,
+        unit: '/s',
+        baseline,
+        ratio: value / baseline,
+        reach: '0.85',
+      },
+    ];
+  } finally {
+    await limited.stop();
+    await unlimited.stop();
+  }
+}

@@ -1,0 +1,41 @@
+import { type BenchContext, type BenchResult, median } from './context.ts';
+import { sendSmsLoad } from './load.ts';
+import { checkMoney } from './pipeline.ts';
+
+const SECONDS = 3;
+const ROUNDS = 3;
+
+/** Row 8: accepted/s of two processes on one database, against one. */
+export async function run(context: BenchContext): Promise<BenchResult[]> {
+  const first = await context.startServer({ ROLES: 'api' });
+  const second = await context.joinServer(first, { ROLES: 'api' });
+  const rates = { one: [] as number[], two: [] as number[] };
+  try {
+    for (let round = 0; round <= ROUNDS; round++) {
+      context.log(`processes: round ${round} of ${ROUNDS}`);
+      const alone = await sendSmsLoad(first.url, first.key, 64, SECONDS);
+      const both = await Promise.all(
+        [first, second].map((server) => sendSmsLoad(server.url, server.key, 32, SECONDS)),
+      );
+      if (round === 0) continue;
+      rates.one.push(alone.accepted / alone.seconds);
+      rates.two.push(both.reduce((sum, load) => sum + load.accepted / load.seconds, 0));
+    }
+    await checkMoney(context, first.database);
+    const [value, baseline] = [median(rates.two), median(rates.one)];
+    return [
+      {
+        row: 8,
+        name: 'accepted/s, two processes ÷ one',
+        value,
+        unit: '/s',
+        baseline,
+        ratio: value / baseline,
+        reach: '0.9 on two cores',
+      },
+    ];
+  } finally {
+    await second.stop();
+    await first.stop();
+  }
+}
