@@ -9,7 +9,7 @@ const { createLogger } = await built<typeof import('../../src/logger.ts')>('logg
 const { createQuickstart } = await built<typeof import('../../src/quickstart.ts')>('quickstart.js');
 
 const config = loadConfig();
-const logger = createLogger(config.logLevel);
+const logger = createLogger(config.logLevel ?? 'warn');
 const gateway = await compose(config, logger);
 const pass = { isAllowed: true, limit: 1, remaining: 1, resetAt: 0, retryAfterSeconds: 0, rule: null };
 const unlimited = { ...gateway, rateLimiter: { take: async () => pass, sweep: async () => 0 } };
