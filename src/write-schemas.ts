@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import type { Sessions } from './domain/accounts/sessions.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { createOperations } from './domain/operations.ts';
 import { openApiDocument } from './rest/openapi.ts';
@@ -8,7 +9,7 @@ const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply:
 
 const FILES: Readonly<Record<string, () => string | Promise<string>>> = {
   'openapi.json': () =>
-    `${JSON.stringify(openApiDocument(createOperations(nothing as Dependencies)), null, 2)}\n`,
+    `${JSON.stringify(openApiDocument(createOperations(nothing as Dependencies, nothing as Sessions)), null, 2)}\n`,
 };
 
 /** Writes the generated files of schema/, which are committed and held by tests (`npm run schema`). */

@@ -1,16 +1,29 @@
 import { accountOperations } from './accounts/account-operations.ts';
+import { memberOperations } from './accounts/member-operations.ts';
+import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
+import { auditOperations } from './audit/audit-operations.ts';
 import type { Dependencies } from './dependencies.ts';
+import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
+import { priceOperations } from './money/price-operations.ts';
+import { usageOperations } from './usage/usage-operations.ts';
+import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 /** The one seam that every edge sees: all that the gateway can do, by noun. */
-export function createOperations(deps: Dependencies) {
+export function createOperations(deps: Dependencies, sessions: Sessions) {
   return {
     accounts: accountOperations(deps),
+    members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
     messages: messageOperations(deps),
+    messageLists: messageListOperations(deps),
     webhooks: webhookOperations(deps),
+    deliveries: deliveryListOperations(deps),
+    prices: priceOperations(deps),
+    usage: usageOperations(deps),
+    audit: auditOperations(deps),
   };
 }
 

@@ -1,5 +1,8 @@
 import type { Account, LedgerEntry } from '../domain/accounts/account.ts';
+import type { KeyRange } from '../domain/paging.ts';
 import type { AccountStore } from '../domain/ports/stores.ts';
+import { isUuid } from '../domain/uuid.ts';
+import { containing } from './like.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface AccountRow {
@@ -20,6 +23,47 @@ function mapRow(row: AccountRow): Account {
     email: row.email,
     currency: row.currency,
     balanceMinor: row.balance_minor,
+    createdAt: row.created_at,
+  };
+}
+
+interface LedgerRow {
+  account_id: string;
+  seq: number;
+  kind: LedgerEntry['kind'];
+  amount_minor: number;
+  balance_after_minor: number;
+  message_id: string | null;
+  position: number | null;
+  reference: string | null;
+  actor: string | null;
+  created_at: Date;
+}
+
+const LEDGER_COLUMNS = [
+  'account_id',
+  'seq',
+  'kind',
+  'amount_minor',
+  'balance_after_minor',
+  'message_id',
+  'position',
+  'reference',
+  'actor',
+  'created_at',
+] as const;
+
+function mapLedgerRow(row: LedgerRow): LedgerEntry {
+  return {
+    accountId: row.account_id,
+    seq: row.seq,
+    kind: row.kind,
+    amountMinor: row.amount_minor,
+    balanceAfterMinor: row.balance_after_minor,
+    messageId: row.message_id,
+    position: row.position,
+    reference: row.reference,
+    actor: row.actor,
     createdAt: row.created_at,
   };
 }
@@ -74,8 +118,49 @@ export class PgAccountStore implements AccountStore {
   }
 
   async find(id: string): Promise<Account | undefined> {
-    const row = await this.#sql.table<AccountRow>('accounts').where({ id }).first(...COLUMNS);
+    if (!isUuid(id)) return undefined;
+    const row = await this.#sql
+      .table<AccountRow>('accounts')
+      .where({ id })
+      .first(...COLUMNS);
     return row && mapRow(row);
+  }
+
+  async list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
+    const query = this.#matching(search).orderBy('id', 'desc').limit(limit);
+    if (after !== undefined) query.where('id', '<', after);
+    const rows: AccountRow[] = await query.select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  count(search: string | undefined): Promise<number> {
+    return this.#sql.count(this.#matching(search));
+  }
+
+  #matching(search: string | undefined) {
+    const query = this.#sql.table<AccountRow>('accounts');
+    if (search === undefined) return query;
+    const like = containing(search);
+    return query.where((either) => either.whereILike('name', like).orWhereILike('email', like));
+  }
+
+  async ledger(accountId: string, { limit, after }: KeyRange): Promise<readonly LedgerEntry[]> {
+    const query = this.#sql
+      .table<LedgerRow>('ledger_entries')
+      .where({ account_id: accountId })
+      .orderBy('seq', 'desc')
+      .limit(limit);
+    if (after !== undefined) query.where('seq', '<', after);
+    const rows: LedgerRow[] = await query.select(...LEDGER_COLUMNS);
+    return rows.map(mapLedgerRow);
+  }
+
+  async ledgerLength(accountId: string): Promise<number> {
+    const row = await this.#sql
+      .table<{ id: string; ledger_seq: number }>('accounts')
+      .where({ id: accountId })
+      .first('ledger_seq');
+    return row?.ledger_seq ?? 0;
   }
 
   async isEmpty(): Promise<boolean> {
@@ -87,9 +172,7 @@ export class PgAccountStore implements AccountStore {
   ): Promise<readonly LedgerEntry[]> {
     if (entries.length === 0) return [];
     const ids = [...new Set(entries.map((entry) => entry.accountId))];
-    const accounts = new Map(
-      (await this.#sql.query<Locked>(LOCK, [ids])).map((row) => [row.id, { ...row }]),
-    );
+    const accounts = new Map((await this.#sql.query<Locked>(LOCK, [ids])).map((row) => [row.id, { ...row }]));
     const refunds = entries.filter((entry) => entry.kind === 'refund');
     const referenced = entries.filter((entry) => entry.reference !== null);
     const taken = new Set<string>();

@@ -1,17 +1,44 @@
 import type { User } from '../domain/accounts/user.ts';
-import type { Role } from '../domain/caller.ts';
-import type { UserStore } from '../domain/ports/stores.ts';
-import type { Sql } from './sql.ts';
+import type { AccountRole, Role } from '../domain/caller.ts';
+import type { UserStore } from '../domain/ports/people-stores.ts';
+import { isUuid } from '../domain/uuid.ts';
+import { type Sql, statement } from './sql.ts';
 
-interface UserRow {
+export interface UserRow {
   id: string;
   account_id: string | null;
   email: string;
-  password_hash: string;
   role: Role;
   must_change_password: boolean;
   created_at: Date;
 }
+
+export const USER_COLUMNS = [
+  'id',
+  'account_id',
+  'email',
+  'role',
+  'must_change_password',
+  'created_at',
+] as const;
+
+/** The person that a row of `USER_COLUMNS` holds. */
+export function mapUser(row: UserRow): User {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    email: row.email,
+    role: row.role,
+    mustChangePassword: row.must_change_password,
+    createdAt: row.created_at,
+  };
+}
+
+const LOCK_MEMBERS = statement(
+  'users-lock',
+  `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND removed_at IS NULL
+   ORDER BY id FOR UPDATE`,
+);
 
 /** People and their password hashes. */
 export class PgUserStore implements UserStore {
@@ -34,19 +61,49 @@ export class PgUserStore implements UserStore {
   }
 
   async findByEmail(email: string) {
-    const row = await this.#sql
-      .table<UserRow>('users')
+    const row: (UserRow & { password_hash: string }) | undefined = await this.#present()
       .whereRaw('lower(email) = lower(?)', [email])
-      .first('id', 'account_id', 'email', 'password_hash', 'role', 'must_change_password', 'created_at');
-    if (!row) return undefined;
-    const user: User = {
-      id: row.id,
-      accountId: row.account_id,
-      email: row.email,
-      role: row.role,
-      mustChangePassword: row.must_change_password,
-      createdAt: row.created_at,
-    };
-    return { user, passwordHash: row.password_hash as string };
+      .first(...USER_COLUMNS, 'password_hash');
+    return row && { user: mapUser(row), passwordHash: row.password_hash };
+  }
+
+  async find(id: string) {
+    if (!isUuid(id)) return undefined;
+    const row: (UserRow & { password_hash: string }) | undefined = await this.#present()
+      .where({ id })
+      .first(...USER_COLUMNS, 'password_hash');
+    return row && { user: mapUser(row), passwordHash: row.password_hash };
+  }
+
+  async members(accountId: string): Promise<readonly User[]> {
+    const rows: UserRow[] = await this.#present()
+      .where({ account_id: accountId })
+      .orderBy(['email', 'id'])
+      .select(...USER_COLUMNS);
+    return rows.map(mapUser);
+  }
+
+  async lockMembers(accountId: string): Promise<readonly User[]> {
+    const rows = await this.#sql.query<UserRow>(LOCK_MEMBERS, [accountId]);
+    return rows.map(mapUser);
+  }
+
+  async setRole(id: string, role: AccountRole): Promise<void> {
+    await this.#sql.table('users').where({ id }).update({ role });
+  }
+
+  async setPassword(id: string, passwordHash: string): Promise<void> {
+    await this.#sql
+      .table('users')
+      .where({ id })
+      .update({ password_hash: passwordHash, must_change_password: false });
+  }
+
+  async remove(id: string, at: Date): Promise<void> {
+    await this.#sql.table('users').where({ id }).update({ removed_at: at });
+  }
+
+  #present() {
+    return this.#sql.table<UserRow & { password_hash: string }>('users').whereNull('removed_at');
   }
 }

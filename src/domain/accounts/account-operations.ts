@@ -1,13 +1,14 @@
-import { actorOf, ALL_ROLES, type Caller } from '../caller.ts';
 import { recordChange } from '../audit/record-change.ts';
+import { ALL_ROLES, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { fromMinor, isCurrency, toMinor } from '../money/money.ts';
 import { operation } from '../operation.ts';
-import type { Account } from './account.ts';
-import type { User } from './user.ts';
+import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { isUuid } from '../uuid.ts';
+import type { Account, LedgerEntry } from './account.ts';
+import { type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
-const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/;
 const NAME_MAX_LENGTH = 200;
 
 export interface CreateAccountInput {
@@ -23,36 +24,74 @@ export interface TopUpInput {
   /** Names the payment: the same reference again changes nothing. */
   readonly reference?: string | undefined;
 }
-/** A person with the password made for them, which is shown this once. */
-export interface NewUser {
-  readonly user: User;
-  readonly password: string;
-}
 
 /** Accounts, their balance and the people who sign in to them. */
 export function accountOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, passwords } = deps;
-
-  async function newUser(email: string, role: User['role'], accountId: string | null): Promise<NewUser & { hash: string }> {
-    const password = ids.random(18).toString('base64url');
-    const user = { id: ids.uuid(), accountId, email, role, mustChangePassword: true, createdAt: clock.now() };
-    return { user, password, hash: await passwords.hash(password) };
-  }
-
-  async function checkEmail(email: string): Promise<void> {
-    if (!EMAIL.test(email)) throw validationError([{ path: 'email', message: 'must be an email address' }]);
-    if (await stores.users.findByEmail(email)) {
-      throw validationError([{ path: 'email', message: 'is already the sign-in of somebody' }]);
-    }
-  }
+  const { stores, uow, clock, ids } = deps;
 
   return {
     /** The caller's own account (contract, GET /account). */
-    get: operation('account.get', { scopes: 'any', roles: ALL_ROLES }, async (caller, _input: Record<string, never>) => {
-      const account = await stores.accounts.find(accountIdOf(caller));
-      if (!account) throw notFound('Account');
-      return account;
-    }),
+    get: operation(
+      'account.get',
+      { scopes: 'any', roles: ALL_ROLES },
+      async (caller, _input: Record<string, never>) => {
+        const account = await stores.accounts.find(accountIdOf(caller));
+        if (!account) throw notFound('Account');
+        return account;
+      },
+    ),
+
+    /** The caller's own account, or for an operator any one. Another account's is `not_found`. */
+    find: operation(
+      'account.find',
+      { roles: ALL_ROLES, operator: true },
+      async (caller, input: { readonly id?: string | null | undefined }): Promise<Account> => {
+        const ownId = caller.kind === 'member' ? caller.accountId : undefined;
+        const id = input.id ?? ownId;
+        if (id === undefined) throw validationError([{ path: 'id', message: 'must name an account' }]);
+        const isVisible = ownId === undefined || id.toLowerCase() === ownId;
+        const account = isVisible && isUuid(id) ? await stores.accounts.find(id) : undefined;
+        if (!account) throw notFound('Account');
+        return account;
+      },
+    ),
+
+    /** All accounts, the newest first; `search` looks into name and email. */
+    list: operation(
+      'account.list',
+      { operator: true },
+      async (
+        _caller,
+        input: SliceInput & { readonly search?: string | null | undefined },
+      ): Promise<Slice<Account>> => {
+        const range = keyRange(input, UUID_KEY);
+        const search = input.search || undefined;
+        const rows = await stores.accounts.list(search, range);
+        return sliceOf(
+          rows,
+          range,
+          (account) => account.id,
+          () => stores.accounts.count(search),
+        );
+      },
+    ),
+
+    /** What moved the caller's balance, the newest first (decision 17). */
+    ledger: operation(
+      'account.ledger',
+      { roles: ALL_ROLES },
+      async (caller, input: SliceInput): Promise<Slice<LedgerEntry>> => {
+        const accountId = accountIdOf(caller);
+        const range = keyRange(input, SEQ_KEY);
+        const rows = await stores.accounts.ledger(accountId, range);
+        return sliceOf(
+          rows,
+          range,
+          (entry) => String(entry.seq),
+          () => stores.accounts.ledgerLength(accountId),
+        );
+      },
+    ),
 
     /** Creates an account with its owner. An opening balance is the ledger's first entry. */
     create: operation('account.create', { operator: true }, async (caller, input: CreateAccountInput) => {
@@ -61,7 +100,7 @@ export function accountOperations(deps: Dependencies) {
       }
       const name = (input.name ?? input.email).slice(0, NAME_MAX_LENGTH);
       const openingMinor = amountMinor('balance', input.balance ?? 0, input.currency, 0);
-      await checkEmail(input.email);
+      await refuseTakenEmail(deps, input.email);
       const account: Account = {
         id: ids.uuid(),
         name,
@@ -70,7 +109,7 @@ export function accountOperations(deps: Dependencies) {
         balanceMinor: 0,
         createdAt: clock.now(),
       };
-      const owner = await newUser(input.email, 'OWNER', account.id);
+      const owner = await newUser(deps, input.email, 'OWNER', account.id);
       await uow.run(async (tx) => {
         await tx.accounts.insert(account);
         await tx.users.insert(owner.user, owner.hash);
@@ -112,8 +151,8 @@ export function accountOperations(deps: Dependencies) {
 
     /** Creates a platform operator, above accounts. */
     createOperator: operation('operator.create', {}, async (caller, input: { readonly email: string }) => {
-      await checkEmail(input.email);
-      const operator = await newUser(input.email, 'OPERATOR', null);
+      await refuseTakenEmail(deps, input.email);
+      const operator = await newUser(deps, input.email, 'OPERATOR', null);
       await uow.run(async (tx) => {
         await tx.users.insert(operator.user, operator.hash);
         await recordChange(tx, deps, caller, {

@@ -1,0 +1,169 @@
+import { recordChange } from '../audit/record-change.ts';
+import { ACCOUNT_ROLES, type AccountRole, ALL_ROLES, type Caller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { accountIdOf } from './account-operations.ts';
+import { type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import type { Sessions } from './sessions.ts';
+import { PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH, type User } from './user.ts';
+
+export interface ChangePasswordInput {
+  readonly current: string;
+  readonly new: string;
+  /** The session that asks; every other one of the person ends. */
+  readonly sessionHash: Buffer;
+  readonly address: string;
+}
+
+const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
+const EVERYBODY = { roles: ALL_ROLES, operator: true } as const;
+
+/** The people of an account. An account always keeps an owner, and only owners make or unmake owners. */
+export function memberOperations(deps: Dependencies, sessions: Sessions) {
+  const { stores, uow, clock, passwords } = deps;
+
+  async function memberOf(members: readonly User[], id: string): Promise<User> {
+    const member = members.find((candidate) => candidate.id === id);
+    if (!member) throw notFound('Member');
+    return member;
+  }
+
+  return {
+    /** The person who is signed in. */
+    viewer: operation('member.viewer', EVERYBODY, async (caller, _input: Record<string, never>) => {
+      const found = await stores.users.find(userIdOf(caller));
+      if (!found) throw unauthorized('Sign in again.');
+      return found.user;
+    }),
+
+    list: operation('member.list', { roles: ALL_ROLES }, (caller, _input: Record<string, never>) =>
+      stores.users.members(accountIdOf(caller)),
+    ),
+
+    /** Sets a new password for the right current one, and ends the person's other sessions. */
+    changePassword: operation(
+      'member.changePassword',
+      EVERYBODY,
+      async (caller, input: ChangePasswordInput) => {
+        const found = await stores.users.find(userIdOf(caller));
+        if (!found) throw unauthorized('Sign in again.');
+        if (input.new.length < PASSWORD_MIN_LENGTH || input.new.length > PASSWORD_MAX_LENGTH) {
+          const message = `must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`;
+          throw validationError([{ path: 'new', message }]);
+        }
+        if (!(await sessions.checkPassword(found.user.email, input.current, input.address))) {
+          throw validationError([{ path: 'current', message: 'is not the current password' }]);
+        }
+        const hash = await passwords.hash(input.new);
+        await uow.run(async (tx) => {
+          await tx.users.setPassword(found.user.id, hash);
+          await tx.sessions.removeOf(found.user.id, input.sessionHash);
+          await recordChange(tx, deps, caller, {
+            accountId: found.user.accountId,
+            action: 'member.changePassword',
+            target: found.user.id,
+          });
+        });
+      },
+    ),
+
+    /** Adds a person with a one-time password, which is shown this once. */
+    invite: operation(
+      'member.invite',
+      MANAGE,
+      async (caller, input: { readonly email: string; readonly role: string }): Promise<NewUser> => {
+        const accountId = accountIdOf(caller);
+        const role = checkRole(input.role);
+        if (role === 'OWNER') onlyOwners(caller);
+        await refuseTakenEmail(deps, input.email);
+        const invited = await newUser(deps, input.email, role, accountId);
+        await uow.run(async (tx) => {
+          await tx.users.insert(invited.user, invited.hash);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'member.invite',
+            target: invited.user.id,
+            after: { email: input.email, role },
+          });
+        });
+        return { user: invited.user, password: invited.password };
+      },
+    ),
+
+    setRole: operation(
+      'member.setRole',
+      MANAGE,
+      async (caller, input: { readonly userId: string; readonly role: string }): Promise<User> => {
+        const accountId = accountIdOf(caller);
+        const role = checkRole(input.role);
+        return uow.run(async (tx) => {
+          const members = await tx.users.lockMembers(accountId);
+          const member = await memberOf(members, input.userId);
+          if (role === 'OWNER' || member.role === 'OWNER') onlyOwners(caller);
+          if (role !== 'OWNER') keepAnOwner(members, member);
+          await tx.users.setRole(member.id, role);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'member.setRole',
+            target: member.id,
+            before: { role: member.role },
+            after: { role },
+          });
+          return { ...member, role };
+        });
+      },
+    ),
+
+    /** Takes a person out of the account and ends their sessions. What they did stays in the audit log. */
+    remove: operation(
+      'member.remove',
+      MANAGE,
+      async (caller, input: { readonly userId: string }): Promise<User> => {
+        const accountId = accountIdOf(caller);
+        return uow.run(async (tx) => {
+          const members = await tx.users.lockMembers(accountId);
+          const member = await memberOf(members, input.userId);
+          if (member.role === 'OWNER') onlyOwners(caller);
+          keepAnOwner(members, member);
+          await tx.users.remove(member.id, clock.now());
+          await tx.sessions.removeOf(member.id);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'member.remove',
+            target: member.id,
+            before: { email: member.email, role: member.role },
+          });
+          return member;
+        });
+      },
+    ),
+  };
+}
+
+function userIdOf(caller: Caller): string {
+  if (caller.kind === 'member' || caller.kind === 'operator') return caller.userId;
+  throw new DomainError('forbidden', 'Only a person who is signed in can do this.');
+}
+
+function checkRole(role: string): AccountRole {
+  const found = ACCOUNT_ROLES.find((known) => known === role);
+  if (!found)
+    throw validationError([{ path: 'role', message: `must be one of ${ACCOUNT_ROLES.join(', ')}` }]);
+  return found;
+}
+
+function onlyOwners(caller: Caller): void {
+  if (caller.kind === 'member' && caller.role !== 'OWNER') {
+    throw forbidden(`Your role is ${caller.role}. Only an OWNER can make, change or remove an OWNER.`);
+  }
+}
+
+function keepAnOwner(members: readonly User[], leaving: User): void {
+  const stays = members.some((member) => member.role === 'OWNER' && member.id !== leaving.id);
+  if (!stays) {
+    throw validationError([
+      { path: 'userId', message: 'is the only OWNER; make somebody else an OWNER first' },
+    ]);
+  }
+}

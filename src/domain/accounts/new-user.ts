@@ -1,0 +1,34 @@
+import type { Dependencies } from '../dependencies.ts';
+import { validationError } from '../errors.ts';
+import type { User } from './user.ts';
+
+const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/;
+
+/** A person with the password made for them, which is shown this once. */
+export interface NewUser {
+  readonly user: User;
+  readonly password: string;
+}
+
+/** Makes a person with a random one-time password; nothing is stored yet. */
+export async function newUser(
+  { ids, clock, passwords }: Pick<Dependencies, 'ids' | 'clock' | 'passwords'>,
+  email: string,
+  role: User['role'],
+  accountId: string | null,
+): Promise<NewUser & { readonly hash: string }> {
+  const password = ids.random(18).toString('base64url');
+  const user = { id: ids.uuid(), accountId, email, role, mustChangePassword: true, createdAt: clock.now() };
+  return { user, password, hash: await passwords.hash(password) };
+}
+
+/** Throws `validation_error` for what is no email address, or is somebody's sign-in already. */
+export async function refuseTakenEmail(
+  { stores }: Pick<Dependencies, 'stores'>,
+  email: string,
+): Promise<void> {
+  if (!EMAIL.test(email)) throw validationError([{ path: 'email', message: 'must be an email address' }]);
+  if (await stores.users.findByEmail(email)) {
+    throw validationError([{ path: 'email', message: 'is already the sign-in of somebody' }]);
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * A **session** stands for a person who signed in. Its token is 32 random bytes that only the person holds; the
+ * store has the SHA-256. It ends 12 hours after its last use, on sign-out, and when the password changes or the
+ * person is removed.
+ */
+import { createHash } from 'node:crypto';
+import { Batcher } from '../batcher.ts';
+import type { MemberCaller, OperatorCaller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { DomainError, serviceUnavailable, unauthorized } from '../errors.ts';
+import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
+
+export const SESSION_MS = 12 * 3_600_000;
+/** A session in use is prolonged this often at the most: reading should not write. */
+const EXTEND_EVERY_MS = 60_000;
+/** Failed sign-ins that an email or an address has in the window before it must wait. */
+const FAILURES_MAX = 10;
+const FAILURES_WINDOW_MS = 15 * 60_000;
+/** Passwords checked at once in a process, and waiting for it: each takes 19 MiB and a thread. */
+const CHECKS_AT_ONCE = 4;
+const CHECKS_WAITING_MAX = 200;
+
+export interface SignedIn {
+  readonly token: string;
+  readonly expiresAt: Date;
+  readonly user: User;
+}
+/** A session as it was found; `isExtended` when this use moved its end. */
+export interface Session {
+  readonly tokenHash: Buffer;
+  readonly caller: MemberCaller | OperatorCaller;
+  readonly expiresAt: Date;
+  readonly isExtended: boolean;
+}
+
+/** Signing in and out, and knowing who a token stands for. */
+export class Sessions {
+  readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>;
+  readonly #checks: Batcher<() => Promise<void>, void>;
+  #unknownHash: Promise<string> | undefined;
+
+  constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>) {
+    this.#deps = deps;
+    this.#checks = new Batcher((checks) => Promise.all(checks.map((check) => check())), {
+      maxWeight: CHECKS_AT_ONCE,
+    });
+  }
+
+  /**
+   * A new session for the right password. Throws `unauthorized`, the same for an unknown email and a wrong
+   * password, and `rate_limit_exceeded` after ten failures in 15 minutes for the email or the address.
+   */
+  async signIn(email: string, password: string, address: string): Promise<SignedIn> {
+    const user = await this.checkPassword(email, password, address);
+    if (!user) throw unauthorized('The email or the password is wrong.');
+    const { stores, clock, ids } = this.#deps;
+    const now = clock.now();
+    const token = ids.random(32).toString('base64url');
+    const expiresAt = new Date(now.getTime() + SESSION_MS);
+    await stores.sessions.insert({ tokenHash: hashToken(token), userId: user.id, createdAt: now, expiresAt });
+    await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
+    return { token, expiresAt, user };
+  }
+
+  /** The person whose password this is, with the same bounds on guessing as `signIn`. */
+  async checkPassword(email: string, password: string, address: string): Promise<User | undefined> {
+    const { stores, uow, clock, ids } = this.#deps;
+    const emailBucket = bucketOf('email', email.toLowerCase());
+    const buckets = [emailBucket, bucketOf('address', address)].sort();
+    const attemptId = ids.uuid();
+    // It counts as failed until it is known better, so that many guesses at once are no way around the bound.
+    await uow.run(async (tx) => {
+      const now = clock.now();
+      const failures = await tx.signInFailures.lock(buckets, new Date(now.getTime() - FAILURES_WINDOW_MS));
+      for (const times of failures.values()) refuseAfter(times, now);
+      await tx.signInFailures.add(attemptId, buckets, now);
+    });
+    const found = await stores.users.findByEmail(email);
+    const isRight = await this.#verify(found?.passwordHash, password);
+    if (!found || !isRight) return undefined;
+    await stores.signInFailures.forget(attemptId, emailBucket);
+    return found.user;
+  }
+
+  /** The session of a token, prolonged by this use; undefined for a token that is unknown or over. */
+  async find(token: string): Promise<Session | undefined> {
+    const { stores, clock } = this.#deps;
+    const tokenHash = hashToken(token);
+    const now = clock.now();
+    const found = await stores.sessions.find(tokenHash, now);
+    if (!found) return undefined;
+    const full = new Date(now.getTime() + SESSION_MS);
+    const isExtended = full.getTime() - found.expiresAt.getTime() >= EXTEND_EVERY_MS;
+    if (isExtended) await stores.sessions.extend(tokenHash, full);
+    return {
+      tokenHash,
+      caller: callerFor(found.user),
+      expiresAt: isExtended ? full : found.expiresAt,
+      isExtended,
+    };
+  }
+
+  async signOut(session: Session): Promise<void> {
+    await this.#deps.stores.sessions.remove(session.tokenHash);
+  }
+
+  /** Takes as long for an email that nobody has as for one that somebody has. */
+  async #verify(hash: string | undefined, password: string): Promise<boolean> {
+    const { passwords, ids } = this.#deps;
+    if (this.#checks.waitingWeight > CHECKS_WAITING_MAX) {
+      throw serviceUnavailable('Too many people sign in at once. Try again.');
+    }
+    this.#unknownHash ??= passwords.hash(ids.random(18).toString('base64url'));
+    const against = hash ?? (await this.#unknownHash);
+    let isRight = false;
+    let fault: unknown;
+    await this.#checks.add(async () => {
+      try {
+        isRight = await passwords.verify(against, password.slice(0, PASSWORD_MAX_LENGTH));
+      } catch (error) {
+        fault = error;
+      }
+    });
+    if (fault !== undefined) throw fault;
+    return isRight && hash !== undefined && password.length <= PASSWORD_MAX_LENGTH;
+  }
+}
+
+function refuseAfter(times: readonly Date[], now: Date): void {
+  const tenthLast = times.at(-FAILURES_MAX);
+  if (tenthLast === undefined) return;
+  const seconds = Math.max(1, Math.ceil((tenthLast.getTime() + FAILURES_WINDOW_MS - now.getTime()) / 1000));
+  throw new DomainError(
+    'rate_limit_exceeded',
+    `Too many sign-ins failed. Try again in ${Math.ceil(seconds / 60)} minutes.`,
+    undefined,
+    seconds,
+  );
+}
+
+function callerFor(user: User): MemberCaller | OperatorCaller {
+  if (user.role === 'OPERATOR' || user.accountId === null) return { kind: 'operator', userId: user.id };
+  return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
+}
+
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** Hashed, since what people type into the field of the email is sometimes their password. */
+function bucketOf(kind: 'email' | 'address', value: string): string {
+  return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
+}

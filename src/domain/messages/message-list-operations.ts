@@ -1,0 +1,182 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ALL_ROLES, type Caller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { notFound, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
+import type { MessageKey, MessageListFilter } from '../ports/list-stores.ts';
+import { isUuid } from '../uuid.ts';
+import type { RecordedEvent } from '../webhooks/event.ts';
+import type { WebhookDelivery } from '../webhooks/webhook.ts';
+import { CHANNELS, type Channel, type Message, type Recipient, type TimelineEntry } from './message.ts';
+import { timelineOf } from './message-operations.ts';
+
+export const SEARCH_MAX_LENGTH = 100;
+/** A cursor holds where each channel's list goes on: messages of all channels are one list to look at. */
+const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
+const READ = { roles: ALL_ROLES } as const;
+
+export interface MessageListInput extends SliceInput {
+  readonly filter?: MessageListFilter | undefined;
+}
+type Positions = ReadonlyMap<Channel, number>;
+interface Placed {
+  readonly message: Message;
+  readonly after: Positions;
+}
+
+/** Looking through messages, and what belongs to many of them at once. */
+export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  return {
+    /** Messages of all channels, the newest first. */
+    list: operation(
+      'message.list',
+      READ,
+      async (caller, input: MessageListInput): Promise<Slice<Message>> => {
+        const accountId = accountIdOf(caller);
+        const filter = input.filter ?? {};
+        const { search } = filter;
+        if (search !== undefined && search.length > SEARCH_MAX_LENGTH) {
+          const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
+          throw validationError([{ path: 'filter.search', message }]);
+        }
+        const range = keyRange(input, CHANNELS_KEY);
+        const counters = await stores.messageLists.counters(accountId);
+        const start = range.after === undefined ? afterLast(counters) : positionsIn(range.after);
+        const read = filter.channel === undefined ? start : only(start, filter.channel);
+        const keys = merge(await stores.messageLists.keys(accountId, filter, read, range.limit), range.limit);
+        const found = await stores.messageLists.findMany(
+          accountId,
+          keys.map((key) => key.id),
+        );
+        const placed = place(keys, found, start);
+        const slice = sliceOf(
+          placed,
+          range,
+          ({ after }) => [...after.values()].join('.'),
+          () => {
+            const isFiltered = Object.values(filter).some((value) => value !== undefined);
+            if (isFiltered) return stores.messageLists.count(accountId, filter);
+            return Promise.resolve([...counters.values()].reduce((sum, count) => sum + count, 0));
+          },
+        );
+        return { ...slice, edges: slice.edges.map(({ cursor, node }) => ({ cursor, node: node.message })) };
+      },
+    ),
+
+    /** One message without what belongs to it. Another account's is `not_found`. */
+    find: operation(
+      'message.find',
+      READ,
+      async (caller, input: { readonly id: string }): Promise<Message> => {
+        const [message] = isUuid(input.id)
+          ? await stores.messageLists.findMany(accountIdOf(caller), [input.id])
+          : [];
+        if (!message) throw notFound('Message');
+        return message;
+      },
+    ),
+
+    /** Those of the messages that are the caller's. */
+    findMany: operation('message.findMany', READ, (caller, input: { readonly ids: readonly string[] }) =>
+      stores.messageLists.findMany(accountIdOf(caller), input.ids.filter(isUuid)),
+    ),
+
+    recipientsOf: operation(
+      'message.recipientsOf',
+      READ,
+      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly Recipient[]> =>
+        stores.messageLists.recipients(accountIdOf(caller), ownIds(caller, input.messages)),
+    ),
+
+    eventsOf: operation(
+      'message.eventsOf',
+      READ,
+      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly RecordedEvent[]> =>
+        stores.messageLists.eventsOf(accountIdOf(caller), ownIds(caller, input.messages)),
+    ),
+
+    deliveriesOf: operation(
+      'message.deliveriesOf',
+      READ,
+      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly WebhookDelivery[]> =>
+        stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages)),
+    ),
+
+    /** The timeline of each message, by its id (decision 20). */
+    timelinesOf: operation(
+      'message.timelinesOf',
+      READ,
+      async (
+        caller,
+        input: { readonly messages: readonly Message[] },
+      ): Promise<ReadonlyMap<string, readonly TimelineEntry[]>> => {
+        const accountId = accountIdOf(caller);
+        const ids = ownIds(caller, input.messages);
+        const recipients = Map.groupBy(
+          await stores.messageLists.recipients(accountId, ids),
+          (recipient) => recipient.messageId,
+        );
+        const notes = Map.groupBy(
+          await stores.messageLists.timelineNotes(accountId, ids),
+          (note) => note.messageId,
+        );
+        return new Map(
+          input.messages.map((message) => [
+            message.id,
+            timelineOf(message, recipients.get(message.id) ?? [], notes.get(message.id) ?? []),
+          ]),
+        );
+      },
+    ),
+  };
+}
+
+function ownIds(caller: Caller, messages: readonly Message[]): string[] {
+  const accountId = accountIdOf(caller);
+  if (messages.some((message) => message.accountId !== accountId)) throw notFound('Message');
+  return messages.map((message) => message.id);
+}
+
+function afterLast(counters: Positions): Positions {
+  return new Map([...counters].map(([channel, last]) => [channel, last + 1]));
+}
+
+function positionsIn(key: string): Positions {
+  const numbers = key.split('.').map(Number);
+  return new Map(CHANNELS.map((channel, index) => [channel, numbers[index] ?? 0]));
+}
+
+function only(positions: Positions, channel: Channel): Positions {
+  return new Map([[channel, positions.get(channel) ?? 0]]);
+}
+
+/** The `limit` newest, each channel's in the order of its own sequence, so that no slice ever skips one. */
+function merge(keys: readonly MessageKey[], limit: number): MessageKey[] {
+  const lists = [...Map.groupBy(keys, (key) => key.channel).values()];
+  const merged: MessageKey[] = [];
+  while (merged.length < limit) {
+    let newest: MessageKey[] | undefined;
+    for (const list of lists) if (isNewer(list[0], newest?.[0])) newest = list;
+    const next = newest?.shift();
+    if (!next) break;
+    merged.push(next);
+  }
+  return merged;
+}
+
+function isNewer(left: MessageKey | undefined, right: MessageKey | undefined): boolean {
+  if (!left || !right) return left !== undefined;
+  const difference = left.createdAt.getTime() - right.createdAt.getTime();
+  return difference > 0 || (difference === 0 && left.id > right.id);
+}
+
+function place(keys: readonly MessageKey[], found: readonly Message[], start: Positions): Placed[] {
+  const byId = new Map(found.map((message) => [message.id, message]));
+  let after = start;
+  return keys.flatMap((key) => {
+    after = new Map([...after, [key.channel, key.seq]]);
+    const message = byId.get(key.id);
+    return message ? [{ message, after }] : [];
+  });
+}

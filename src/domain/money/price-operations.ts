@@ -1,0 +1,81 @@
+import { recordChange } from '../audit/record-change.ts';
+import { ALL_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { validationError } from '../errors.ts';
+import { CHANNELS, type Channel } from '../messages/message.ts';
+import { operation } from '../operation.ts';
+import { fromMinor, isCurrency, toMinor } from './money.ts';
+import type { PriceRow } from './tariff.ts';
+
+export const REFERENCE_MAX_LENGTH = 100;
+
+export interface SetPriceInput {
+  readonly currency: string;
+  readonly channel: Channel;
+  /** Leading digits of the destination, empty for all. */
+  readonly prefix: string;
+  /** In units of the currency. */
+  readonly amount: number;
+  /** Names the change: the same reference again changes nothing. */
+  readonly reference?: string | undefined;
+}
+
+/** What messages cost (decision 17). */
+export function priceOperations(deps: Dependencies) {
+  const { stores, uow, clock, ids } = deps;
+  return {
+    list: operation(
+      'price.list',
+      { roles: ALL_ROLES, operator: true },
+      (_caller, _input: Record<string, never>) => stores.prices.all(),
+    ),
+
+    /** Sets the price of a destination, for messages from now on. Once a reference was used it changes nothing more. */
+    set: operation(
+      'price.set',
+      { operator: true },
+      async (caller, input: SetPriceInput): Promise<PriceRow> => {
+        const row = checkPrice(input);
+        return uow.run(async (tx) => {
+          const reference = input.reference ?? null;
+          if (reference !== null && !(await tx.prices.claimReference(reference, row, clock.now()))) {
+            return (await tx.prices.byReference(reference)) ?? row;
+          }
+          const before = await tx.prices.set(ids.uuid(), row, clock.now());
+          tx.announce('prices', 'all');
+          await recordChange(tx, deps, caller, {
+            accountId: null,
+            action: 'price.set',
+            target: `${row.currency} ${row.channel} ${row.prefix || '*'}`,
+            ...(before === undefined ? {} : { before: { amount: fromMinor(before, row.currency) } }),
+            after: { amount: input.amount, reference },
+          });
+          return row;
+        });
+      },
+    ),
+  };
+}
+
+function checkPrice(input: SetPriceInput): PriceRow {
+  const { currency, channel, prefix, amount } = input;
+  const refuse = (path: string, message: string) => validationError([{ path, message }]);
+  if (!isCurrency(currency)) throw refuse('currency', 'must be an ISO 4217 code such as UGX');
+  if (!CHANNELS.includes(channel)) throw refuse('channel', `must be one of ${CHANNELS.join(', ')}`);
+  if (!/^[0-9]{0,15}$/.test(prefix))
+    throw refuse('prefix', 'must be the leading digits of a number, without +');
+  if (
+    input.reference !== undefined &&
+    (input.reference === '' || input.reference.length > REFERENCE_MAX_LENGTH)
+  ) {
+    throw refuse('reference', `must have 1 to ${REFERENCE_MAX_LENGTH} characters`);
+  }
+  let amountMinor: number;
+  try {
+    amountMinor = toMinor(amount, currency);
+  } catch (error) {
+    throw refuse('amount', error instanceof RangeError ? error.message : 'is not an amount');
+  }
+  if (amountMinor < 0) throw refuse('amount', 'must not be negative');
+  return { currency, channel, prefix, amountMinor };
+}

@@ -1,0 +1,63 @@
+/**
+ * Lists that may grow are read forward by key: a **slice** is up to `first` rows after a cursor. Cursors are opaque
+ * text; what they hold is the list's own matter and stays valid while rows come and go.
+ */
+import { validationError } from './errors.ts';
+
+export const SLICE_DEFAULT = 20;
+export const SLICE_MAX = 100;
+
+/** What a caller asks of a list; absent or null means the default. */
+export interface SliceInput {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+}
+/** What a store is asked: at most `first + 1` rows, the one too many telling that there are more. */
+export interface KeyRange {
+  readonly limit: number;
+  readonly after: string | undefined;
+}
+
+export interface Slice<T> {
+  readonly edges: readonly { readonly cursor: string; readonly node: T }[];
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  /** Counts all rows, however many slices they make; asked only when somebody wants to know. */
+  readonly total: () => Promise<number>;
+}
+
+/** The range that `input` asks for. Throws `validation_error` unless `first` is 1 to 100 and `after` a cursor of `form`. */
+export function keyRange(input: SliceInput, form: RegExp): KeyRange {
+  const first = input.first ?? SLICE_DEFAULT;
+  if (!Number.isInteger(first) || first < 1 || first > SLICE_MAX) {
+    throw validationError([{ path: 'first', message: `must be a whole number from 1 to ${SLICE_MAX}` }]);
+  }
+  if (input.after === undefined || input.after === null) return { limit: first + 1, after: undefined };
+  const key = Buffer.from(input.after, 'base64url').toString('latin1');
+  if (!form.test(key)) {
+    throw validationError([{ path: 'after', message: 'must be a cursor that this list gave' }]);
+  }
+  return { limit: first + 1, after: key };
+}
+
+/** The slice of the rows that a store gave for `range`; `keyOf` is what the cursor of a row holds. */
+export function sliceOf<T>(
+  rows: readonly T[],
+  range: KeyRange,
+  keyOf: (row: T) => string,
+  total: () => Promise<number>,
+): Slice<T> {
+  return {
+    edges: rows.slice(0, range.limit - 1).map((node) => ({
+      cursor: Buffer.from(keyOf(node), 'latin1').toString('base64url'),
+      node,
+    })),
+    hasNextPage: rows.length === range.limit,
+    hasPreviousPage: range.after !== undefined,
+    total,
+  };
+}
+
+/** Cursors of lists that are ordered by a UUID of version 7, and by a dense number. */
+export const UUID_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const SEQ_KEY = /^[0-9]{1,15}$/;

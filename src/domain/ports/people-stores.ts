@@ -1,0 +1,37 @@
+import type { User } from '../accounts/user.ts';
+import type { AccountRole } from '../caller.ts';
+
+export interface UserStore {
+  insert(user: User, passwordHash: string): Promise<void>;
+  /** Nobody who was removed is found, by any of these. */
+  findByEmail(email: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  /** The people of an account, by email. */
+  members(accountId: string): Promise<readonly User[]>;
+  /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */
+  lockMembers(accountId: string): Promise<readonly User[]>;
+  setRole(id: string, role: AccountRole): Promise<void>;
+  setPassword(id: string, passwordHash: string): Promise<void>;
+  remove(id: string, at: Date): Promise<void>;
+}
+
+export interface SessionStore {
+  insert(session: { tokenHash: Buffer; userId: string; createdAt: Date; expiresAt: Date }): Promise<void>;
+  /** The session that has not expired at `now`, with whom it stands for. */
+  find(tokenHash: Buffer, now: Date): Promise<{ user: User; expiresAt: Date } | undefined>;
+  extend(tokenHash: Buffer, expiresAt: Date): Promise<void>;
+  remove(tokenHash: Buffer): Promise<void>;
+  /** Ends the sessions of a person, except the one with `keptHash`. */
+  removeOf(userId: string, keptHash?: Buffer): Promise<void>;
+  /** Forgets sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
+  forgetOld(now: Date, failuresBefore: Date): Promise<void>;
+}
+
+/** Failed sign-ins by bucket: an email's, or an address's. */
+export interface SignInFailureStore {
+  /** Locks the buckets and gives the times of their failures since `since`, the oldest first. */
+  lock(buckets: readonly string[], since: Date): Promise<ReadonlyMap<string, readonly Date[]>>;
+  add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
+  /** Takes an attempt back that turned out well, and all failures of `bucket`. */
+  forget(attemptId: string, bucket: string): Promise<void>;
+}

@@ -1,0 +1,35 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ALL_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import type { UsageInterval, UsageQuery, UsageRow } from './usage.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** Longest span of a query, so that the answer stays a thing to look at. */
+const LONGEST_MS: Readonly<Record<UsageInterval, number>> = {
+  hour: 32 * DAY_MS,
+  day: 367 * DAY_MS,
+  month: 3_660 * DAY_MS,
+};
+
+/** How much an account sends. */
+export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  return {
+    /** Counts of everything committed so far, by time; intervals without messages are left out. */
+    query: operation(
+      'usage.query',
+      { roles: ALL_ROLES },
+      async (caller, input: UsageQuery): Promise<readonly UsageRow[]> => {
+        const spanMs = input.to.getTime() - input.from.getTime();
+        if (spanMs <= 0) throw validationError([{ path: 'to', message: 'must be later than from' }]);
+        if (spanMs > LONGEST_MS[input.interval]) {
+          const days = LONGEST_MS[input.interval] / DAY_MS;
+          const message = `must be at most ${days} days after from where the interval is ${input.interval.toUpperCase()}`;
+          throw validationError([{ path: 'to', message }]);
+        }
+        return stores.usage.query(accountIdOf(caller), input);
+      },
+    ),
+  };
+}

@@ -1,0 +1,29 @@
+/** **Usage** counts messages by the hour in which they were accepted and by the status they have now. */
+import type { Environment } from '../caller.ts';
+import type { Channel, MessageStatus } from '../messages/message.ts';
+
+export const USAGE_INTERVALS = ['hour', 'day', 'month'] as const;
+export type UsageInterval = (typeof USAGE_INTERVALS)[number];
+
+export const USAGE_GROUPS = ['channel', 'status', 'api_key'] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+/** One count. What it is not grouped by is null. */
+export interface UsageRow {
+  /** Start of the hour, day or month, in UTC. */
+  readonly at: Date;
+  readonly channel: Channel | null;
+  readonly status: MessageStatus | null;
+  readonly apiKeyId: string | null;
+  readonly messages: number;
+  /** What the messages cost when they were accepted; refunds are in the ledger. */
+  readonly costMinor: number;
+}
+
+export interface UsageQuery {
+  readonly from: Date;
+  readonly to: Date;
+  readonly interval: UsageInterval;
+  readonly groupBy: readonly UsageGroup[];
+  readonly environment: Environment | undefined;
+}

@@ -1,0 +1,65 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ALL_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { operation } from '../operation.ts';
+import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
+import type { RecordedEvent } from './event.ts';
+import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
+
+const READ = { roles: ALL_ROLES } as const;
+
+/** Looking through deliveries, and what belongs to many of them at once. */
+export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  return {
+    /** Deliveries to the account's endpoints, deleted ones too, the newest first. */
+    list: operation(
+      'delivery.list',
+      READ,
+      async (
+        caller,
+        input: SliceInput & { readonly filter?: DeliveryListFilter | undefined },
+      ): Promise<Slice<WebhookDelivery>> => {
+        const accountId = accountIdOf(caller);
+        const filter = input.filter ?? {};
+        const range = keyRange(input, UUID_KEY);
+        const rows = await stores.lists.deliveries(accountId, filter, range);
+        return sliceOf(
+          rows,
+          range,
+          (row) => row.id,
+          () => stores.lists.countDeliveries(accountId, filter),
+        );
+      },
+    ),
+
+    /** How the deliveries of each endpoint stand, by its id. */
+    counts: operation(
+      'delivery.counts',
+      READ,
+      (
+        caller,
+        input: { readonly webhookIds: readonly string[] },
+      ): Promise<ReadonlyMap<string, DeliveryCounts>> =>
+        stores.lists.deliveryCounts(accountIdOf(caller), input.webhookIds),
+    ),
+
+    attemptsOf: operation(
+      'delivery.attemptsOf',
+      READ,
+      (
+        caller,
+        input: { readonly deliveryIds: readonly string[] },
+      ): Promise<readonly (DeliveryAttempt & { deliveryId: string })[]> =>
+        stores.lists.attempts(accountIdOf(caller), input.deliveryIds),
+    ),
+
+    /** The events of the account's feed with these numbers: what deliveries carry. */
+    events: operation(
+      'delivery.events',
+      READ,
+      (caller, input: { readonly seqs: readonly number[] }): Promise<readonly RecordedEvent[]> =>
+        stores.messageLists.events(accountIdOf(caller), input.seqs),
+    ),
+  };
+}

@@ -1,0 +1,155 @@
+import { CHANNELS, type Channel, type Message, type Recipient } from '../domain/messages/message.ts';
+import type { MessageKey, MessageListFilter, MessageListStore } from '../domain/ports/list-stores.ts';
+import type { RecordedEvent } from '../domain/webhooks/event.ts';
+import type { EventType } from '../domain/webhooks/webhook.ts';
+import { containing } from './like.ts';
+import {
+  MESSAGE_COLUMNS,
+  type MessageRow,
+  mapMessage,
+  mapRecipient,
+  RECIPIENT_COLUMNS,
+  type RecipientRow,
+  WITH_RECIPIENTS,
+} from './message-rows.ts';
+import { type Sql, statement } from './sql.ts';
+
+const COUNTERS = statement(
+  'list-message-counters',
+  `SELECT sms_seq, email_seq, push_seq, whatsapp_seq FROM accounts WHERE id = $1`,
+);
+const MATCHES = `m.account_id = $1 AND ($2::text IS NULL OR m.status = $2)
+  AND ($3::text IS NULL OR m.environment = $3) AND ($4::timestamptz IS NULL OR m.created_at >= $4)
+  AND ($5::timestamptz IS NULL OR m.created_at <= $5) AND ($6::text IS NULL OR m.api_key_id = $6)
+  AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
+    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))`;
+const MESSAGE_KEYS = statement(
+  'list-message-keys',
+  `SELECT f.* FROM unnest($8::text[], $9::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
+     SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
+     WHERE ${MATCHES} AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $10
+   ) f ORDER BY f.channel, f.seq DESC`,
+);
+const COUNT_MESSAGES = statement(
+  'list-count-messages',
+  `SELECT count(*) AS count FROM messages m WHERE ${MATCHES} AND ($8::text IS NULL OR m.channel = $8)`,
+);
+const NOTES = statement(
+  'list-timeline-notes',
+  `SELECT message_id, position, at, status, detail FROM timeline_notes
+   WHERE account_id = $1 AND message_id = ANY($2::uuid[]) ORDER BY at, id`,
+);
+const FIND_MANY = statement(
+  'list-messages',
+  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
+   WHERE m.account_id = $1 AND m.id = ANY($2::uuid[])`,
+);
+const RECIPIENTS = statement(
+  'list-recipients',
+  `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE account_id = $1 AND message_id = ANY($2::uuid[])
+   ORDER BY message_id, position`,
+);
+const EVENT_COLUMNS = 'account_id, seq, message_id, recorded_at, position, type, body';
+const EVENTS_OF = statement(
+  'list-events-of',
+  `SELECT ${EVENT_COLUMNS} FROM events WHERE account_id = $1 AND message_id = ANY($2::uuid[]) ORDER BY seq`,
+);
+const EVENTS = statement(
+  'list-events',
+  `SELECT ${EVENT_COLUMNS} FROM events WHERE account_id = $1 AND seq = ANY($2::bigint[])`,
+);
+
+interface EventRow {
+  account_id: string;
+  seq: number;
+  message_id: string | null;
+  recorded_at: Date;
+  position: number | null;
+  type: EventType;
+  body: string;
+}
+
+function mapEvent(row: EventRow): RecordedEvent {
+  return {
+    accountId: row.account_id,
+    seq: row.seq,
+    type: row.type,
+    messageId: row.message_id,
+    position: row.position,
+    recordedAt: row.recorded_at,
+    body: row.body,
+  };
+}
+
+/** Messages with what belongs to many of them, for looking through them. */
+export class PgMessageListStore implements MessageListStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async counters(accountId: string): Promise<ReadonlyMap<Channel, number>> {
+    const [row] = await this.#sql.query<Record<`${Channel}_seq`, number>>(COUNTERS, [accountId]);
+    return new Map(CHANNELS.map((channel) => [channel, row?.[`${channel}_seq`] ?? 0]));
+  }
+
+  async keys(
+    accountId: string,
+    filter: MessageListFilter,
+    before: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly MessageKey[]> {
+    const rows = await this.#sql.query<{ id: string; channel: Channel; seq: number; created_at: Date }>(
+      MESSAGE_KEYS,
+      [...messageMatch(accountId, filter), [...before.keys()], [...before.values()], limit],
+    );
+    return rows.map((row) => ({ id: row.id, channel: row.channel, seq: row.seq, createdAt: row.created_at }));
+  }
+
+  async count(accountId: string, filter: MessageListFilter): Promise<number> {
+    const values = [...messageMatch(accountId, filter), filter.channel ?? null];
+    const [row] = await this.#sql.query<{ count: number }>(COUNT_MESSAGES, values);
+    return row?.count ?? 0;
+  }
+
+  async findMany(accountId: string, ids: readonly string[]): Promise<readonly Message[]> {
+    if (ids.length === 0) return [];
+    return (await this.#sql.query<MessageRow>(FIND_MANY, [accountId, ids])).map(mapMessage);
+  }
+
+  async recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]> {
+    return (await this.#sql.query<RecipientRow>(RECIPIENTS, [accountId, messageIds])).map(mapRecipient);
+  }
+
+  async timelineNotes(accountId: string, messageIds: readonly string[]) {
+    const rows = await this.#sql.query<{
+      message_id: string;
+      position: number;
+      at: Date;
+      status: string;
+      detail: string;
+    }>(NOTES, [accountId, messageIds]);
+    return rows.map(({ message_id, ...note }) => ({ ...note, messageId: message_id }));
+  }
+
+  async eventsOf(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.query<EventRow>(EVENTS_OF, [accountId, messageIds])).map(mapEvent);
+  }
+
+  async events(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.query<EventRow>(EVENTS, [accountId, seqs])).map(mapEvent);
+  }
+}
+
+function messageMatch(accountId: string, filter: MessageListFilter): unknown[] {
+  return [
+    accountId,
+    filter.status ?? null,
+    filter.environment ?? null,
+    filter.from ?? null,
+    filter.to ?? null,
+    filter.apiKeyId ?? null,
+    filter.search ? containing(filter.search) : null,
+  ];
+}

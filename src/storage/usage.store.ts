@@ -1,0 +1,77 @@
+import type { Channel, MessageStatus } from '../domain/messages/message.ts';
+import type { UsageStore } from '../domain/ports/usage-store.ts';
+import type { UsageQuery, UsageRow } from '../domain/usage/usage.ts';
+import { type Sql, statement } from './sql.ts';
+
+const KEY = 'account_id, hour, channel, environment, status, api_key_id';
+const QUERY = statement(
+  'usage-query',
+  `WITH counts AS (
+     SELECT hour, channel, environment, status, api_key_id, messages, cost_minor FROM usage_hours
+     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $3
+     UNION ALL
+     SELECT hour, channel, environment, status, api_key_id, messages, cost_minor FROM usage_deltas
+     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $3
+   )
+   SELECT date_trunc($4, hour, 'UTC') AS at, CASE WHEN $5 THEN channel END AS channel,
+     CASE WHEN $6 THEN status END AS status, CASE WHEN $7 THEN api_key_id END AS api_key_id,
+     sum(messages)::bigint AS messages, sum(cost_minor)::bigint AS cost_minor
+   FROM counts WHERE $8::text IS NULL OR environment = $8
+   GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
+);
+// One process folds at a time; who comes second finds nothing to do.
+const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
+const FOLD = statement(
+  'usage-fold',
+  `WITH taken AS (DELETE FROM usage_deltas RETURNING ${KEY}, messages, cost_minor)
+   INSERT INTO usage_hours (${KEY}, messages, cost_minor)
+   SELECT ${KEY}, sum(messages), sum(cost_minor) FROM taken GROUP BY ${KEY}
+   HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
+   ON CONFLICT (${KEY}) DO UPDATE SET messages = usage_hours.messages + excluded.messages,
+     cost_minor = usage_hours.cost_minor + excluded.cost_minor`,
+);
+
+/** Counts of messages by hour. */
+export class PgUsageStore implements UsageStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]> {
+    const by = (group: UsageQuery['groupBy'][number]) => query.groupBy.includes(group);
+    const rows = await this.#sql.query<{
+      at: Date;
+      channel: Channel | null;
+      status: MessageStatus | null;
+      api_key_id: string | null;
+      messages: number;
+      cost_minor: number;
+    }>(QUERY, [
+      accountId,
+      query.from,
+      query.to,
+      query.interval,
+      by('channel'),
+      by('status'),
+      by('api_key'),
+      query.environment ?? null,
+    ]);
+    return rows.map((row) => ({
+      at: row.at,
+      channel: row.channel,
+      status: row.status,
+      apiKeyId: row.api_key_id === '' ? null : row.api_key_id,
+      messages: row.messages,
+      costMinor: row.cost_minor,
+    }));
+  }
+
+  async fold(): Promise<void> {
+    await this.#sql.transaction(async (sql) => {
+      const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
+      if (lock?.mine) await sql.query(FOLD, []);
+    });
+  }
+}
