@@ -77,7 +77,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
     operationId: operationIdOf(route),
     tags: [route.tag],
     summary: route.summary,
-    description: scopesOf(route, operations),
+    description: describe(route, operations),
     requestParams: {
       ...(route.params ? { path: route.params as z.ZodObject } : {}),
       ...(route.query ? { query: route.query as z.ZodObject } : {}),
@@ -112,12 +112,20 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
   };
 }
 
-/** Which keys may call it (contract, Scopes). */
-function scopesOf(route: Route, operations: Operations): string {
+/** Which keys may call it (contract, Scopes), and what is particular about it. */
+function describe(route: Route, operations: Operations): string {
   const { scopes = [] } = route.operation(operations).access;
-  if (scopes === 'any') return 'Any valid key may call this.';
   const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
-  return `Scope: ${named.map((scope) => `\`${scope}\``).join(' or ')}.`;
+  const aliases = route.aliases?.map((path) => `\`${path}\``) ?? [];
+  return [
+    scopes === 'any'
+      ? 'Any valid key may call this.'
+      : `Scope: ${named.map((scope) => `\`${scope}\``).join(' or ')}.`,
+    ...(aliases.length > 0 ? [`The same stands at ${aliases.join(' and ')}.`] : []),
+    ...(route.isWebhookRegistration
+      ? ['Counts on a budget of its own besides: 20 a minute by default.']
+      : []),
+  ].join(' ');
 }
 
 /** `POST /developers/webhooks/:id/test` is `postWebhooksByIdTest`. */
