@@ -2,11 +2,12 @@ import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
 import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
+import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { DeliveryReports } from './domain/messages/delivery-reports.ts';
@@ -16,13 +17,17 @@ import { Sweeps } from './domain/messages/sweeps.ts';
 import { createOperations } from './domain/operations.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { DeliverWebhooks } from './domain/webhooks/deliver.ts';
+import { forgetOldEvents } from './domain/webhooks/event-retention.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
+import { PgDiagnostics } from './storage/diagnostics.ts';
 import { startEmbeddedPostgres } from './storage/embedded-postgres/embedded-postgres.ts';
 import { databaseFault } from './storage/faults.ts';
 import { PgIntake } from './storage/intake.ts';
-import { migrate } from './storage/migrate.ts';
+import { migrateDatabase } from './storage/migrate.ts';
 import { PgChanges } from './storage/pg-changes.ts';
 import { PgListener } from './storage/pg-listener.ts';
+import { PgRateLimiter } from './storage/rate-limiter.ts';
+import { PgSpentSignatures } from './storage/spent-signatures.ts';
 import { createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
 import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
 import { startWorkers } from './workers/start-workers.ts';
@@ -38,17 +43,40 @@ export type Gateway = Awaited<ReturnType<typeof compose>>;
  * Nothing is sent or fetched before `startWorking`.
  */
 export async function compose(config: Config, logger: Logger) {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await wire(config, logger, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+function smsRoutesOf(config: Config, logger: Logger) {
+  try {
+    return smsRoutes(config.smsRoutes, logger);
+  } catch (error) {
+    throw new ConfigError(`SMS_ROUTES cannot be used: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
+/** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
+async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack) {
+  const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
+  const routing = createRouting(smsRoutesOf(config, logger));
   const postgres =
     config.databaseUrl === undefined
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, database: 'gateway', logger })
       : undefined;
+  opened.defer(() => postgres?.stop());
   const connection: DatabaseConnection = postgres?.connection ?? config.databaseUrl ?? '';
+  const migration = await migrateDatabase(connection, logger);
   const knex = createKnex(connection, logger);
-  const migration = await migrate(knex);
-  const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
+  opened.defer(() => knex.destroy());
 
   const sql = new Sql(knex);
   const listener = new PgListener(connection, logger);
+  opened.defer(() => listener.stop());
   await listener.start();
   const changes = new PgChanges(listener);
   await changes.start();
@@ -57,19 +85,20 @@ export async function compose(config: Config, logger: Logger) {
     logger,
     listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
   });
+  opened.defer(() => queue.stop());
   await queue.start();
 
   const stores = createStores(sql);
   const jobsFor = (client: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(client);
   const uow = createUnitOfWork(sql, jobsFor, changes);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
-  const routing = createRouting(smsRoutes(config.smsRoutes, logger));
   const client = createGuardedClient({
     allowedNetworks: config.webhookAllowedNetworks,
     requireHttps: config.isProduction,
     maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
   });
   const transport = createWebhookTransport({ client, serviceName: config.serviceName });
+  opened.defer(() => transport.close());
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
   const deps: Dependencies = {
     stores,
@@ -84,16 +113,30 @@ export async function compose(config: Config, logger: Logger) {
     ids: systemIds,
     settings: { defaultSenderId: config.defaultSenderId },
   };
-  const authenticator = new Authenticator(stores.apiKeys, changes, systemClock);
+  const rateLimiter = new PgRateLimiter(sql);
+  const authenticator = new Authenticator({
+    store: stores.apiKeys,
+    changes,
+    clock: systemClock,
+    secrets,
+    spentSignatures: new PgSpentSignatures(sql),
+  });
+  const sessions = new Sessions(deps);
   const outcomes = new SubmitOutcomes(uow, systemIds);
   const reports = new DeliveryReports(uow, systemClock, systemIds);
 
   return {
     migration,
     stores,
-    operations: createOperations(deps),
+    operations: createOperations(deps, sessions),
+    sessions,
     authenticator,
+    rateLimiter,
+    rateLimits: config.rateLimits,
     routing,
+    reports,
+    secrets,
+    diagnostics: new PgDiagnostics(sql),
     queue,
     faultOf: databaseFault,
     /** Resolves when the database and the queue answer; rejects otherwise. */
@@ -108,9 +151,12 @@ export async function compose(config: Config, logger: Logger) {
         routing,
         reports,
         authenticator,
-        submit: new SubmitMessages(stores, routing, outcomes, systemClock),
-        webhooks: new DeliverWebhooks(stores, uow, transport, secrets, systemClock),
+        rateLimiter,
+        submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
+        webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
+        forgetOldEvents: () => forgetOldEvents(stores.events, systemClock),
+        usage: stores.usage,
         logger,
         isWorker: config.isWorker,
       });
@@ -119,11 +165,7 @@ export async function compose(config: Config, logger: Logger) {
     async close(): Promise<void> {
       await intake.drain();
       await reports.drain();
-      await transport.close();
-      await queue.stop();
-      await listener.stop();
-      await knex.destroy();
-      await postgres?.stop();
+      await opened.disposeAsync();
     },
   };
 }

@@ -1,18 +1,27 @@
 import type { PgBoss } from 'pg-boss';
-import type { Logger } from '../domain/ports/logger.ts';
 import type { JobData, JobHandler, QueueName, WorkOptions } from '../domain/ports/job-queue.ts';
+import type { Logger } from '../domain/ports/logger.ts';
 
-/** How long a worker looks away when nobody wakes it: bounds how late a job of a dead process is found. */
-const POLL_MS = 1_000;
+/** How long a worker looks away when nobody wakes it: bounds how late another process's due job is found. */
+const POLL_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
+/** Jobs that one fetch takes at the most. */
+const MAX_FETCH = 64;
+/** Jobs held at the most, as a multiple of `concurrency`, where slow ones do not count. */
+const MAX_HELD_FACTOR = 8;
 
 interface FetchedJob<Q extends QueueName> {
   readonly id: string;
   readonly retryCount: number;
   readonly data: JobData[Q];
   readonly groupId?: string | null;
+}
+
+interface Held<Q extends QueueName> {
+  readonly job: FetchedJob<Q>;
+  readonly done: Promise<void>;
 }
 
 /**
@@ -25,8 +34,10 @@ export class QueueWorker<Q extends QueueName> {
   readonly #options: WorkOptions;
   readonly #logger: Logger;
   readonly #handler: JobHandler<Q>;
-  readonly #held = new Map<string, { job: FetchedJob<Q>; done: Promise<void> }>();
-  readonly #perGroup = new Map<string, number>();
+  readonly #held = new Map<string, Held<Q>>();
+  readonly #inGroup = new Map<string, number>();
+  /** Held jobs that count against the concurrency. */
+  #counted = 0;
   readonly #drain = new AbortController();
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -56,7 +67,8 @@ export class QueueWorker<Q extends QueueName> {
 
   /** Looks for jobs at `due`; beyond a bounded number of such times, the regular look finds them. */
   wakeAt(due: Date): void {
-    const at = Math.ceil(due.getTime() / DUE_STEP_MS) * DUE_STEP_MS;
+    // Not on the instant itself: the database's clock must have passed it too.
+    const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
     const delayMs = at - Date.now();
     if (delayMs > MAX_TIMER_MS) return;
@@ -86,19 +98,29 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   async #run(): Promise<void> {
+    const { pauseMs } = this.#options;
     while (!this.#isStopping) {
       this.#isWoken = false;
       const mayHaveMore = await this.#fetch();
-      if (!mayHaveMore && !this.#isWoken && !this.#isStopping) await this.#sleep();
+      if (mayHaveMore || this.#isStopping) continue;
+      if (pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (!this.#isWoken && !this.#isStopping) await this.#sleep();
     }
+  }
+
+  get #room(): number {
+    const { concurrency, countedMs } = this.#options;
+    const most = countedMs === undefined ? concurrency : concurrency * MAX_HELD_FACTOR;
+    return Math.min(concurrency - this.#counted, most - this.#held.size);
   }
 
   /** Fetches what there is room for; true when as much came as was asked for. */
   async #fetch(): Promise<boolean> {
+    const { perGroup = Number.POSITIVE_INFINITY } = this.#options;
     // At most one group's share, so that one fetch cannot take more than twice that of a group.
-    const batchSize = Math.min(this.#options.concurrency - this.#held.size, this.#options.perGroup);
+    const batchSize = Math.min(this.#room, perGroup, MAX_FETCH);
     if (batchSize <= 0) return false;
-    const full = [...this.#perGroup].filter(([, count]) => count >= this.#options.perGroup).map(([group]) => group);
+    const full = [...this.#inGroup].filter(([, count]) => count >= perGroup).map(([group]) => group);
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<JobData[Q]>(this.#queue, {
         batchSize,
@@ -114,14 +136,27 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   #hold(job: FetchedJob<Q>): void {
+    const { countedMs, perGroup = Number.POSITIVE_INFINITY } = this.#options;
     const group = job.groupId ?? '';
-    this.#perGroup.set(group, (this.#perGroup.get(group) ?? 0) + 1);
+    this.#inGroup.set(group, (this.#inGroup.get(group) ?? 0) + 1);
+    this.#counted += 1;
+    let isCounted = true;
+    const uncount = () => {
+      if (!isCounted) return;
+      isCounted = false;
+      const wasFull = this.#room <= 0;
+      this.#counted -= 1;
+      if (wasFull) this.wake();
+    };
+    const timer = countedMs === undefined ? undefined : setTimeout(uncount, countedMs).unref();
     const done = this.#work(job, group).finally(() => {
-      const count = this.#perGroup.get(group) ?? 1;
-      const wasFull = count >= this.#options.perGroup || this.#held.size >= this.#options.concurrency;
-      if (count > 1) this.#perGroup.set(group, count - 1);
-      else this.#perGroup.delete(group);
+      clearTimeout(timer);
+      const count = this.#inGroup.get(group) ?? 1;
+      const wasFull = count >= perGroup || this.#room <= 0;
+      if (count > 1) this.#inGroup.set(group, count - 1);
+      else this.#inGroup.delete(group);
       this.#held.delete(job.id);
+      uncount();
       if (wasFull) this.wake();
     });
     this.#held.set(job.id, { job, done });
@@ -129,10 +164,15 @@ export class QueueWorker<Q extends QueueName> {
 
   async #work(job: FetchedJob<Q>, group: string): Promise<void> {
     try {
-      await this.#handler({ id: job.id, data: job.data, group }, this.#drain.signal);
+      const isRepeat = job.retryCount > 0;
+      await this.#handler(
+        { id: job.id, queue: this.#queue, data: job.data, group, isRepeat },
+        this.#drain.signal,
+      );
       await this.#boss.deleteJob(this.#queue, { id: job.id, retryCount: job.retryCount });
     } catch (error) {
-      if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'job comes back');
+      if (!this.#isStopping)
+        this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'job comes back');
       await this.#giveBack(job, error instanceof Error ? error.message : 'failed');
     }
   }

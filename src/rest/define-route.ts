@@ -73,6 +73,15 @@ export interface RouteDefinition<
   readonly handle: (
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;
+  /**
+   * What an earlier request with this idempotency key was answered with, if anything. Asked when a request is
+   * refused: a repeat gets the first answer whatever its own body says (decision 19).
+   */
+  readonly replay?: (input: {
+    readonly caller: ApiKeyCaller;
+    readonly operations: Operations;
+    readonly idempotencyKey: string;
+  }) => Promise<RouteAnswer<z.input<Response>> | undefined>;
 }
 
 /** A route as the router and the OpenAPI document see it, whatever its schemas. */

@@ -13,6 +13,7 @@ import { answerBroken, statusOfParserError } from './broken-request.ts';
 import type { Route } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
 import { openApiDocument } from './openapi.ts';
+import { orReplay } from './replay.ts';
 import { parseJsonBody, readBody } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { checkText, findTextFault } from './request-text.ts';
@@ -157,14 +158,19 @@ async function answer(
   const refused = refusal(route.operation(operations).access, caller);
   if (refused) throw refused;
   if (findTextFault(request.params)) refuseAddress(request);
-  const result = await route.handle({
-    caller,
-    operations,
-    params: parse(route.params, request.params),
-    query: parse(route.query, request.query),
-    body: route.body && parseBody(route.body, request, rawBody ?? (await readBody(request, maxBodyBytes))),
-    idempotencyKey: request.get('idempotency-key'),
-  });
+  const idempotencyKey = request.get('idempotency-key');
+  const raw = route.body && (rawBody ?? (await readBody(request, maxBodyBytes)));
+  const sources = { header: idempotencyKey, rawBody: raw };
+  const result = await orReplay(route, { caller, operations }, sources, async () =>
+    route.handle({
+      caller,
+      operations,
+      params: parse(route.params, request.params),
+      query: parse(route.query, request.query),
+      body: route.body && raw && parseBody(route.body, request, raw),
+      idempotencyKey,
+    }),
+  );
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
   options.onAnswer?.(route, 'json' in result ? JSON.parse(result.json) : result.body);
   sendJson(

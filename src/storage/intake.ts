@@ -1,32 +1,33 @@
 import { Batcher } from '../domain/batcher.ts';
-import { type AcceptDecision, type AccountState, decideBatch } from '../domain/messages/batch-decision.ts';
-import { acceptedMessage, CHANNELS, type PreparedMessage } from '../domain/messages/message.ts';
-import { messageResource } from '../domain/messages/message-resource.ts';
+import type { Environment } from '../domain/caller.ts';
 import { serviceUnavailable } from '../domain/errors.ts';
-import type { Intake, IntakeAnswer } from '../domain/ports/intake.ts';
-import type { NewJob } from '../domain/ports/job-queue.ts';
-import type { JobSinkFor } from './unit-of-work.ts';
+import { type AcceptDecision, type AccountState, decideBatch } from '../domain/messages/batch-decision.ts';
+import {
+  acceptedMessage,
+  CHANNELS,
+  type IdempotencyClaim,
+  type PreparedMessage,
+} from '../domain/messages/message.ts';
+import { messageResource } from '../domain/messages/message-resource.ts';
+import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
+import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
 import { type Sql, statement } from './sql.ts';
+import { submitJobs } from './submit-jobs.ts';
+import type { JobSinkFor } from './unit-of-work.ts';
 
 const LOCK = statement(
   'intake-lock',
-  `SELECT id, balance_minor, ledger_seq, sms_seq, email_seq, push_seq, whatsapp_seq
+  `SELECT id, balance_minor, ledger_seq, sms_seq, email_seq, push_seq, whatsapp_seq, last_accepted_at
    FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
-);
-const REPLAYS = statement(
-  'intake-replays',
-  `SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records
-   WHERE (account_id, environment, route, key) IN
-     (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[])) AND expires_at > $5`,
 );
 const WRITE = statement(
   'intake-write',
   `WITH account AS (
      UPDATE accounts a SET balance_minor = n.balance, ledger_seq = n.ledger, sms_seq = n.sms,
-       email_seq = n.email, push_seq = n.push, whatsapp_seq = n.whatsapp
-     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-       AS n (id, balance, ledger, sms, email, push, whatsapp)
+       email_seq = n.email, push_seq = n.push, whatsapp_seq = n.whatsapp, last_accepted_at = n.accepted
+     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $48::timestamptz[]) AS n (id, balance, ledger, sms, email, push, whatsapp, accepted)
      WHERE a.id = n.id
    ), message AS (
      INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
@@ -35,10 +36,16 @@ const WRITE = statement(
      SELECT * FROM unnest($8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[], $13::timestamptz[],
        $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[], $20::text[],
        $21::text[], $22::text[], $23::uuid[], $24::text[], $25::text[], $26::jsonb[])
+     RETURNING account_id, created_at, channel, environment, status, api_key_id, cost_minor
+   ), usage AS (
+     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
+     SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, status,
+       coalesce(api_key_id, ''), count(*), sum(cost_minor)
+     FROM message GROUP BY 1, 2, 3, 4, 5, 6
    ), recipient AS (
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at)
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
      SELECT * FROM unnest($27::uuid[], $28::uuid[], $29::smallint[], $30::text[], $31::bigint[], $32::text[],
-       $33::timestamptz[])
+       $33::timestamptz[], $49::boolean[])
    ), entry AS (
      INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
      SELECT *, 'charge', $39::timestamptz FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[],
@@ -52,6 +59,7 @@ const WRITE = statement(
 );
 
 const IDEMPOTENCY_RETENTION_MS = 24 * 3_600_000;
+const ACCEPTED_STATUS = 200;
 
 export interface IntakeOptions {
   /** Recipients that one transaction takes at the most. */
@@ -68,6 +76,7 @@ interface AccountRow {
   email_seq: number;
   push_seq: number;
   whatsapp_seq: number;
+  last_accepted_at: Date | null;
 }
 
 /** Intake on PostgreSQL, by group commit: one transaction at a time, with all that came while the last one ran. */
@@ -77,7 +86,7 @@ export class PgIntake implements Intake {
   readonly #options: IntakeOptions;
   readonly #batches: Batcher<PreparedMessage, IntakeAnswer>;
   /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
-  readonly #claims = new Map<string, Promise<unknown>>();
+  readonly #claims = new Map<string, Promise<IntakeAnswer>>();
 
   constructor(sql: Sql, jobsFor: JobSinkFor, options: IntakeOptions) {
     this.#sql = sql;
@@ -95,12 +104,28 @@ export class PgIntake implements Intake {
     if (waiting > 0 && waiting + prepared.recipients.length > this.#options.maxWaitingRecipients) {
       throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
     }
-    const key = claimKey(prepared);
-    if (key === undefined) return this.#batches.add(prepared);
-    for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) await twin.catch(() => undefined);
+    const claim = claimOf(prepared);
+    if (!claim) return this.#batches.add(prepared);
+    const key = claimKey(claim);
+    for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
+      const answer = await twin.catch(() => undefined);
+      if (answer && answer.kind !== 'insufficient') return replayOf(answer);
+    }
     const answer = this.#batches.add(prepared);
     this.#claims.set(key, answer);
     return answer.finally(() => this.#claims.delete(key));
+  }
+
+  async replay(
+    accountId: string,
+    environment: Environment,
+    idempotency: IdempotencyClaim,
+    now: Date,
+  ): Promise<StoredAnswer | undefined> {
+    const claim = { accountId, environment, idempotency };
+    // A twin may be on its way to being accepted.
+    await this.#claims.get(claimKey(claim))?.catch(() => undefined);
+    return (await findAnswers(this.#sql, [claim], now)).get(claimKey(claim));
   }
 
   drain(): Promise<void> {
@@ -110,12 +135,7 @@ export class PgIntake implements Intake {
   #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
     return this.#sql.transaction(async (sql, connection) => {
       const accounts = await lockAccounts(sql, batch);
-      const replays = await findReplays(sql, batch);
-      const answers = new Map<PreparedMessage, IntakeAnswer>();
-      for (const prepared of batch) {
-        const replay = replays.get(claimKey(prepared) ?? '');
-        if (replay) answers.set(prepared, replay);
-      }
+      const answers = await findReplays(sql, batch);
       const { decisions, after } = decideBatch(
         batch.filter((prepared) => !answers.has(prepared)),
         accounts,
@@ -123,26 +143,58 @@ export class PgIntake implements Intake {
       const accepted: AcceptedWithBody[] = [];
       for (const decision of decisions) {
         if (decision.kind === 'refuse') {
-          answers.set(decision.prepared, { kind: 'insufficient', balanceMinor: decision.balanceMinor });
+          answers.set(decision.asked, { kind: 'insufficient', balanceMinor: decision.balanceMinor });
           continue;
         }
         const message = acceptedMessage(decision.prepared, decision.seq);
         const body = JSON.stringify(messageResource(message));
         accepted.push({ decision, body });
-        answers.set(decision.prepared, { kind: 'accepted', message, body });
+        answers.set(decision.asked, { kind: 'accepted', message, body });
       }
       if (accepted.length > 0) {
         await sql.query(WRITE, writeValues(accepted, after));
-        await this.#jobsFor(connection).enqueue(submitJobs(accepted.map(({ decision }) => decision.prepared)));
+        await this.#jobsFor(connection).enqueue(
+          submitJobs(accepted.map(({ decision }) => decision.prepared)),
+        );
       }
       return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
     });
   }
 }
 
-function claimKey(prepared: PreparedMessage): string | undefined {
-  const claim = prepared.idempotency;
-  return claim ? `${prepared.accountId} ${prepared.environment} ${claim.route} ${claim.key}` : undefined;
+/** What a repeat is answered with. */
+function replayOf(answer: Exclude<IntakeAnswer, { kind: 'insufficient' }>): IntakeAnswer {
+  if (answer.kind === 'replayed') return answer;
+  return { kind: 'replayed', messageId: answer.message.id, statusCode: ACCEPTED_STATUS, body: answer.body };
+}
+
+/** The messages of the batch whose idempotency key has been answered before. */
+async function findReplays(
+  sql: Sql,
+  batch: readonly PreparedMessage[],
+): Promise<Map<PreparedMessage, IntakeAnswer>> {
+  const claims = batch.flatMap((prepared) => {
+    const claim = claimOf(prepared);
+    return claim ? [{ prepared, claim }] : [];
+  });
+  const now = claims[0]?.prepared.createdAt;
+  if (!now) return new Map();
+  const stored = await findAnswers(
+    sql,
+    claims.map(({ claim }) => claim),
+    now,
+  );
+  return new Map(
+    claims.flatMap(({ prepared, claim }) => {
+      const answer = stored.get(claimKey(claim));
+      return answer ? [[prepared, { kind: 'replayed', ...answer }]] : [];
+    }),
+  );
+}
+
+function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
+  const { idempotency } = prepared;
+  return idempotency ? { ...prepared, idempotency } : undefined;
 }
 
 async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, AccountState>> {
@@ -155,35 +207,8 @@ async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promis
         balanceMinor: row.balance_minor,
         ledgerSeq: row.ledger_seq,
         seq: { sms: row.sms_seq, email: row.email_seq, push: row.push_seq, whatsapp: row.whatsapp_seq },
+        lastAcceptedAt: row.last_accepted_at,
       },
-    ]),
-  );
-}
-
-async function findReplays(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, IntakeAnswer>> {
-  const claims = batch.flatMap((prepared) =>
-    prepared.idempotency ? [{ prepared, claim: prepared.idempotency }] : [],
-  );
-  if (claims.length === 0) return new Map();
-  const rows = await sql.query<{
-    account_id: string;
-    environment: string;
-    route: string;
-    key: string;
-    message_id: string;
-    status_code: number;
-    body: string;
-  }>(REPLAYS, [
-    claims.map(({ prepared }) => prepared.accountId),
-    claims.map(({ prepared }) => prepared.environment),
-    claims.map(({ claim }) => claim.route),
-    claims.map(({ claim }) => claim.key),
-    claims[0]?.prepared.createdAt,
-  ]);
-  return new Map(
-    rows.map((row) => [
-      `${row.account_id} ${row.environment} ${row.route} ${row.key}`,
-      { kind: 'replayed', messageId: row.message_id, statusCode: row.status_code, body: row.body },
     ]),
   );
 }
@@ -251,40 +276,11 @@ function writeValues(
     claimed.map(({ claim }) => claim.route),
     claimed.map(({ claim }) => claim.key),
     claimed.map(({ message }) => message.id),
-    claimed.map(() => 200),
+    claimed.map(() => ACCEPTED_STATUS),
     claimed.map(({ body }) => body),
     claimed.map(({ message }) => new Date(message.createdAt.getTime() + IDEMPOTENCY_RETENTION_MS)),
+    accounts.map(([, state]) => state.lastAcceptedAt),
+    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
+    recipients.map(({ message }) => message.scheduledFor === null),
   ];
-}
-
-/** One job for each route and due time in the batch; a message over several routes names its positions. */
-function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
-  const jobs = new Map<string, { job: NewJob<'submit'>; messageIds: string[]; positions: Record<string, number[]> }>();
-  for (const message of messages) {
-    if (message.environment === 'sandbox') continue;
-    const byGroup = new Map<string, number[]>();
-    message.recipients.forEach((recipient, position) => {
-      const positions = byGroup.get(recipient.group);
-      if (positions) positions.push(position);
-      else byGroup.set(recipient.group, [position]);
-    });
-    for (const [group, positions] of byGroup) {
-      const key = `${group} ${message.scheduledFor?.getTime() ?? ''}`;
-      let entry = jobs.get(key);
-      if (!entry) {
-        const messageIds: string[] = [];
-        const byMessage: Record<string, number[]> = {};
-        const data = { messageIds, positions: byMessage, attempt: 0 };
-        entry = {
-          job: { queue: 'submit', group, data, ...(message.scheduledFor ? { startAfter: message.scheduledFor } : {}) },
-          messageIds,
-          positions: byMessage,
-        };
-        jobs.set(key, entry);
-      }
-      entry.messageIds.push(message.id);
-      if (byGroup.size > 1) entry.positions[message.id] = positions;
-    }
-  }
-  return [...jobs.values()].map((entry) => entry.job);
 }

@@ -1,4 +1,3 @@
-import type { Environment } from '../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
 import type {
   MessageFilter,
@@ -6,108 +5,25 @@ import type {
   MovedRecipient,
   Page,
   PageRequest,
+  RecipientKey,
   RecipientMove,
   StatusCounts,
+  SweepMark,
   TimelineNote,
 } from '../domain/ports/stores.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import { LOCK_MESSAGES } from './locks.ts';
+import { messageHistory } from './message-history.ts';
+import {
+  MESSAGE_COLUMNS,
+  type MessageRow,
+  mapMessage,
+  mapRecipient,
+  RECIPIENT_COLUMNS,
+  type RecipientRow,
+  WITH_RECIPIENTS,
+} from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
-
-interface MessageRow {
-  id: string;
-  account_id: string;
-  seq: number;
-  channel: Channel;
-  environment: Environment;
-  status: MessageStatus;
-  status_reason: string | null;
-  sender: string;
-  to: string[];
-  sid: string | null;
-  content: string;
-  payload: Record<string, unknown> | null;
-  cost_minor: number;
-  unit_price_minor: number;
-  currency: string;
-  invalid_skipped: number;
-  duplicates_removed: number;
-  api_key_id: string | null;
-  user_id: string | null;
-  created_at: Date;
-  scheduled_for: Date | null;
-  expires_at: Date;
-}
-
-function mapMessage(row: MessageRow): Message {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    seq: row.seq,
-    channel: row.channel,
-    environment: row.environment,
-    status: row.status,
-    statusReason: row.status_reason,
-    from: row.sender,
-    to: row.to,
-    sid: row.sid,
-    content: row.content,
-    payload: row.payload,
-    costMinor: row.cost_minor,
-    unitPriceMinor: row.unit_price_minor,
-    currency: row.currency,
-    invalidSkipped: row.invalid_skipped,
-    duplicatesRemoved: row.duplicates_removed,
-    apiKeyId: row.api_key_id,
-    userId: row.user_id,
-    createdAt: row.created_at,
-    scheduledFor: row.scheduled_for,
-    expiresAt: row.expires_at,
-  };
-}
-
-interface RecipientRow {
-  message_id: string;
-  position: number;
-  address: string;
-  status: MessageStatus;
-  cost_minor: number;
-  provider: string | null;
-  sid: string | null;
-  error_code: string | null;
-  error_message: string | null;
-  sent_at: Date | null;
-  delivered_at: Date | null;
-  failed_at: Date | null;
-  read_at: Date | null;
-}
-
-function mapRecipient(row: RecipientRow): Recipient {
-  return {
-    messageId: row.message_id,
-    position: row.position,
-    address: row.address,
-    status: row.status,
-    costMinor: row.cost_minor,
-    provider: row.provider,
-    sid: row.sid,
-    error: row.error_code === null ? null : { code: row.error_code, message: row.error_message ?? '' },
-    sentAt: row.sent_at,
-    deliveredAt: row.delivered_at,
-    failedAt: row.failed_at,
-    readAt: row.read_at,
-  };
-}
-
-const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status, m.status_reason, m.sender,
-  m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed,
-  m.api_key_id, m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
-const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
-    SELECT array_agg(address ORDER BY position) AS "to",
-      (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid
-    FROM recipients WHERE message_id = m.id) r`;
-const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
-  error_message, sent_at, delivered_at, failed_at, read_at`;
 
 const FIND = statement(
   'message-find',
@@ -116,16 +32,6 @@ const FIND = statement(
 const BY_IDS = statement(
   'message-by-ids',
   `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.id = ANY($1::uuid[])`,
-);
-const LAST_SEQ = statement(
-  'message-last-seq',
-  `SELECT CASE $2 WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
-     ELSE whatsapp_seq END AS last FROM accounts WHERE id = $1`,
-);
-const SEQ_RANGE = statement(
-  'message-seq-range',
-  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
-   WHERE m.account_id = $1 AND m.channel = $2 AND m.seq > $3 AND m.seq <= $4 ORDER BY m.seq DESC`,
 );
 const RECIPIENTS = statement(
   'recipients-of',
@@ -149,6 +55,18 @@ const MOVE = statement(
    WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = n.source
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
 );
+const KEYS = 'unnest($1::uuid[], $2::smallint[]) AS n (message_id, position)';
+const CLAIM = statement(
+  'recipient-claim',
+  `UPDATE recipients r SET claimed = true FROM ${KEYS}
+   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'pending' AND NOT r.claimed
+   RETURNING r.message_id, r.position`,
+);
+const RELEASE = statement(
+  'recipient-release',
+  `UPDATE recipients r SET claimed = false FROM ${KEYS}
+   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'pending'`,
+);
 const STATUS_COUNTS = statement(
   'recipient-status-counts',
   `SELECT message_id, status, count(*) AS count FROM recipients WHERE message_id = ANY($1::uuid[])
@@ -156,8 +74,19 @@ const STATUS_COUNTS = statement(
 );
 const SET_STATUS = statement(
   'message-set-status',
-  `UPDATE messages m SET status = n.status FROM unnest($1::uuid[], $2::text[]) AS n (id, status)
-   WHERE m.id = n.id`,
+  `WITH old AS (
+     SELECT m.id, m.status, n.status AS target FROM messages m
+     JOIN unnest($1::uuid[], $2::text[]) AS n (id, status) ON m.id = n.id
+   ), moved AS (
+     UPDATE messages m SET status = old.target, status_reason = NULL FROM old WHERE m.id = old.id
+     RETURNING m.account_id, m.created_at, m.channel, m.environment, m.api_key_id, m.cost_minor, old.status AS source,
+       m.status
+   )
+   INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
+   SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status,
+     coalesce(api_key_id, ''), sum(step.sign), sum(step.sign * cost_minor)
+   FROM moved CROSS JOIN LATERAL (VALUES (source, -1), (moved.status, 1)) AS step (status, sign)
+   GROUP BY 1, 2, 3, 4, 5, 6`,
 );
 const NOTE = statement(
   'timeline-note',
@@ -185,59 +114,7 @@ export class PgMessageStore implements MessageStore {
     filter: MessageFilter,
     request: PageRequest,
   ): Promise<Page<Message>> {
-    const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    return isFiltered
-      ? this.#filteredHistory(accountId, channel, filter, request)
-      : this.#plainHistory(accountId, channel, request);
-  }
-
-  /** The sequence is dense, so page N is a range and the total a stored number, whatever the size. */
-  async #plainHistory(accountId: string, channel: Channel, request: PageRequest): Promise<Page<Message>> {
-    const [counter] = await this.#sql.query<{ last: number }>(LAST_SEQ, [accountId, channel]);
-    const total = counter?.last ?? 0;
-    const newest = total - (request.page - 1) * request.limit;
-    if (newest <= 0) return { rows: [], total };
-    const rows = await this.#sql.query<MessageRow>(SEQ_RANGE, [
-      accountId,
-      channel,
-      newest - request.limit,
-      newest,
-    ]);
-    return { rows: rows.map(mapMessage), total };
-  }
-
-  async #filteredHistory(
-    accountId: string,
-    channel: Channel,
-    filter: MessageFilter,
-    { page, limit }: PageRequest,
-  ): Promise<Page<Message>> {
-    const matching = this.#sql
-      .table<MessageRow>('messages as m')
-      .where('m.account_id', accountId)
-      .where('m.channel', channel);
-    if (filter.status) matching.where('m.status', filter.status);
-    if (filter.environment) matching.where('m.environment', filter.environment);
-    if (filter.from) matching.where('m.created_at', '>=', filter.from);
-    if (filter.until) matching.where('m.created_at', '<=', filter.until);
-    if (filter.to) {
-      matching.whereExists(
-        this.#sql
-          .table('recipients')
-          .whereRaw('recipients.message_id = m.id')
-          .where('recipients.address', filter.to)
-          .select(this.#sql.raw('1')),
-      );
-    }
-    const total = await this.#sql.count(matching);
-    const rows: { id: string }[] = await matching
-      .clone()
-      .select('m.id')
-      .orderBy('m.seq', 'desc')
-      .limit(limit)
-      .offset((page - 1) * limit);
-    const messages = await this.#byIds(rows.map((row) => row.id));
-    return { rows: rows.flatMap((row) => messages.get(row.id) ?? []), total };
+    return messageHistory(this.#sql, accountId, channel, filter, request);
   }
 
   async #byIds(ids: readonly string[]): Promise<Map<string, Message>> {
@@ -297,6 +174,25 @@ export class PgMessageStore implements MessageStore {
     }));
   }
 
+  async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {
+    const messageIds = recipients.map((recipient) => recipient.messageId);
+    await this.#sql.query(LOCK_MESSAGES, [messageIds]);
+    // A statement of its own: it must see what was committed while this one waited for the locks.
+    const rows = await this.#sql.query<{ message_id: string; position: number }>(CLAIM, [
+      messageIds,
+      recipients.map((recipient) => recipient.position),
+    ]);
+    return rows.map((row) => ({ messageId: row.message_id, position: row.position }));
+  }
+
+  async release(recipients: readonly RecipientKey[]): Promise<void> {
+    if (recipients.length === 0) return;
+    await this.#sql.query(RELEASE, [
+      recipients.map((recipient) => recipient.messageId),
+      recipients.map((recipient) => recipient.position),
+    ]);
+  }
+
   async statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>> {
     const rows = await this.#sql.query<{ message_id: string; status: MessageStatus; count: number }>(
       STATUS_COUNTS,
@@ -327,22 +223,37 @@ export class PgMessageStore implements MessageStore {
     ]);
   }
 
-  async createdBefore(status: MessageStatus, afterId: string, before: Date, limit: number) {
-    const rows: { id: string }[] = await this.#sql
-      .table('messages')
+  async agedBefore(
+    status: MessageStatus,
+    isScheduled: boolean,
+    mark: SweepMark,
+    before: Date,
+    limit: number,
+  ): Promise<readonly Message[]> {
+    const aged = this.#sql.table('messages').where({ status, environment: 'production' }).limit(limit);
+    if (isScheduled) {
+      aged
+        .where('scheduled_for', '<', before)
+        .whereRaw('(scheduled_for, id) > (?, ?)', [mark.at, mark.id])
+        .orderBy(['scheduled_for', 'id']);
+    } else {
       // UUIDs of version 7 begin with the time, so the primary key serves the range.
-      .where('id', '>', afterId)
-      .where('id', '<', uuidFloor(before))
-      .where({ status, environment: 'production' })
-      .orderBy('id')
-      .limit(limit)
-      .select('id');
+      aged
+        .where('id', '>', mark.id)
+        .where('id', '<', uuidFloor(before))
+        .whereNull('scheduled_for')
+        .orderBy('id');
+    }
+    const rows: { id: string }[] = await aged.select('id');
     const messages = await this.#byIds(rows.map((row) => row.id));
     return rows.flatMap((row) => messages.get(row.id) ?? []);
   }
 
   async setStatusReason(messageIds: readonly string[], reason: string): Promise<void> {
     if (messageIds.length === 0) return;
-    await this.#sql.table('messages').whereIn('id', [...messageIds]).update({ status_reason: reason });
+    await this.#sql
+      .table('messages')
+      .whereIn('id', [...messageIds])
+      .update({ status_reason: reason });
   }
 }

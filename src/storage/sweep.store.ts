@@ -1,12 +1,12 @@
-import type { SweepStore } from '../domain/ports/stores.ts';
+import type { SweepMark, SweepStore } from '../domain/ports/stores.ts';
+import { FIRST_UUID } from '../domain/uuid.ts';
 import { type Sql, statement } from './sql.ts';
 
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const CREATE = statement(
   'sweep-create',
   `INSERT INTO sweep_marks (name, last_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
 );
-const CLAIM = statement('sweep-claim', 'SELECT last_id FROM sweep_marks WHERE name = $1 FOR UPDATE SKIP LOCKED');
+const CLAIM = statement('sweep-claim', 'SELECT last_at, last_id FROM sweep_marks WHERE name = $1 FOR UPDATE SKIP LOCKED');
 const FORGET = statement(
   'idempotency-forget',
   `DELETE FROM idempotency_records WHERE ctid = ANY (ARRAY(
@@ -22,14 +22,14 @@ export class PgSweepStore implements SweepStore {
     this.#sql = sql;
   }
 
-  async claim(name: string): Promise<string | undefined> {
-    await this.#sql.query(CREATE, [name, FIRST_ID]);
-    const [row] = await this.#sql.query<{ last_id: string }>(CLAIM, [name]);
-    return row?.last_id;
+  async claim(name: string): Promise<SweepMark | undefined> {
+    await this.#sql.query(CREATE, [name, FIRST_UUID]);
+    const [row] = await this.#sql.query<{ last_at: Date; last_id: string }>(CLAIM, [name]);
+    return row && { at: row.last_at, id: row.last_id };
   }
 
-  async advance(name: string, lastId: string): Promise<void> {
-    await this.#sql.table('sweep_marks').where({ name }).update({ last_id: lastId });
+  async advance(name: string, mark: SweepMark): Promise<void> {
+    await this.#sql.table('sweep_marks').where({ name }).update({ last_at: mark.at, last_id: mark.id });
   }
 
   async forgetExpiredClaims(now: Date, limit: number): Promise<number> {

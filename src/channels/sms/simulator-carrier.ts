@@ -45,7 +45,8 @@ export class SimulatorCarrier implements Provider<SmsSubmission> {
         return { kind: 'accepted', sid };
       case '0003':
         if (submission.attempt < TEMPORARY_FAILURES) {
-          return { kind: 'unavailable', reason: 'the simulator fails twice for numbers ending in 0003' };
+          const reason = 'the simulator fails twice for numbers ending in 0003';
+          return { kind: 'unavailable', reason, nothingLeft: true };
         }
         break;
       case '0004':

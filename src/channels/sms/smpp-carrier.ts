@@ -18,7 +18,7 @@ import type {
 } from '../../domain/ports/provider.ts';
 import { LongMessageReferences } from './long-message-references.ts';
 import { ReportBatcher } from './report-batcher.ts';
-import { SmppLink, unavailable } from './smpp-link.ts';
+import { SmppLink, unavailable, untouched } from './smpp-link.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';
 import { readIncoming } from './smpp-receipt.ts';
 import type { Answer, SmppSession } from './smpp-session.ts';
@@ -110,7 +110,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
         const session = await this.#link.session(signal);
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
-        if (signal.aborted) return unavailable('no place in the submit window in time');
+        if (signal.aborted) return untouched('no place in the submit window in time');
         // The session has ended or is being stopped; the link knows.
       }
     } catch (error) {
@@ -212,7 +212,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     const { submission, message, reference } = draft;
     try {
       if (this.#now() >= submission.expiresAt)
-        return unavailable('the message expired before it could be sent');
+        return untouched('the message expired before it could be sent');
       const answer = await session.submit(partFields(message, index, reference));
       return this.#read(session, answer, `${submission.messageId}:${submission.position}:${index}`);
     } finally {
@@ -223,7 +223,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   #read(session: SmppSession, answer: Answer, fallbackSid: string): PartOutcome {
     switch (answer.kind) {
       case 'unsent':
-        return unavailable('the SMPP session ended before the message was sent');
+        return untouched('the SMPP session ended before the message was sent');
       case 'closed':
         return unavailable(
           'the SMPP session ended before the answer came; whether the carrier took the message is unknown',
@@ -243,11 +243,11 @@ class SmppCarrier implements Provider<SmsSubmission> {
     switch (refusalKind(status)) {
       case 'throttled': {
         const pauseMs = session.window.throttled();
-        return { ...unavailable(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
+        return { ...untouched(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
       }
       case 'temporary':
         if (status === ESME_RINVBNDSTS) session.end('the SMSC says the session is not bound');
-        return unavailable(reason);
+        return untouched(reason);
       case 'permanent':
         return { kind: 'rejected', code: statusName(status), reason };
     }
@@ -285,7 +285,8 @@ function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutco
     return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
   }
   if (outcome?.kind === 'unavailable') {
-    return unavailable(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
+    const refuse = outcomes.length === 1 && outcome.nothingLeft ? untouched : unavailable;
+    return refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
   }
   const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
   return { kind: 'accepted', sid: partSids[0]!, partSids };

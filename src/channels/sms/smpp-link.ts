@@ -44,7 +44,7 @@ export class SmppLink {
   async session(signal: AbortSignal): Promise<SmppSession | Unavailable> {
     const deadline = performance.now() + this.#options.settings.timing.boundWaitMs;
     for (;;) {
-      if (this.#stopping) return unavailable('the SMPP session is being stopped');
+      if (this.#stopping) return untouched('the SMPP session is being stopped');
       const session = this.#session;
       if (session?.hasEnded === false && this.#health.state === 'up') return session;
       const leftMs = deadline - performance.now();
@@ -119,8 +119,13 @@ export class SmppLink {
 
   #notBound(retryAfterMs?: number): Unavailable {
     const detail = this.#health.detail === undefined ? '' : `: ${this.#health.detail}`;
-    return unavailable(`no SMPP session is bound${detail}`, retryAfterMs);
+    return untouched(`no SMPP session is bound${detail}`, retryAfterMs);
   }
+}
+
+/** Not now, and the carrier has nothing of the message; `retryAfterMs` when it is known to be in vain before. */
+export function untouched(reason: string, retryAfterMs?: number): Unavailable {
+  return { ...unavailable(reason, retryAfterMs), nothingLeft: true };
 }
 
 /** Not now; `retryAfterMs` when it is known to be in vain before. */

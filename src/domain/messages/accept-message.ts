@@ -50,7 +50,7 @@ export async function acceptMessage(
   caller: AccountCaller,
   draft: Draft,
 ): Promise<SendAnswer> {
-  const prepared = prepare(context, caller, draft, await context.currencyOf(caller.accountId));
+  const prepared = await prepareMessage(context, caller, draft);
   const answer = await context.intake.accept(prepared);
   switch (answer.kind) {
     case 'accepted':
@@ -71,12 +71,13 @@ export async function acceptMessage(
   }
 }
 
-function prepare(
+/** The message that would be accepted, with what it costs: all of a send but the charge. */
+export async function prepareMessage(
   context: SendContext,
   caller: AccountCaller,
   draft: Draft,
-  currency: string,
-): PreparedMessage {
+): Promise<PreparedMessage> {
+  const currency = await context.currencyOf(caller.accountId);
   const createdAt = context.clock.now();
   const isSandbox = draft.environment === 'sandbox';
   const recipients = draft.recipients.map(({ address, costMinor }) => ({

@@ -2,15 +2,18 @@ import { accountIdOf } from '../accounts/account-operations.ts';
 import { ChangeCache } from '../cache.ts';
 import { ALL_ROLES, type ApiKeyCaller, type Caller, type Environment, type MemberCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { forbidden, notFound } from '../errors.ts';
+import { forbidden, notFound, validationError } from '../errors.ts';
 import { Tariff } from '../money/tariff.ts';
 import { operation } from '../operation.ts';
 import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
+import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
-import type { SmsInput } from './prepare-sms.ts';
-import { sendSms } from './send-sms.ts';
+import { parseMsisdn } from './msisdn.ts';
+import type { PricedSms, SmsInput } from './prepare-sms.ts';
+import { prepareSms, sendSms } from './send-sms.ts';
+import { type UnicodeCharacter, unicodeCharacters } from './sms-text.ts';
 
 export interface SendSmsRequest extends SmsInput {
   /** Where members send; a key sends in its own environment. */
@@ -23,6 +26,19 @@ export interface MessageDetails {
   readonly timeline: readonly TimelineEntry[];
 }
 
+/** What an SMS would cost, and what would become of its text and numbers (decision 21). */
+export interface SmsQuote {
+  readonly priced: PricedSms;
+  readonly unicodeCharacters: readonly UnicodeCharacter[];
+  /** What the same send would be charged: 0 in the sandbox. */
+  readonly costMinor: number;
+  readonly currency: string;
+  readonly balanceMinor: number;
+  readonly environment: Environment;
+}
+
+/** People who may send. */
+const SENDERS = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 const READ = { scopes: ['READ_MESSAGES'], roles: ALL_ROLES } as const;
 
 /** Sending, and knowing what became of it. */
@@ -48,20 +64,76 @@ export function messageOperations(deps: Dependencies) {
     },
   };
 
+  async function detailsOf(accountId: string, id: string, channel?: Channel): Promise<MessageDetails> {
+    const message = isUuid(id) ? await stores.messages.find(accountId, id) : undefined;
+    if (!message || (channel && message.channel !== channel)) throw notFound('Message');
+    const recipients = await stores.messages.recipients([message.id]);
+    const notes = await stores.messages.timelineNotes(message.id);
+    return { message, recipients, timeline: timelineOf(message, recipients, notes) };
+  }
+
   return {
     /** Sends an SMS (contract, POST /developers/sms). */
     sendSms: operation(
       'message.sendSms',
-      { scopes: ['SEND_SMS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] },
+      { scopes: ['SEND_SMS'], roles: SENDERS },
       async (caller, input: SendSmsRequest): Promise<SendAnswer> => {
         const sender = senderOf(caller);
-        const environment =
-          sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
-        return sendSms(context, sender, { ...input, environment });
+        return sendSms(context, sender, { ...input, environment: environmentOf(sender, input) });
       },
     ),
 
-    /** One page of a channel's messages, newest first (contract, history; decision 20). */
+    /** Says what a send would cost, and takes every step of it but the charge (decision 21). */
+    quoteSms: operation(
+      'message.quoteSms',
+      { scopes: ['SEND_SMS'], roles: SENDERS },
+      async (caller, input: SendSmsRequest): Promise<SmsQuote> => {
+        const sender = senderOf(caller);
+        const environment = environmentOf(sender, input);
+        const { priced, prepared } = await prepareSms(context, sender, { ...input, environment });
+        const account = await stores.accounts.find(sender.accountId);
+        if (!account) throw notFound('Account');
+        return {
+          priced,
+          unicodeCharacters: unicodeCharacters(input.message),
+          costMinor: prepared.costMinor,
+          currency: prepared.currency,
+          balanceMinor: account.balanceMinor,
+          environment,
+        };
+      },
+    ),
+
+    /** What a send with this idempotency key was answered with in the last 24 hours, if anything (decision 19). */
+    replay: operation(
+      'message.replay',
+      { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
+      async (
+        caller,
+        input: { channel: Channel; idempotencyKey: string; environment?: Environment | undefined },
+      ): Promise<SendAnswer | undefined> => {
+        const sender = senderOf(caller);
+        const claim = { route: input.channel, key: input.idempotencyKey };
+        const environment = environmentOf(sender, input);
+        const answer = await deps.intake.replay(sender.accountId, environment, claim, deps.clock.now());
+        return answer && { ...answer, isReplay: true };
+      },
+    ),
+
+    /** Cancels a message of which nothing has left (decision 18). */
+    cancel: operation(
+      'message.cancel',
+      { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
+      async (caller, input: { id: string }): Promise<MessageDetails> => {
+        await cancelMessage(deps, caller, input.id);
+        return detailsOf(accountIdOf(caller), input.id);
+      },
+    ),
+
+    /**
+     * One page of a channel's messages, newest first (contract, history; decision 20). `filter.to` may be in any
+     * form that a send takes.
+     */
     history: operation(
       'message.history',
       READ,
@@ -69,7 +141,12 @@ export function messageOperations(deps: Dependencies) {
         caller,
         input: { channel: Channel; filter: MessageFilter; page: PageRequest },
       ): Promise<Page<Message>> =>
-        stores.messages.history(accountIdOf(caller), input.channel, input.filter, input.page),
+        stores.messages.history(
+          accountIdOf(caller),
+          input.channel,
+          { ...input.filter, to: addressIn(input.channel, input.filter.to) },
+          input.page,
+        ),
     ),
 
     /** One message of any channel, with what happened to each recipient (decision 20). */
@@ -77,16 +154,26 @@ export function messageOperations(deps: Dependencies) {
       'message.get',
       READ,
       async (caller, input: { id: string; channel?: Channel | undefined }): Promise<MessageDetails> => {
-        const message = isUuid(input.id)
-          ? await stores.messages.find(accountIdOf(caller), input.id)
-          : undefined;
-        if (!message || (input.channel && message.channel !== input.channel)) throw notFound('Message');
-        const recipients = await stores.messages.recipients([message.id]);
-        const notes = await stores.messages.timelineNotes(message.id);
-        return { message, recipients, timeline: timelineOf(message, recipients, notes) };
+        return detailsOf(accountIdOf(caller), input.id, input.channel);
       },
     ),
   };
+}
+
+/** Where a send goes: a key's own environment, a member's choice. */
+function environmentOf(
+  sender: ApiKeyCaller | MemberCaller,
+  input: { environment?: Environment | undefined },
+): Environment {
+  return sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
+}
+
+/** The address that a filter names, in the form in which recipients are kept. */
+function addressIn(channel: Channel, to: string | undefined): string | undefined {
+  if (to === undefined || channel === 'email' || channel === 'push') return to;
+  const number = parseMsisdn(to);
+  if (number === undefined) throw validationError([{ path: 'to', message: 'must be one phone number' }]);
+  return number;
 }
 
 function senderOf(caller: Caller): ApiKeyCaller | MemberCaller {
@@ -95,7 +182,7 @@ function senderOf(caller: Caller): ApiKeyCaller | MemberCaller {
 }
 
 /** What happened, in the order of time: the recipients' own moments, and the notes on what they cannot say. */
-function timelineOf(
+export function timelineOf(
   message: Message,
   recipients: readonly Recipient[],
   notes: readonly (TimelineEntry & { position: number })[],

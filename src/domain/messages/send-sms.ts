@@ -1,20 +1,17 @@
 import type { AccountCaller, Environment } from '../caller.ts';
-import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
+import {
+  acceptMessage,
+  type Draft,
+  prepareMessage,
+  type SendAnswer,
+  type SendContext,
+} from './accept-message.ts';
+import type { PreparedMessage } from './message.ts';
 import { type PricedSms, priceSms, type SmsInput } from './prepare-sms.ts';
 
 export interface SendSmsInput extends SmsInput {
   readonly environment: Environment;
   readonly idempotencyKey?: string | undefined;
-}
-
-/** The price and the recipients of an SMS, without sending it. */
-export async function priceFor(context: SendContext, accountId: string, input: SmsInput): Promise<PricedSms> {
-  return priceSms(input, {
-    tariff: await context.tariff(),
-    currency: await context.currencyOf(accountId),
-    defaultSenderId: context.defaultSenderId,
-    now: context.clock.now(),
-  });
 }
 
 /**
@@ -26,8 +23,32 @@ export async function sendSms(
   caller: AccountCaller,
   input: SendSmsInput,
 ): Promise<SendAnswer> {
-  const priced = await priceFor(context, caller.accountId, input);
-  return acceptMessage(context, caller, {
+  const { draft } = await draftSms(context, caller, input);
+  return acceptMessage(context, caller, draft);
+}
+
+/** What `sendSms` would accept and charge (decision 21). Throws every refusal that it has before the charge. */
+export async function prepareSms(
+  context: SendContext,
+  caller: AccountCaller,
+  input: SendSmsInput,
+): Promise<{ priced: PricedSms; prepared: PreparedMessage }> {
+  const { priced, draft } = await draftSms(context, caller, input);
+  return { priced, prepared: await prepareMessage(context, caller, draft) };
+}
+
+async function draftSms(
+  context: SendContext,
+  caller: AccountCaller,
+  input: SendSmsInput,
+): Promise<{ priced: PricedSms; draft: Draft }> {
+  const priced = priceSms(input, {
+    tariff: await context.tariff(),
+    currency: await context.currencyOf(caller.accountId),
+    defaultSenderId: context.defaultSenderId,
+    now: context.clock.now(),
+  });
+  const draft: Draft = {
     channel: 'sms',
     environment: input.environment,
     from: priced.from,
@@ -39,5 +60,6 @@ export async function sendSms(
     duplicatesRemoved: priced.duplicatesRemoved,
     scheduledFor: priced.scheduledFor,
     idempotencyKey: input.idempotencyKey,
-  });
+  };
+  return { priced, draft };
 }

@@ -1,7 +1,7 @@
 import type { HeldJob } from '../ports/job-queue.ts';
 import type { Provider, Submission, SubmitOutcome } from '../ports/provider.ts';
 import type { Routing } from '../ports/routing.ts';
-import type { Stores } from '../ports/stores.ts';
+import type { RecipientKey, Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
 import { rulesOf } from './channels/channel-rules.ts';
 import type { Message, Recipient } from './message.ts';
@@ -12,18 +12,37 @@ export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
 
+/** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
+interface HeldRecipient {
+  readonly message: Message;
+  readonly recipient: Recipient;
+  readonly isUntouched: boolean;
+}
+
 /**
  * Hands a job's messages to their carriers. Replayable: only recipients that are still pending are handed over,
  * so a job that comes back after a crash goes on where the records end.
+ *
+ * Nothing is handed over unclaimed, and what is claimed cannot be canceled (decision 18). What is due at once is
+ * claimed from birth; what is scheduled is claimed when its time has come; and a try of which it is certain that
+ * nothing left frees the recipient until the next one.
  */
 export class SubmitMessages {
   readonly #stores: Pick<Stores, 'messages'>;
+  readonly #uow: UnitOfWork;
   readonly #routing: Routing;
   readonly #outcomes: SubmitOutcomes;
   readonly #clock: Clock;
 
-  constructor(stores: Pick<Stores, 'messages'>, routing: Routing, outcomes: SubmitOutcomes, clock: Clock) {
+  constructor(
+    stores: Pick<Stores, 'messages'>,
+    uow: UnitOfWork,
+    routing: Routing,
+    outcomes: SubmitOutcomes,
+    clock: Clock,
+  ) {
     this.#stores = stores;
+    this.#uow = uow;
     this.#routing = routing;
     this.#outcomes = outcomes;
     this.#clock = clock;
@@ -31,19 +50,38 @@ export class SubmitMessages {
 
   /** Resolves when every recipient's outcome is stored; throws `JobInterrupted` when `signal` came first. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
-    const pending = await this.#stores.messages.pending(job.data.messageIds);
-    const work = pending.flatMap(({ message, recipients }) => {
-      const positions = job.data.positions?.[message.id];
-      return recipients
-        .filter((recipient) => !positions || positions.includes(recipient.position))
-        .map((recipient) => this.#submit(job, message, recipient, signal));
-    });
-    const results = await Promise.allSettled(work);
+    const held = await this.#hold(job);
+    const results = await Promise.allSettled(held.map((each) => this.#submit(job, each, signal)));
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
   }
 
-  async #submit(job: HeldJob<'submit'>, message: Message, recipient: Recipient, signal: AbortSignal) {
+  async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
+    const pending = await this.#stores.messages.pending(job.data.messageIds);
+    const all = pending.flatMap(({ message, recipients }) => {
+      const positions = job.data.positions?.[message.id];
+      return recipients
+        .filter((recipient) => !positions || positions.includes(recipient.position))
+        .map((recipient) => ({ message, recipient }));
+    });
+    const free = all.map(({ recipient }) => recipient).filter((recipient) => !recipient.isClaimed);
+    const claimed = new Set(
+      free.length === 0 ? [] : (await this.#uow.run((tx) => tx.messages.claim(free))).map(keyOf),
+    );
+    return all.flatMap(({ message, recipient }): HeldRecipient[] => {
+      const isMine = claimed.has(keyOf(recipient));
+      // Free when looked at and not to be had: canceled in between.
+      if (!recipient.isClaimed && !isMine) return [];
+      const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
+      return [{ message, recipient, isUntouched: isMine || isFirstTry }];
+    });
+  }
+
+  async #submit(
+    job: HeldJob<'submit'>,
+    { message, recipient, isUntouched }: HeldRecipient,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
     if (outcome.kind === 'unavailable' && signal.aborted) throw new JobInterrupted('the process is draining');
     await this.#outcomes.record({
@@ -53,6 +91,7 @@ export class SubmitMessages {
       provider,
       attempt: job.data.attempt,
       outcome,
+      mayBeFreed: isUntouched && outcome.kind === 'unavailable' && outcome.nothingLeft === true,
       at: this.#clock.now(),
     });
   }
@@ -64,20 +103,33 @@ export class SubmitMessages {
     recipient: Recipient,
     signal: AbortSignal,
   ): Promise<{ provider: string; outcome: SubmitOutcome }> {
+    if (this.#clock.now() >= message.expiresAt) {
+      return { provider: 'none', outcome: { kind: 'unavailable', reason: 'its deadline has passed' } };
+    }
     // Routes may have changed since the message was accepted.
     const route = this.#routing.providers(job.group).length
       ? job.group
       : this.#routing.routeFor(message.channel, recipient.address);
     const providers: readonly Provider<Submission>[] = route ? this.#routing.providers(route) : [];
+    const reason = `no provider is configured for ${message.channel}`;
     let answer: { provider: string; outcome: SubmitOutcome } = {
       provider: 'none',
-      outcome: { kind: 'unavailable', reason: `no provider is configured for ${message.channel}` },
+      outcome: { kind: 'unavailable', reason, nothingLeft: true },
     };
+    let mayHaveLeft = false;
     for (const provider of providers) {
       const submission = rulesOf(message.channel).submission(message, recipient, job.data.attempt);
-      answer = { provider: provider.name, outcome: await provider.submit(submission, signal) };
-      if (answer.outcome.kind !== 'unavailable' || signal.aborted) return answer;
+      const outcome = await provider.submit(submission, signal);
+      answer = { provider: provider.name, outcome };
+      if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
+      mayHaveLeft ||= outcome.nothingLeft !== true;
     }
-    return answer;
+    if (!mayHaveLeft || answer.outcome.kind !== 'unavailable') return answer;
+    const { nothingLeft: _, ...unsure } = answer.outcome;
+    return { ...answer, outcome: unsure };
   }
+}
+
+function keyOf({ messageId, position }: RecipientKey): string {
+  return `${messageId} ${position}`;
 }

@@ -18,6 +18,8 @@ export interface SubmitResult {
   /** Hand-overs before this one. */
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
+  /** Nothing of it has left, in this try or before: it may be canceled until the next one (decision 18). */
+  readonly mayBeFreed: boolean;
   readonly at: Date;
 }
 
@@ -52,6 +54,7 @@ export class SubmitOutcomes {
       await this.#rememberSids(tx, messages, accepted);
       const retries = steps.flatMap((step) => (step.kind === 'retry' ? [step] : []));
       await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
+      await tx.messages.release(retries.map(({ result }) => result).filter((result) => result.mayBeFreed));
       await tx.jobs.enqueue(retryJobs(retries));
       return results.map(() => undefined);
     });
@@ -67,7 +70,15 @@ export class SubmitOutcomes {
       if (accountId === undefined) return [];
       const { messageId, position, provider } = result;
       const sids = outcome.partSids ?? [outcome.sid];
-      return sids.map((sid, part) => ({ provider, sid, accountId, messageId, position, part }));
+      return sids.map((sid, part) => ({
+        provider,
+        sid,
+        accountId,
+        messageId,
+        position,
+        part,
+        parts: sids.length,
+      }));
     });
     const early = await tx.reports.addSids(rows);
     const last = accepted.at(-1)?.result.at;

@@ -1,20 +1,25 @@
 import type { RecipientMove, Stores, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
-import { uuidFloor } from '../uuid.ts';
+import { FIRST_UUID, uuidFloor } from '../uuid.ts';
 import { applyMoves } from './apply-moves.ts';
 import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from './message.ts';
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const BATCH = 500;
 /** A hand-over that began just before the deadline has this long to be recorded. */
 const GRACE_MS = 15 * 60_000;
-/** Scheduled messages leave up to 30 days after they were accepted. */
-const SCHEDULED_MS = 31 * DAY_MS;
+
+/** What a sweep looks for: messages of `status` that were to leave `ageMs` ago. */
+interface Sweep {
+  readonly name: string;
+  readonly status: 'pending' | 'sent';
+  readonly ageMs: number;
+  readonly work: (tx: Tx, found: readonly Message[]) => Promise<void>;
+}
 
 /**
  * Every message ends (decision 14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
- * more. Each looks once at every message, when it has reached the sweep's age: ids carry their time of creation.
+ * more. Each looks once at every message, when it has reached the sweep's age, counted from when it was to leave.
  */
 export class Sweeps {
   readonly #uow: UnitOfWork;
@@ -31,46 +36,43 @@ export class Sweeps {
 
   /** One round of every sweep. */
   async run(): Promise<void> {
-    await this.#sweep('expired', 'pending', SUBMIT_DEADLINE_MS + GRACE_MS, (tx, found) =>
-      this.#expire(tx, found),
-    );
-    await this.#sweep(
-      'expired-scheduled',
-      'pending',
-      SUBMIT_DEADLINE_MS + GRACE_MS + SCHEDULED_MS,
-      (tx, found) => this.#expire(tx, found),
-    );
-    const unconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
-    await this.#sweep('unconfirmed', 'sent', REPORT_DEADLINE_MS, unconfirmed);
-    // Sent late in their life, or scheduled: not yet due when the sweep before looked at them.
-    await this.#sweep(
-      'unconfirmed-late',
-      'sent',
-      REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
-      unconfirmed,
-    );
-    const scheduledAge = REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + SCHEDULED_MS;
-    await this.#sweep('unconfirmed-scheduled', 'sent', scheduledAge, unconfirmed);
+    const expire = (tx: Tx, found: readonly Message[]) => this.#expire(tx, found);
+    const confirm = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
+    const sweeps: Sweep[] = [
+      { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
+      { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: confirm },
+      // What left only after some tries was too young for the sweep before.
+      {
+        name: 'unconfirmed-late',
+        status: 'sent',
+        ageMs: REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
+        work: confirm,
+      },
+    ];
+    for (const sweep of sweeps) {
+      await this.#sweep(sweep, false);
+      await this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true);
+    }
     while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
   }
 
-  async #sweep(
-    name: string,
-    status: 'pending' | 'sent',
-    ageMs: number,
-    work: (tx: Tx, found: readonly Message[]) => Promise<void>,
-  ): Promise<void> {
+  async #sweep({ name, status, ageMs, work }: Sweep, isScheduled: boolean): Promise<void> {
     let mayHaveMore = true;
     while (mayHaveMore) {
       mayHaveMore = await this.#uow.run(async (tx) => {
-        const lastId = await tx.sweeps.claim(name);
-        if (lastId === undefined) return false;
+        const mark = await tx.sweeps.claim(name);
+        if (!mark) return false;
         const before = new Date(this.#clock.now().getTime() - ageMs);
-        const found = await tx.messages.createdBefore(status, lastId, before, BATCH);
+        const found = await tx.messages.agedBefore(status, isScheduled, mark, before, BATCH);
         await work(tx, found);
         const last = found.at(-1);
         const isFull = found.length === BATCH;
-        await tx.sweeps.advance(name, isFull && last ? last.id : uuidFloor(before));
+        await tx.sweeps.advance(
+          name,
+          isFull && last
+            ? { at: last.scheduledFor ?? last.createdAt, id: last.id }
+            : { at: before, id: isScheduled ? FIRST_UUID : uuidFloor(before) },
+        );
         return isFull;
       });
     }

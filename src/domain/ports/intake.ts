@@ -3,22 +3,32 @@
  * recipients, jobs and the stored response commit together or not at all (decision 17). Requests that arrive
  * while a batch is committing form the next batch; each message of a batch is accepted or refused on its own.
  */
-import type { Message, PreparedMessage } from '../messages/message.ts';
+import type { Environment } from '../caller.ts';
+import type { IdempotencyClaim, Message, PreparedMessage } from '../messages/message.ts';
+
+/** What a send with an idempotency key was answered with. */
+export interface StoredAnswer {
+  readonly messageId: string;
+  readonly statusCode: number;
+  readonly body: string;
+}
 
 export type IntakeAnswer =
   | { readonly kind: 'accepted'; readonly message: Message; readonly body: string }
   /** The idempotency key was used before: what was answered then. */
-  | {
-      readonly kind: 'replayed';
-      readonly messageId: string;
-      readonly statusCode: number;
-      readonly body: string;
-    }
+  | ({ readonly kind: 'replayed' } & StoredAnswer)
   | { readonly kind: 'insufficient'; readonly balanceMinor: number };
 
 export interface Intake {
   /** Throws `service_unavailable` when more messages wait than it can hold, before anything is accepted. */
   accept(prepared: PreparedMessage): Promise<IntakeAnswer>;
+  /** What a claim was answered with, if its answer is still kept at `now` (24 hours). */
+  replay(
+    accountId: string,
+    environment: Environment,
+    claim: IdempotencyClaim,
+    now: Date,
+  ): Promise<StoredAnswer | undefined>;
   /** Resolves when nothing waits any more. */
   drain(): Promise<void>;
 }

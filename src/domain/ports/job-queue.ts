@@ -4,7 +4,8 @@
  * **Group**: jobs of one group (a carrier, an endpoint) share a bound on how many a process holds at once, so
  * that a slow one never takes the places of the others.
  */
-export type QueueName = 'submit' | 'webhook';
+/** `webhook-backlog` holds what an endpoint cannot take at the moment, so that `webhook` stays short for the others. */
+export type QueueName = 'submit' | 'webhook' | 'webhook-backlog';
 
 export interface SubmitJob {
   /** Messages whose pending recipients are to be handed over. */
@@ -25,6 +26,7 @@ export interface WebhookJob {
 export interface JobData {
   submit: SubmitJob;
   webhook: WebhookJob;
+  'webhook-backlog': WebhookJob;
 }
 
 export interface NewJob<Q extends QueueName = QueueName> {
@@ -33,6 +35,8 @@ export interface NewJob<Q extends QueueName = QueueName> {
   readonly group: string;
   /** Not before this instant; at once when absent. */
   readonly startAfter?: Date;
+  /** Fetched before jobs of lower priority; 0 when absent. */
+  readonly priority?: number;
 }
 
 /** The transactional half: part of `Tx`. */
@@ -42,8 +46,11 @@ export interface JobSink {
 
 export interface HeldJob<Q extends QueueName> {
   readonly id: string;
+  readonly queue: Q;
   readonly data: JobData[Q];
   readonly group: string;
+  /** Its worker died or gave it back before: parts of its work may be done. */
+  readonly isRepeat: boolean;
 }
 
 /** Resolves when the job's work is recorded; rejects when it must come back. `signal` aborts when the process drains. */
@@ -52,8 +59,15 @@ export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSig
 export interface WorkOptions {
   /** Jobs this process holds at once, over all groups. */
   readonly concurrency: number;
-  /** Jobs of one group this process holds at once. */
-  readonly perGroup: number;
+  /** Jobs of one group this process holds at once; absent where the handler itself keeps groups apart. */
+  readonly perGroup?: number;
+  /**
+   * A job held for longer than this only waits for its peer, and does not count against `concurrency` any more:
+   * peers that do not answer cannot take all places. Absent: every job counts.
+   */
+  readonly countedMs?: number;
+  /** Least time between two looks at the queue, for one whose jobs are in no hurry; 0 when absent. */
+  readonly pauseMs?: number;
 }
 
 export interface JobQueue {

@@ -32,8 +32,16 @@ export type SubmitOutcome =
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
   /** The provider refused it for good. `code` is the provider's own, `reason` says it in words. */
   | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
-  /** Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given. */
-  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterMs?: number };
+  /**
+   * Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given.
+   * `nothingLeft` when it is certain that the provider has nothing of it, so that it can still be canceled.
+   */
+  | {
+      readonly kind: 'unavailable';
+      readonly reason: string;
+      readonly retryAfterMs?: number;
+      readonly nothingLeft?: true;
+    };
 
 export interface DeliveryReport {
   readonly sid: string;

@@ -3,7 +3,6 @@
  * account's object is simply not found. `find*` may return undefined.
  */
 import type { Account, LedgerEntry } from '../accounts/account.ts';
-import type { User } from '../accounts/user.ts';
 import type { ApiKey, ApiKeyCredentials } from '../api-keys/api-key.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import type { Environment } from '../caller.ts';
@@ -16,46 +15,34 @@ import type {
   TimelineEntry,
 } from '../messages/message.ts';
 import type { PriceRow } from '../money/tariff.ts';
-import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
-import type {
-  DeliveryAttempt,
-  DeliveryStatus,
-  EventType,
-  Webhook,
-  WebhookDelivery,
-} from '../webhooks/webhook.ts';
+import type { KeyRange } from '../paging.ts';
 import type { ChangeKind } from './changes.ts';
 import type { JobSink } from './job-queue.ts';
+import type { ListStore, MessageListStore } from './list-stores.ts';
+import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
+import type { Page, PageRequest } from './page.ts';
 import type { DeliveryReport } from './provider.ts';
+import type { UsageStore } from './usage-store.ts';
+import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
 
-/** One page of a list and the number of all its rows. */
-export interface Page<T> {
-  readonly rows: readonly T[];
-  readonly total: number;
-}
-/** `page` counts from 1. */
-export interface PageRequest {
-  readonly page: number;
-  readonly limit: number;
-}
+export type { Page, PageRequest } from './page.ts';
 
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
+  /** Accounts by id, the newest first; `search` looks into name and email. */
+  list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
+  count(search: string | undefined): Promise<number>;
+  /** An account's ledger, the newest entry first. */
+  ledger(accountId: string, range: KeyRange): Promise<readonly LedgerEntry[]>;
+  ledgerLength(accountId: string): Promise<number>;
   /** True when no account exists yet. */
   isEmpty(): Promise<boolean>;
   /**
    * Adds to balances and ledgers, one entry each, and returns the entries. An entry whose refund or reference
    * exists already is left out, and its account unchanged.
    */
-  credit(
-    entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[],
-  ): Promise<readonly LedgerEntry[]>;
-}
-
-export interface UserStore {
-  insert(user: User, passwordHash: string): Promise<void>;
-  findByEmail(email: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  credit(entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[]): Promise<readonly LedgerEntry[]>;
 }
 
 export type ApiKeyPatch = Partial<
@@ -66,6 +53,8 @@ export interface ApiKeyStore {
   insert(key: ApiKey, secretHash: Buffer, signingSecretSealed: string | null): Promise<void>;
   /** Any account's key, for the command line and operators; `accountId` narrows it to one account. */
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
+  /** As `find`, and locks the key until the transaction ends. */
+  lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
   page(accountId: string, request: PageRequest): Promise<Page<ApiKey>>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
@@ -75,6 +64,11 @@ export interface ApiKeyStore {
 
 export interface PriceStore {
   all(): Promise<readonly PriceRow[]>;
+  /** Sets a price; returns the minor units it had before. */
+  set(id: string, row: PriceRow, at: Date): Promise<number | undefined>;
+  /** False when the reference was used before, for whatever price. */
+  claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean>;
+  byReference(reference: string): Promise<PriceRow | undefined>;
 }
 
 export interface MessageFilter {
@@ -100,10 +94,13 @@ export interface RecipientMove {
   readonly error: RecipientError | null;
 }
 
-/** A recipient whose move took place. */
-export interface MovedRecipient {
+export interface RecipientKey {
   readonly messageId: string;
   readonly position: number;
+}
+
+/** A recipient whose move took place. */
+export interface MovedRecipient extends RecipientKey {
   readonly address: string;
   readonly costMinor: number;
   readonly sid: string | null;
@@ -120,6 +117,7 @@ export interface TimelineNote {
 
 export interface MessageStore {
   find(accountId: string, id: string): Promise<Message | undefined>;
+  /** Newest first. */
   history(
     accountId: string,
     channel: Channel,
@@ -134,14 +132,25 @@ export interface MessageStore {
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, Message>>;
   /** Carries out the moves that still apply (the recipient's status is `from`) and returns those. */
   move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]>;
+  /**
+   * Claims those of the recipients that are pending and free, and returns them: from then on their messages cannot
+   * be canceled (decision 18). Their messages are locked.
+   */
+  claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
+  /** Frees claimed recipients of which nothing has left. */
+  release(recipients: readonly RecipientKey[]): Promise<void>;
   /** How many recipients of each message stand where. */
   statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>>;
   setStatus(statuses: ReadonlyMap<string, MessageStatus>): Promise<void>;
   note(notes: readonly TimelineNote[]): Promise<void>;
-  /** Production messages of a status, by id, after `afterId` and created before `before`: what a sweep looks at. */
-  createdBefore(
+  /**
+   * Production messages of a status that were to leave before `before`, in that order, after `mark`: what a sweep
+   * looks at. Messages that are not scheduled are ordered by their ids, which begin with the time.
+   */
+  agedBefore(
     status: MessageStatus,
-    afterId: string,
+    isScheduled: boolean,
+    mark: SweepMark,
     before: Date,
     limit: number,
   ): Promise<readonly Message[]>;
@@ -155,7 +164,9 @@ export interface SidRow {
   readonly accountId: string;
   readonly messageId: string;
   readonly position: number;
+  /** Number of the part, from 0, of so many. */
   readonly part: number;
+  readonly parts: number;
 }
 
 export interface MatchedReport {
@@ -179,54 +190,17 @@ export interface ReportStore {
   takeMatchable(since: Date): Promise<readonly { provider: string; report: DeliveryReport }[]>;
 }
 
-export interface EventStore {
-  /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
-  append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
-}
-
-export interface WebhookStore {
-  insert(webhook: Webhook, secretSealed: string): Promise<void>;
-  count(accountId: string): Promise<number>;
-  /** Active endpoints of these accounts. */
-  active(accountIds: readonly string[]): Promise<readonly Webhook[]>;
-  /** Endpoint with its secret, also when inactive; undefined when deleted. */
-  findForDelivery(id: string): Promise<{ webhook: Webhook; secretSealed: string } | undefined>;
-}
-
-export interface DueDelivery {
+/** The last message that a sweep has looked at: when it was to leave, and its id. */
+export interface SweepMark {
+  readonly at: Date;
   readonly id: string;
-  readonly accountId: string;
-  readonly event: EventType;
-  readonly body: string;
-}
-
-/** What an attempt made of a delivery. */
-export interface AttemptRecord {
-  readonly deliveryId: string;
-  readonly accountId: string;
-  /** Number of this attempt, from 1. */
-  readonly number: number;
-  readonly status: DeliveryStatus;
-  readonly nextRetryAt: Date | null;
-  readonly responseBody: string | null;
-  readonly attempt: DeliveryAttempt;
-}
-
-export interface DeliveryStore {
-  insert(deliveries: readonly WebhookDelivery[]): Promise<void>;
-  /** Those of the deliveries that are open and have exactly `attempts` attempts behind them. */
-  due(webhookId: string, deliveryIds: readonly string[], attempts: number): Promise<readonly DueDelivery[]>;
-  /** Records attempts; one whose number is not the next of its delivery is left out. Returns the ids recorded. */
-  record(records: readonly AttemptRecord[]): Promise<readonly string[]>;
-  /** Ends open deliveries without an attempt. */
-  close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void>;
 }
 
 /** How far each sweep over the messages has come. */
 export interface SweepStore {
   /** Locks a sweep's mark until the transaction ends; undefined when another process is at it. */
-  claim(name: string): Promise<string | undefined>;
-  advance(name: string, lastId: string): Promise<void>;
+  claim(name: string): Promise<SweepMark | undefined>;
+  advance(name: string, mark: SweepMark): Promise<void>;
   /** Forgets idempotency records that have expired; how many. */
   forgetExpiredClaims(now: Date, limit: number): Promise<number>;
 }
@@ -238,6 +212,8 @@ export interface AuditStore {
 export interface Stores {
   readonly accounts: AccountStore;
   readonly users: UserStore;
+  readonly sessions: SessionStore;
+  readonly signInFailures: SignInFailureStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly messages: MessageStore;
@@ -247,6 +223,9 @@ export interface Stores {
   readonly deliveries: DeliveryStore;
   readonly sweeps: SweepStore;
   readonly audit: AuditStore;
+  readonly lists: ListStore;
+  readonly messageLists: MessageListStore;
+  readonly usage: UsageStore;
 }
 
 /** The stores inside one transaction, with the jobs that commit with it. */

@@ -1,24 +1,20 @@
 import { z } from 'zod';
-import { DomainError, validationError } from '../../domain/errors.ts';
-import type { Message } from '../../domain/messages/message.ts';
-import type { MessageDetails } from '../../domain/messages/message-operations.ts';
-import { messageResource } from '../../domain/messages/message-resource.ts';
+import type { SmsQuote } from '../../domain/messages/message-operations.ts';
 import { fromMinor } from '../../domain/money/money.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { envelope, idParams, isoTime, messageStatus, pageQuery, paginated } from '../schemas.ts';
+import {
+  detailMembers,
+  detailsOf,
+  historyRoute,
+  idempotencyKey,
+  messageDetails,
+  messageMembers,
+  sendRoute,
+} from '../message-routes.ts';
+import { idParams } from '../schemas.ts';
 
-const smsFields = z.object({
-  id: z.string(),
-  sid: z.string().nullable().describe("The carrier's identifier; null until a carrier accepts the message."),
-  channel: z.string(),
-  to: z.array(z.string()).describe('Recipients in E.164, without those that are invalid or named twice.'),
-  from: z.string().describe('The sender ID that recipients see.'),
-  content: z.string(),
-  status: messageStatus,
-  cost: z.number().describe('The whole charge, in `currency`; 0 with a sandbox key.'),
-  currency: z.string(),
-  sandbox: z.boolean().describe('True when it was sent with a sandbox key.'),
-  createdAt: isoTime,
+const smsMembers = {
+  ...messageMembers,
   metadata: z.object({
     recipientsProcessed: z.int().describe('Recipients accepted.'),
     invalidNumbersSkipped: z.int().describe('Recipients left out as invalid.'),
@@ -31,47 +27,12 @@ const smsFields = z.object({
       .int()
       .describe('Parts that the carrier sends: 160 or 153 characters in GSM-7, 70 or 67 in UCS-2.'),
   }),
-  scheduledFor: isoTime.optional().describe('When it is to be sent; absent for now.'),
-  statusReason: z.string().optional().describe('`delivery_unconfirmed`: sent, but no delivery report came.'),
-});
-const smsMessage = smsFields.meta({ id: 'SmsMessage' });
-
-const messageDetails = smsFields
-  .extend({
-    recipients: z.array(
-      z.object({
-        to: z.string(),
-        status: messageStatus,
-        sid: z.string().nullable(),
-        cost: z.number(),
-        error: z.object({ code: z.string(), message: z.string() }).nullable(),
-      }),
-    ),
-    timeline: z.array(
-      z.object({
-        at: isoTime,
-        status: z.string(),
-        recipient: z.string().optional(),
-        detail: z.string().optional(),
-      }),
-    ),
-  })
-  .meta({ id: 'MessageDetails' });
-
-const historyEntry = z
-  .object({
-    id: z.string(),
-    status: messageStatus,
-    to: z.array(z.string()),
-    content: z.string(),
-    cost: z.number(),
-    currency: z.string(),
-    createdAt: isoTime,
-  })
-  .meta({ id: 'HistoryEntry' });
-
-const IDEMPOTENCY_KEY_MAX_LENGTH = 64;
-const idempotencyKey = z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH);
+};
+const smsMessage = z.object(smsMembers).meta({ id: 'SmsMessage' });
+// The resource is made in one place for all channels, whose metadata differ: for the compiler it is the general one.
+const smsDetails = z
+  .object({ ...smsMembers, ...detailMembers })
+  .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;
 
 const smsToSend = z.object({
   to: z
@@ -89,67 +50,69 @@ const smsToSend = z.object({
     .string()
     .optional()
     .describe('When to send: ISO 8601 with `Z` or an offset, at most 30 days ahead.'),
-  idempotencyKey: idempotencyKey.optional().describe('Does what the `Idempotency-Key` header does.'),
+  idempotencyKey,
 });
 
-/** The one idempotency key of a request; the header and the body must not differ (decision 19). */
-function oneKey(header: string | undefined, body: string | undefined): string | undefined {
-  if (header !== undefined && body !== undefined && header !== body) {
-    throw new DomainError(
-      'idempotency_key_mismatch',
-      'The Idempotency-Key header and idempotencyKey in the body differ. Send one of them, or the same in both.',
-    );
-  }
-  if (header !== undefined && (header.length === 0 || header.length > IDEMPOTENCY_KEY_MAX_LENGTH)) {
-    const message = `must have 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`;
-    throw validationError([{ path: 'Idempotency-Key', message }]);
-  }
-  return header ?? body;
-}
+const smsQuote = z
+  .object({
+    recipientsProcessed: z.int(),
+    invalidNumbers: z.array(z.string()).describe('As they were given.'),
+    duplicatesRemoved: z.int(),
+    encoding: z.enum(['GSM-7', 'UCS-2']),
+    segments: z.int().describe('Parts that the carrier sends.'),
+    smsCount: z.int().describe('Billing units of 160 characters.'),
+    unicodeCharacters: z
+      .array(z.object({ char: z.string(), index: z.int() }))
+      .describe('The characters that keep the text out of GSM-7, with their places in UTF-16 code units.'),
+    cost: z.number().describe('What the send would be charged; 0 with a sandbox key.'),
+    currency: z.string(),
+    balance: z.number(),
+    sufficientBalance: z.boolean(),
+    sandbox: z.boolean(),
+  })
+  .meta({ id: 'SmsQuote' });
 
-function entryOf(message: Message) {
+function quoteResource({
+  priced,
+  unicodeCharacters,
+  costMinor,
+  currency,
+  balanceMinor,
+  environment,
+}: SmsQuote) {
   return {
-    id: message.id,
-    status: message.status,
-    to: [...message.to],
-    content: message.content,
-    cost: fromMinor(message.costMinor, message.currency),
-    currency: message.currency,
-    createdAt: message.createdAt.toISOString(),
+    recipientsProcessed: priced.recipients.length,
+    invalidNumbers: [...priced.invalidNumbers],
+    duplicatesRemoved: priced.duplicatesRemoved,
+    encoding: priced.text.encoding,
+    segments: priced.text.segments,
+    smsCount: priced.text.billingUnits,
+    unicodeCharacters: [...unicodeCharacters],
+    cost: fromMinor(costMinor, currency),
+    currency,
+    balance: fromMinor(balanceMinor, currency),
+    sufficientBalance: balanceMinor >= costMinor,
+    sandbox: environment === 'sandbox',
   };
 }
 
-function detailsOf({ message, recipients, timeline }: MessageDetails) {
-  return {
-    ...messageResource(message),
-    to: [...message.to],
-    recipients: recipients.map((recipient) => ({
-      to: recipient.address,
-      status: recipient.status,
-      sid: recipient.sid,
-      cost: fromMinor(recipient.costMinor, message.currency),
-      error: recipient.error,
-    })),
-    timeline: timeline.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
-  };
-}
+/** Refusals that an SMS can meet before it is charged. */
+const SMS_REFUSALS = [
+  'invalid_phone_number',
+  'invalid_sender_id',
+  'message_too_long',
+  'invalid_scheduled_time',
+  'unpriced_destination',
+] as const;
 
 export const messageRoutes: readonly Route[] = [
-  defineRoute({
-    method: 'post',
+  sendRoute({
+    channel: 'sms',
     path: '/developers/sms',
     summary: 'Send an SMS',
     tag: 'SMS',
     operation: (operations) => operations.messages.sendSms,
-    isIdempotent: true,
-    errors: [
-      'invalid_phone_number',
-      'invalid_sender_id',
-      'message_too_long',
-      'invalid_scheduled_time',
-      'unpriced_destination',
-      'insufficient_balance',
-    ],
+    errors: [...SMS_REFUSALS, 'insufficient_balance'],
     body: smsToSend,
     examples: {
       one: { summary: 'To one number', body: { to: '+256700123456', message: 'Your code is 482913' } },
@@ -164,28 +127,22 @@ export const messageRoutes: readonly Route[] = [
       },
     },
     response: smsMessage,
-    async handle({ caller, operations, body, idempotencyKey: header }) {
-      const key = oneKey(header, body.idempotencyKey);
-      const answer = await operations.messages.sendSms.run(caller, { ...body, idempotencyKey: key });
-      return {
-        json: answer.body,
-        ...(answer.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
-      };
-    },
   }),
   defineRoute({
-    method: 'get',
-    path: '/developers/sms/history',
-    summary: 'SMS history, newest first',
+    method: 'post',
+    path: '/developers/sms/quote',
+    summary: 'What an SMS would cost, without sending it',
     tag: 'SMS',
-    operation: (operations) => operations.messages.history,
-    query: pageQuery,
-    response: envelope(historyEntry),
-    async handle({ caller, operations, query }) {
-      const page = await operations.messages.history.run(caller, { channel: 'sms', filter: {}, page: query });
-      return { body: paginated(page, query, entryOf) };
+    operation: (operations) => operations.messages.quoteSms,
+    errors: SMS_REFUSALS,
+    body: smsToSend,
+    examples: { one: { body: { to: '0700123456, 12', message: 'Naïve café at 10 ☕' } } },
+    response: smsQuote,
+    async handle({ caller, operations, body }) {
+      return { body: quoteResource(await operations.messages.quoteSms.run(caller, body)) };
     },
   }),
+  historyRoute('sms', 'SMS', 'SMS'),
   defineRoute({
     method: 'get',
     path: '/developers/messages/:id',
@@ -200,6 +157,34 @@ export const messageRoutes: readonly Route[] = [
     },
   }),
   defineRoute({
+    method: 'delete',
+    path: '/developers/messages/:id',
+    summary: 'Cancel a message of which nothing has left, and refund it',
+    tag: 'Messages',
+    operation: (operations) => operations.messages.cancel,
+    params: idParams,
+    errors: ['message_not_cancelable'],
+    examples: {
+      scheduled: {
+        params: {
+          id: {
+            route: 'POST /developers/sms',
+            at: 'id',
+            body: () => ({
+              to: '+256700123456',
+              message: 'The office opens at 10 tomorrow.',
+              scheduledFor: new Date(Date.now() + 86_400_000).toISOString(),
+            }),
+          },
+        },
+      },
+    },
+    response: messageDetails,
+    async handle({ caller, operations, params }) {
+      return { body: detailsOf(await operations.messages.cancel.run(caller, { id: params.id })) };
+    },
+  }),
+  defineRoute({
     method: 'get',
     path: '/developers/sms/:id',
     summary: 'One SMS, with its recipients and timeline',
@@ -207,7 +192,7 @@ export const messageRoutes: readonly Route[] = [
     operation: (operations) => operations.messages.get,
     params: idParams,
     examples: { sent: { params: { id: { route: 'POST /developers/sms', at: 'id' } } } },
-    response: messageDetails,
+    response: smsDetails,
     async handle({ caller, operations, params }) {
       const input = { id: params.id, channel: 'sms' as const };
       return { body: detailsOf(await operations.messages.get.run(caller, input)) };

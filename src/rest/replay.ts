@@ -1,0 +1,52 @@
+import type { ApiKeyCaller } from '../domain/caller.ts';
+import { DomainError } from '../domain/errors.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { Route, RouteAnswer } from './define-route.ts';
+import { findTextFault } from './request-text.ts';
+
+/** What of a request may name an idempotency key. */
+interface KeySources {
+  readonly header: string | undefined;
+  readonly rawBody: Buffer | undefined;
+}
+
+/**
+ * The answer of `work`, or, where that refuses a repeat, the answer that its idempotency key was given before:
+ * a repeat gets it whatever its own body says (decision 19).
+ */
+export async function orReplay(
+  route: Route,
+  asking: { readonly caller: ApiKeyCaller; readonly operations: Operations },
+  sources: KeySources,
+  work: () => Promise<RouteAnswer<unknown>>,
+): Promise<RouteAnswer<unknown>> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!route.replay || !(error instanceof DomainError)) throw error;
+    const idempotencyKey = keyOf(sources, error);
+    const earlier =
+      idempotencyKey === undefined ? undefined : await route.replay({ ...asking, idempotencyKey });
+    if (!earlier) throw error;
+    return earlier;
+  }
+}
+
+/** The key that the request names; undefined when it names none, or two. */
+function keyOf({ header, rawBody }: KeySources, { code }: DomainError): string | undefined {
+  const inBody = code === 'invalid_json' || !rawBody ? undefined : keyInBody(rawBody);
+  if (header !== undefined && inBody !== undefined && header !== inBody) return undefined;
+  const key = header ?? inBody;
+  return key === undefined || findTextFault(key) ? undefined : key;
+}
+
+function keyInBody(rawBody: Buffer): string | undefined {
+  try {
+    const body: unknown = JSON.parse(rawBody.toString());
+    const key =
+      typeof body === 'object' && body && 'idempotencyKey' in body ? body.idempotencyKey : undefined;
+    return typeof key === 'string' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+import type { IdempotencyClaim } from '../domain/messages/message.ts';
+import type { StoredAnswer } from '../domain/ports/intake.ts';
+import { type Sql, statement } from './sql.ts';
+
+/** An idempotency key with its scope (decision 19). */
+export interface ScopedClaim {
+  readonly accountId: string;
+  readonly environment: string;
+  readonly idempotency: IdempotencyClaim;
+}
+
+const FIND = statement(
+  'idempotency-find',
+  `SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records
+   WHERE (account_id, environment, route, key) IN
+     (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[])) AND expires_at > $5`,
+);
+
+/** One text for a claim with its scope. */
+export function claimKey({ accountId, environment, idempotency: { route, key } }: ScopedClaim): string {
+  return `${accountId} ${environment} ${route} ${key}`;
+}
+
+/** What the claims were answered with, by `claimKey`, as far as they are still kept at `now`. */
+export async function findAnswers(
+  sql: Sql,
+  claims: readonly ScopedClaim[],
+  now: Date,
+): Promise<Map<string, StoredAnswer>> {
+  if (claims.length === 0) return new Map();
+  const rows = await sql.query<{
+    account_id: string;
+    environment: string;
+    route: string;
+    key: string;
+    message_id: string;
+    status_code: number;
+    body: string;
+  }>(FIND, [
+    claims.map((claim) => claim.accountId),
+    claims.map((claim) => claim.environment),
+    claims.map((claim) => claim.idempotency.route),
+    claims.map((claim) => claim.idempotency.key),
+    now,
+  ]);
+  return new Map(
+    rows.map((row) => [
+      claimKey({
+        accountId: row.account_id,
+        environment: row.environment,
+        idempotency: { route: row.route, key: row.key },
+      }),
+      { messageId: row.message_id, statusCode: row.status_code, body: row.body },
+    ]),
+  );
+}

@@ -1,0 +1,103 @@
+import type { Environment } from '../domain/caller.ts';
+import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
+
+export interface MessageRow {
+  id: string;
+  account_id: string;
+  seq: number;
+  channel: Channel;
+  environment: Environment;
+  status: MessageStatus;
+  status_reason: string | null;
+  sender: string;
+  to: string[];
+  sid: string | null;
+  content: string;
+  payload: Record<string, unknown> | null;
+  cost_minor: number;
+  unit_price_minor: number;
+  currency: string;
+  invalid_skipped: number;
+  duplicates_removed: number;
+  api_key_id: string | null;
+  user_id: string | null;
+  created_at: Date;
+  scheduled_for: Date | null;
+  expires_at: Date;
+}
+
+/** The message that a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS` stands for. */
+export function mapMessage(row: MessageRow): Message {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    seq: row.seq,
+    channel: row.channel,
+    environment: row.environment,
+    status: row.status,
+    statusReason: row.status_reason,
+    from: row.sender,
+    to: row.to,
+    sid: row.sid,
+    content: row.content,
+    payload: row.payload,
+    costMinor: row.cost_minor,
+    unitPriceMinor: row.unit_price_minor,
+    currency: row.currency,
+    invalidSkipped: row.invalid_skipped,
+    duplicatesRemoved: row.duplicates_removed,
+    apiKeyId: row.api_key_id,
+    userId: row.user_id,
+    createdAt: row.created_at,
+    scheduledFor: row.scheduled_for,
+    expiresAt: row.expires_at,
+  };
+}
+
+export interface RecipientRow {
+  message_id: string;
+  position: number;
+  address: string;
+  status: MessageStatus;
+  cost_minor: number;
+  provider: string | null;
+  sid: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  sent_at: Date | null;
+  delivered_at: Date | null;
+  failed_at: Date | null;
+  read_at: Date | null;
+  claimed: boolean;
+}
+
+/** The recipient that a row of `RECIPIENT_COLUMNS` stands for. */
+export function mapRecipient(row: RecipientRow): Recipient {
+  return {
+    messageId: row.message_id,
+    position: row.position,
+    address: row.address,
+    status: row.status,
+    costMinor: row.cost_minor,
+    provider: row.provider,
+    sid: row.sid,
+    error: row.error_code === null ? null : { code: row.error_code, message: row.error_message ?? '' },
+    sentAt: row.sent_at,
+    deliveredAt: row.delivered_at,
+    failedAt: row.failed_at,
+    readAt: row.read_at,
+    isClaimed: row.claimed,
+  };
+}
+
+/** Of `messages m`. */
+export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status, m.status_reason, m.sender,
+  m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed,
+  m.api_key_id, m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
+/** Joins to `messages m` what a message shows of its recipients. */
+export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
+    SELECT array_agg(address ORDER BY position) AS "to",
+      (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid
+    FROM recipients WHERE message_id = m.id) r`;
+export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
+  error_message, sent_at, delivered_at, failed_at, read_at, claimed`;
