@@ -68,3 +68,9 @@ export const messageStatus = z.enum(MESSAGE_STATUSES).meta({
 export const idParams = z.object({
   id: z.string().meta({ description: 'The id, a UUID.', example: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' }),
 });
+
+/**
+ * Numbers are judged one by one and only valid ones are stored: what no text may hold makes a number invalid
+ * (contract, Errors: `invalid_phone_number`), not the whole request.
+ */
+export const phoneNumbers = z.string().transform((text) => text.toWellFormed().replaceAll('\0', '\uFFFD'));

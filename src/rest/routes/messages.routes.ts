@@ -11,7 +11,7 @@ import {
   messageMembers,
   sendRoute,
 } from '../message-routes.ts';
-import { idParams } from '../schemas.ts';
+import { idParams, phoneNumbers } from '../schemas.ts';
 
 const smsMembers = {
   ...messageMembers,
@@ -35,12 +35,10 @@ const smsDetails = z
   .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;
 
 const smsToSend = z.object({
-  to: z
-    .string()
-    .describe(
-      'One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as `+256`, `256` or `0` and nine ' +
-        'digits, or nine digits alone. Invalid numbers are skipped and counted.',
-    ),
+  to: phoneNumbers.describe(
+    'One recipient, or up to 1000 separated by commas: E.164, or a Ugandan number as `+256`, `256` or `0` and nine ' +
+      'digits, or nine digits alone. Invalid numbers are skipped and counted.',
+  ),
   message: z.string().describe('The text, 1 to 1000 UTF-16 code units.'),
   from: z
     .string()

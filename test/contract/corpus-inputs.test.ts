@@ -1,0 +1,339 @@
+/** Every entry of corpus/inputs.json: hostile and odd requests, and what must come of them. */
+import { existsSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../src/crypto/ids.ts';
+import { routes } from '../../src/rest/routes/all.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type RawAnswer, rawExchange, rawRequest } from '../support/raw-http.ts';
+
+type Generator =
+  | { kind: 'numbers' | 'sameNumber'; count: number }
+  | { kind: 'deepArray' | 'deepField'; depth: number }
+  | { kind: 'bigString'; kb: number }
+  | { kind: 'gzipZeros'; mb: number }
+  | { kind: 'gzipTruncated'; of: string };
+
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Record<string, string | string[]>;
+  readonly body?: unknown;
+  readonly rawBody?: string;
+  readonly rawBase64?: string;
+  readonly gen?: Generator;
+  readonly as?: string;
+  readonly setup?: string;
+}
+interface Expected {
+  readonly status?: number[];
+  readonly code?: string[];
+  readonly shape?: string;
+  readonly error?: string;
+  readonly message?: string;
+  readonly body?: Record<string, unknown>;
+  readonly numeric?: string[];
+}
+interface Entry {
+  readonly id: string;
+  readonly field: string;
+  readonly note: string;
+  readonly request: Call & { readonly raw?: string; readonly sequence?: Call[] };
+  readonly expect: Expected & {
+    readonly anyOf?: Expected[];
+    readonly statuses?: number[];
+    readonly sameBody?: boolean;
+    readonly messagesCreated?: number;
+    readonly debits?: number;
+    readonly connection?: string;
+    readonly secondResponse?: boolean;
+    readonly closedWithinS?: number;
+  };
+}
+
+const SHARED = new URL('../../../shared/corpus/inputs.json', import.meta.url);
+const OWN = new URL('../fixtures/corpus/inputs.json', import.meta.url);
+const entries: Entry[] = JSON.parse(readFileSync(existsSync(SHARED) ? SHARED : OWN, 'utf8'));
+
+const ALLOWED_IP = '198.51.100.7';
+const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+const LEAKS = /\bat .+\(.+:\d+:\d+\)|node_modules|\bSELECT\b|\bINSERT\b|syntax error|pg_|knex|[a-z]+\.ts:\d+/;
+
+/** Whether a route takes the entry. One that expects 404 needs none; any other waits for its route to be built. */
+function isServed({ request, expect: expected }: Entry): boolean {
+  if (request.raw !== undefined || request.sequence) return true;
+  const outcomes = expected.anyOf ?? [expected];
+  if (outcomes.some(({ status }) => status?.includes(404) || status?.includes(401))) return true;
+  const path = request.path.replace(/\?.*$/s, '').replace(/^\/api\/v1/, '');
+  return routes.some(
+    (route) =>
+      route.method === request.method.toLowerCase() &&
+      [route.path, ...(route.aliases ?? [])].some((pattern) =>
+        new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}/?$`).test(path),
+      ),
+  );
+}
+
+function generate(gen: Generator): Buffer {
+  const sms = (to: string) => Buffer.from(JSON.stringify({ to, message: 'Hello' }));
+  switch (gen.kind) {
+    case 'numbers':
+      return sms(Array.from({ length: gen.count }, (_, index) => `0700${String(100_000 + index)}`).join(','));
+    case 'sameNumber':
+      return sms(Array<string>(gen.count).fill('0700123456').join(','));
+    case 'deepArray':
+      return Buffer.from('['.repeat(gen.depth) + ']'.repeat(gen.depth));
+    case 'deepField':
+      return Buffer.from(
+        `{"to":"0700123456","message":"Hello","x":${'['.repeat(gen.depth)}${']'.repeat(gen.depth)}}`,
+      );
+    case 'bigString':
+      return Buffer.from(JSON.stringify({ to: '0700123456', message: 'a'.repeat(gen.kb * 1024) }));
+    case 'gzipZeros':
+      return gzipSync(Buffer.alloc(gen.mb * 1024 * 1024));
+    case 'gzipTruncated':
+      return gzipSync(gen.of).subarray(0, -10);
+  }
+}
+
+const at = (body: unknown, path: string) =>
+  path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], body);
+
+/** Why an answer is not the expected one; nothing when it is. */
+function faultsOf(answer: RawAnswer, expected: Expected): string[] {
+  const { body } = answer;
+  const faults: string[] = [];
+  const check = (isRight: boolean, fault: string) => {
+    if (!isRight) faults.push(fault);
+  };
+  if (expected.status) check(expected.status.includes(answer.status), `status ${answer.status}`);
+  if (expected.code && answer.status >= 400)
+    check(expected.code.includes(body?.error?.code), `code ${body?.error?.code}`);
+  if (expected.error) check(body?.error === expected.error, `error ${body?.error}`);
+  if (expected.message) check(new RegExp(expected.message).test(body?.message), `message ${body?.message}`);
+  if (expected.shape === 'A') {
+    check(body?.statusCode === answer.status && typeof body?.message === 'string', 'is not of shape A');
+  }
+  if (expected.shape === 'B') {
+    check(
+      typeof body?.error?.code === 'string' && typeof body?.error?.message === 'string',
+      'is not of shape B',
+    );
+  }
+  if (expected.shape === 'webhook+secret') {
+    check(
+      typeof body?.webhook?.id === 'string' && typeof body?.secret === 'string',
+      'is no webhook with its secret',
+    );
+  }
+  for (const [path, value] of Object.entries(expected.body ?? {})) {
+    check(
+      JSON.stringify(at(body, path)) === JSON.stringify(value),
+      `${path} is ${JSON.stringify(at(body, path))}`,
+    );
+  }
+  for (const path of expected.numeric ?? [])
+    check(typeof at(body, path) === 'number', `${path} is no number`);
+  return faults;
+}
+
+describe('corpus/inputs.json', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  const names = new Map<string, string>();
+  const keys = new Map<string, string>();
+  let drip: ReturnType<typeof rawExchange>;
+
+  const fill = (text: string) =>
+    text.replaceAll(/\{\{([^}]*)\}\}/g, (_, name: string) => {
+      const value = names.get(name);
+      const [, seconds, milliseconds] = /^NOW([+-]\d+)s(:ms)?$/.exec(name) ?? [];
+      if (seconds) {
+        const time = new Date(Date.now() + Number(seconds) * 1000).toISOString();
+        return milliseconds ? time : time.replace(/\.\d+Z$/, 'Z');
+      }
+      const [, repeated, count] = /^REPEAT (.) (\d+)$/.exec(name) ?? [];
+      if (repeated) return repeated.repeat(Number(count));
+      if (value === undefined)
+        throw new Error(`the corpus asks for {{${name}}}, which this test does not know`);
+      return value;
+    });
+
+  function bodyOf(call: Call): Buffer | undefined {
+    if (call.gen) return generate(call.gen);
+    if (call.rawBase64 !== undefined) return Buffer.from(call.rawBase64, 'base64');
+    if (call.rawBody !== undefined) return Buffer.from(fill(call.rawBody));
+    // No name of this corpus resolves in a test, and registering does not dial.
+    const text = call.body === undefined ? undefined : JSON.stringify(call.body);
+    return text === undefined
+      ? undefined
+      : Buffer.from(fill(text.replaceAll('//example.com', '//93.184.215.14')));
+  }
+
+  async function send(call: Call, key: string | undefined): Promise<RawAnswer> {
+    const headers = Object.fromEntries(
+      Object.entries(call.headers ?? {}).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.map(fill) : fill(value),
+      ]),
+    );
+    const body = bodyOf(call);
+    const answer = await rawRequest(gateway.url, {
+      method: call.method,
+      path: fill(call.path),
+      headers: { ...(key === undefined ? {} : { 'x-api-key': key }), ...headers },
+      ...(body ? { body } : {}),
+    });
+    expect(answer.status).toBeLessThan(500);
+    for (const header of RATE_HEADERS) expect(answer.headers[header]).toMatch(/^\d+$/);
+    expect(answer.headers['content-type']).toMatch(/^application\/json/);
+    expect(answer.text).not.toMatch(LEAKS);
+    return answer;
+  }
+
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount(50_000_000);
+    const other = await gateway.createAccount();
+    const webhookOf = async (key: string) => {
+      const body = { url: 'https://93.184.215.14/hook', events: ['webhook.test'] };
+      return (await gateway.call('POST', '/developers/webhooks', { key, body })).body.webhook.id;
+    };
+    const managed = await gateway.createKey(account.accountId, {});
+    const revoked = await gateway.createKey(account.accountId, {});
+    await gateway.call('DELETE', `/developer/keys/${revoked.keyId}`, { key: account.key });
+    for (const scope of [
+      'READ_MESSAGES',
+      'SEND_SMS',
+      'READ_CONTACTS',
+      'FULL_ACCESS',
+      'MANAGE_WEBHOOKS',
+      'SEND_EMAIL',
+    ]) {
+      keys.set(`key:${scope}`, (await gateway.createKey(account.accountId, { scopes: [scope] })).key);
+    }
+    keys.set(
+      'key:allowlist',
+      (await gateway.createKey(account.accountId, { ipAllowlist: [ALLOWED_IP] })).key,
+    );
+    keys.set('sandboxKey', account.sandboxKey);
+    names.set('HOST', new URL(gateway.url).host);
+    names.set('KEY', account.key);
+    names.set('KEY upper', account.key.toUpperCase());
+    names.set('KEY minus last', account.key.slice(0, -1));
+    names.set('KID', managed.keyId);
+    names.set('REVOKED_KEY', revoked.key);
+    names.set('OTHER_ACCOUNT_KID', other.key.split('_')[1] ?? '');
+    names.set('WEBHOOK_ID', await webhookOf(account.key));
+    names.set('OTHER_ACCOUNT_WEBHOOK', await webhookOf(other.key));
+    names.set('ALLOWED_IP', ALLOWED_IP);
+    names.set('DRIP 1 byte per s', '');
+    // It takes as long as the server's patience, so it runs beside the others.
+    const slow = entries.find((entry) => entry.expect.closedWithinS !== undefined);
+    drip = slow?.request.raw
+      ? rawExchange(gateway.url, fill(slow.request.raw), { quietMs: 60_000, drip: () => 'x' })
+      : Promise.resolve({ text: '', isClosed: true, seconds: 0 });
+  }, 60_000);
+  afterAll(async () => {
+    jest.restoreAllMocks();
+    await gateway?.stop();
+  });
+
+  async function runOne(entry: Entry): Promise<void> {
+    const { request, expect: expected } = entry;
+    const isPerAccountLimited = request.method === 'POST' && request.path === '/api/v1/developers/webhooks';
+    const own = isPerAccountLimited && !request.as ? (await gateway.createAccount()).key : account.key;
+    const isAboutKeys = entry.id.startsWith('IN-AUTH') && !request.as && expected.error === 'unauthorized';
+    const key = isAboutKeys ? undefined : request.as ? keys.get(request.as) : own;
+    if (Object.keys(request.headers ?? {}).some((name) => !HEADER_NAME.test(name))) return runNoHeader(entry);
+    const answer = await send(request, key);
+    const outcomes = (expected.anyOf ?? [expected]).map((outcome) => faultsOf(answer, outcome));
+    if (!outcomes.some((faults) => faults.length === 0)) {
+      throw new Error(
+        `${outcomes.map((faults) => faults.join(', ')).join(' | ')}: ${answer.text.slice(0, 400)}`,
+      );
+    }
+  }
+
+  /** A name that is no token is no header: HTTP itself refuses the request, before anybody can look for a key. */
+  async function runNoHeader({ request, expect: expected }: Entry): Promise<void> {
+    const lines = Object.entries(request.headers ?? {}).map(
+      ([name, value]) => `${name}: ${fill(String(value))}\r\n`,
+    );
+    const head = `${request.method} ${request.path} HTTP/1.1\r\nHost: ${names.get('HOST')}\r\n`;
+    const { text } = await rawExchange(gateway.url, `${head}${lines.join('')}\r\n`);
+    expect([400, ...(expected.status ?? [])]).toContain(Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]));
+    for (const header of RATE_HEADERS) expect(text.toLowerCase()).toContain(`${header}: `);
+  }
+
+  async function runRaw(entry: Entry): Promise<void> {
+    const { expect: expected } = entry;
+    if (expected.closedWithinS !== undefined) {
+      const { isClosed, seconds } = await drip;
+      expect(isClosed).toBe(true);
+      expect(seconds).toBeLessThanOrEqual(expected.closedWithinS);
+      return;
+    }
+    const { text, isClosed } = await rawExchange(gateway.url, fill(entry.request.raw ?? ''));
+    const statuses = [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status));
+    expect(expected.status).toContain(statuses[0]);
+    if (expected.connection === 'closed') expect(isClosed).toBe(true);
+    if (expected.secondResponse === false) expect(statuses).toHaveLength(1);
+    for (const header of RATE_HEADERS) expect(text.toLowerCase()).toContain(`${header}: `);
+    expect(text).not.toMatch(LEAKS);
+  }
+
+  async function runSequence(entry: Entry, sequence: readonly Call[]): Promise<void> {
+    const { expect: expected } = entry;
+    const setups = sequence.map((call) => call.setup ?? '');
+    const balance = setups.some((setup) => setup === 'balance=0') ? 0 : 100_000;
+    const owner = await gateway.createAccount(balance);
+    const answers: RawAnswer[] = [];
+    let toppedUp = balance;
+    for (const call of sequence) {
+      const [, amount] = /^balance=(\d+)$/.exec(call.setup ?? '') ?? [];
+      const [, hours, minutes] = /^clock\+(\d+)h(\d*)m?$/.exec(call.setup ?? '') ?? [];
+      if (amount && Number(amount) > toppedUp) {
+        await gateway.parts.operations.accounts.topUp.run(
+          { kind: 'system', name: 'test' },
+          { accountId: owner.accountId, amount: Number(amount) },
+        );
+        toppedUp = Number(amount);
+      }
+      if (hours) {
+        const aheadMs = (Number(hours) * 60 + Number(minutes || 0)) * 60_000;
+        jest.spyOn(systemClock, 'now').mockImplementation(() => new Date(Date.now() + aheadMs));
+      }
+      answers.push(await send(call, call.as === 'sandboxKey' ? owner.sandboxKey : owner.key));
+    }
+    jest.restoreAllMocks();
+    expect(answers.map(({ status }) => status)).toEqual(expected.statuses);
+    if (expected.sameBody !== undefined)
+      expect(answers[0]?.text === answers[1]?.text).toBe(expected.sameBody);
+    const history = await gateway.call('GET', '/developers/sms/history', { key: owner.key });
+    if (expected.messagesCreated !== undefined) {
+      expect(history.body.pagination.total).toBe(expected.messagesCreated);
+    }
+    if (expected.debits !== undefined) {
+      const left = (await gateway.call('GET', '/account', { key: owner.key })).body.balance;
+      expect(toppedUp - left).toBe(30 * expected.debits);
+    }
+  }
+
+  for (const entry of entries) {
+    const title = `${entry.id} ${entry.field}: ${entry.note}`;
+    if (!isServed(entry)) {
+      it.todo(`${title} (waits for ${entry.request.method} ${entry.request.path})`);
+      continue;
+    }
+    const { raw, sequence } = entry.request;
+    it(
+      title,
+      () => (raw !== undefined ? runRaw(entry) : sequence ? runSequence(entry, sequence) : runOne(entry)),
+      60_000,
+    );
+  }
+});
