@@ -1,8 +1,10 @@
+import { errorLine } from './cli/output.ts';
 import { compose, type Gateway } from './compose.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 import { createLogger } from './logger.ts';
 import { createQuickstart } from './quickstart.ts';
+import { databaseFault } from './storage/faults.ts';
 
 /** What is under way at a signal has this long; then it is cut off and comes back from the queue at the next start. */
 const DRAIN_MS = 30_000;
@@ -87,10 +89,7 @@ class Server {
 
 function whyNot(error: unknown): string {
   if (error instanceof ConfigError) return `\n${error.message}`;
-  if (!(error instanceof Error)) return ` ${error}`;
-  // A connection that was tried at several addresses says nothing itself.
-  const errors = error instanceof AggregateError ? error.errors : [error];
-  return ` ${errors.map((each) => (each instanceof Error ? each.message : String(each))).join('; ')}`;
+  return ` ${errorLine(error, (each) => databaseFault(each) !== undefined)}`;
 }
 
 async function main(): Promise<void> {

@@ -8,6 +8,8 @@ import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { type CliRunner, createProgram } from './program.ts';
 
+const isOutage = (error: unknown) => databaseFault(error) !== undefined;
+
 /** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
 async function open() {
   const config = loadConfig();
@@ -40,13 +42,13 @@ const runner: CliRunner = {
     try {
       if (config.masterKey === undefined) await loadOrCreateMasterKey(config.dataDir);
     } catch (error) {
-      return print(isJson, cannotStart('master key', errorLine(error, databaseFault)));
+      return print(isJson, cannotStart('master key', errorLine(error, isOutage)));
     }
     let gateway: Awaited<ReturnType<typeof open>>;
     try {
       gateway = await open();
     } catch (error) {
-      return print(isJson, cannotStart('database', errorLine(error, databaseFault)));
+      return print(isJson, cannotStart('database', errorLine(error, isOutage)));
     }
     try {
       await print(isJson, await examine(gateway));
@@ -63,7 +65,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) return;
     process.exitCode = 1;
-    await write(process.stderr, errorLine(error, databaseFault).replace(/^error: /, ''));
+    await write(process.stderr, errorLine(error, isOutage).replace(/^error: /, ''));
   }
 }
 

@@ -1,5 +1,3 @@
-import { DomainError } from '../domain/errors.ts';
-
 /** What a command answers: `json` for `--json`, else `text`; with `failure` the exit code is 1. */
 export interface CliAnswer {
   readonly json: object;
@@ -24,22 +22,20 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
-/** An error as one line that the operator can act on. `faultOf` knows the infrastructure's errors. */
-export function errorLine(error: unknown, faultOf: (error: unknown) => DomainError | undefined): string {
-  const known = error instanceof DomainError ? error : faultOf(error);
-  return oneLine(known ? `${known.message}` : messageOf(error));
-}
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // A failed query's text and values, which may be anything, stand before the server's own words.
-  if ('severity' in error) return `the database refused: ${error.message.split(' - ').at(-1)}`;
-  return error.message || error.name;
-}
-
-function oneLine(text: string): string {
-  return text
+/** An error as one line that the operator can act on; `isOutage` knows the errors of a database that is not there. */
+export function errorLine(error: unknown, isOutage: (error: unknown) => boolean): string {
+  const message = messageOf(error)
     .trim()
     .split(/\s*\n\s*/)
     .join(' ');
+  return isOutage(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
+}
+
+function messageOf(error: unknown): string {
+  // A connection that was tried at several addresses says nothing itself.
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join(', ');
+  if (!(error instanceof Error)) return String(error);
+  // A failed query's text and values, which may be anything, stand before the server's own words.
+  if ('severity' in error) return String(error.message.split(' - ').at(-1));
+  return error.message || error.name;
 }

@@ -1,8 +1,12 @@
 import type { Knex } from 'knex';
 import { type Migration, migrations } from '../../migrations/index.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { createKnex, type DatabaseConnection } from './sql.ts';
 
 /** Any number: it names the lock under which one process at a time migrates. */
 const MIGRATION_LOCK = 4_872_390;
+/** One holds the lock, Knex takes the others. */
+const MIGRATION_CONNECTIONS = 4;
 
 const source: Knex.MigrationSource<Migration> = {
   getMigrations: async () => [...migrations],
@@ -27,6 +31,19 @@ export async function migrate(knex: Knex): Promise<{ from: string; to: string }>
   } finally {
     await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
     await knex.client.releaseConnection(connection);
+  }
+}
+
+/** `migrate` on a pool of its own, on which a step may take as long as it needs. */
+export async function migrateDatabase(
+  connection: DatabaseConnection,
+  logger: Logger,
+): Promise<{ from: string; to: string }> {
+  const knex = createKnex(connection, logger, MIGRATION_CONNECTIONS, 0);
+  try {
+    return await migrate(knex);
+  } finally {
+    await knex.destroy();
   }
 }
 

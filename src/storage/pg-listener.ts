@@ -3,6 +3,7 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { DatabaseConnection } from './sql.ts';
 
 const RECONNECT_MS = 500;
+const CONNECT_MS = 5_000;
 /** Half the time a cache may be wrong for: asked this often, a dead connection is known within a second (decision 9). */
 const CHECK_MS = 400;
 
@@ -63,7 +64,13 @@ export class PgListener {
   async #connect(): Promise<void> {
     const config =
       typeof this.#connection === 'string' ? { connectionString: this.#connection } : this.#connection;
-    const client = new pg.Client({ ...config, application_name: 'messaging-gateway listen', keepAlive: true });
+    const client = new pg.Client({
+      ...config,
+      application_name: 'messaging-gateway listen',
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
+      keepAlive: true,
+    });
     client.on('error', () => this.#lost(client));
     client.on('end', () => this.#lost(client));
     client.on('notification', ({ channel, payload }) => {

@@ -19,16 +19,37 @@ export type DatabaseConnection =
 // still small; a sequential scan chosen then would stay when they have grown. Every query here has its index.
 const SESSION_SETTINGS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c TimeZone=UTC';
 
+/** No statement of the gateway takes this long; one that does waits for a peer that is gone without a word. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+
+/** Whether a statement got no answer in time; its connection is of no use any more. */
+const isUnanswered = (error: unknown) => error instanceof Error && error.message === 'Query read timeout';
+
 /**
  * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
- * logged, since the pool replaces it.
+ * logged, since the pool replaces it. Where a statement got no answer in time, no connection made before is used
+ * again. `statementTimeoutMs` 0 is for work that may take long.
  */
-export function createKnex(connection: DatabaseConnection, logger: Logger, poolSize = 12): Knex {
+export function createKnex(
+  connection: DatabaseConnection,
+  logger: Logger,
+  poolSize = 12,
+  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+): Knex {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
-  return knexModule({
+  const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
+  const knex = knexModule({
     client: 'pg',
+    // Knex writes to stdout by itself otherwise.
+    log: {
+      warn: (detail: unknown) => logger.debug({ detail: String(detail) }, 'knex'),
+      error: (detail: unknown) => logger.warn({ detail: String(detail) }, 'knex'),
+      deprecate: () => undefined,
+      debug: () => undefined,
+    },
     connection: {
       ...base,
+      query_timeout: statementTimeoutMs,
       application_name: 'messaging-gateway',
       options: SESSION_SETTINGS,
       connectionTimeoutMillis: 5_000,
@@ -40,11 +61,18 @@ export function createKnex(connection: DatabaseConnection, logger: Logger, poolS
       acquireTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
+        connections.add(client);
+        client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
         done(null, client);
       },
     },
   });
+  knex.on('query-error', (error: unknown) => {
+    // The mark by which Knex's pool knows a connection that must not be handed out.
+    if (isUnanswered(error)) for (const client of connections) client.__knex__disposed = error;
+  });
+  return knex;
 }
 
 /** A statement with a name: PostgreSQL parses and plans it once a connection. */
@@ -88,39 +116,40 @@ export class Sql {
   /** Runs a prepared statement and returns its rows. */
   async query<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     if (this.#connection) return run<Row>(this.#connection, prepared, values);
-    const connection: pg.Client = await this.#knex.client.acquireConnection();
-    try {
-      return await run<Row>(connection, prepared, values);
-    } finally {
-      await this.#knex.client.releaseConnection(connection);
-    }
+    return this.#onConnection((connection) => run<Row>(connection, prepared, values));
   }
 
   /** The pool as a thing that runs statements: each on a connection of its own. */
   get pool() {
     return {
-      query: async (config: { name?: string; text: string; values?: unknown[] }) => {
-        const connection: pg.Client = await this.#knex.client.acquireConnection();
-        try {
-          return await connection.query(config);
-        } finally {
-          await this.#knex.client.releaseConnection(connection);
-        }
-      },
+      query: (config: { name?: string; text: string; values?: unknown[] }) =>
+        this.#onConnection((connection) => connection.query(config)),
     };
   }
 
   /** Runs `work` on one connection inside BEGIN and COMMIT; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
+    return this.#onConnection(async (connection) => {
+      try {
+        await connection.query('BEGIN');
+        const result = await work(new Sql(this.#knex, connection), connection);
+        await connection.query('COMMIT');
+        return result;
+      } catch (error) {
+        // A connection that cannot even roll back is broken; the pool drops it on its own validation.
+        if (!isUnanswered(error)) await connection.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async #onConnection<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
     const connection: pg.Client = await this.#knex.client.acquireConnection();
     try {
-      await connection.query('BEGIN');
-      const result = await work(new Sql(this.#knex, connection), connection);
-      await connection.query('COMMIT');
-      return result;
+      return await work(connection);
     } catch (error) {
-      // A connection that cannot even roll back is broken; the pool drops it on its own validation.
-      await connection.query('ROLLBACK').catch(() => undefined);
+      // Knex tells only of its own builder's queries.
+      if (isUnanswered(error)) this.#knex.emit('query-error', error);
       throw error;
     } finally {
       await this.#knex.client.releaseConnection(connection);
@@ -133,6 +162,10 @@ async function run<Row extends object>(
   prepared: Statement,
   values: readonly unknown[],
 ): Promise<Row[]> {
-  const result = await connection.query<Row>({ name: prepared.name, text: prepared.text, values: [...values] });
+  const result = await connection.query<Row>({
+    name: prepared.name,
+    text: prepared.text,
+    values: [...values],
+  });
   return result.rows;
 }

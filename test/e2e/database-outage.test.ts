@@ -1,0 +1,163 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase, testServer } from '../support/database.ts';
+import { startDatabaseProxy } from '../support/database-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import {
+  buildWorkplace,
+  embeddedConnection,
+  postmasterPid,
+  query,
+  quickstartOf,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** An answer that takes longer than this is none. */
+const ANSWER_MS = 20_000;
+const RECOVERY_MS = 30_000;
+
+type Closing = () => Promise<unknown>;
+const closings: Closing[] = [];
+const closeAtEnd = <T>(opened: T, close: (opened: T) => Promise<unknown>): T => {
+  closings.push(() => close(opened));
+  return opened;
+};
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close();
+});
+
+interface Client {
+  send(): Promise<Response>;
+  statusOf(id: string): Promise<string>;
+  ready(): Promise<number>;
+}
+
+function clientOf(url: string, key: string): Client {
+  const headers = { 'X-Api-Key': key, 'Content-Type': 'application/json' };
+  const get = (path: string) => fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(ANSWER_MS) });
+  return {
+    send: () =>
+      fetch(`${url}/api/v1/developers/sms`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ to: '+256700123456', message: 'Hello' }),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      }),
+    async statusOf(id) {
+      return ((await (await get(`/api/v1/developers/messages/${id}`)).json()) as { status: string }).status;
+    },
+    ready: async () => (await get('/health/ready')).status,
+  };
+}
+
+async function isSent(client: Client, response: Response): Promise<void> {
+  const { id } = (await response.json()) as { id: string };
+  expect(response.status).toBe(200);
+  await eventually(async () => ['sent', 'delivered'].includes(await client.statusOf(id)), RECOVERY_MS);
+}
+
+async function isUnavailable(response: Response): Promise<void> {
+  expect(response.status).toBe(503);
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await response.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+}
+
+/** Sends until one is accepted, and follows it: requests in the meantime are told to come back. */
+async function recovers(client: Client): Promise<void> {
+  const accepted = await eventually(async () => {
+    const response = await client.send();
+    if (response.status === 200) return response;
+    await isUnavailable(response);
+    return undefined;
+  }, RECOVERY_MS);
+  await isSent(client, accepted);
+  await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
+}
+
+describe('a database that goes away', () => {
+  let workplace: Workplace;
+  beforeAll(async () => {
+    workplace = await buildWorkplace();
+  });
+  afterAll(() => workplace.remove());
+
+  it('is started again when it is the embedded one and was killed', async () => {
+    const dataDir = await workplace.directory('outage');
+    const server = closeAtEnd(
+      startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '100000' }),
+      (started) => started.kill(),
+    );
+    const client = clientOf(await server.ready(), quickstartOf(server.stdout()).key);
+    await isSent(client, await client.send());
+    for (let kill = 0; kill < 2; kill++) {
+      const killed = await postmasterPid(dataDir);
+      process.kill(killed, 'SIGKILL');
+      await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
+      await recovers(client);
+    }
+    expect(await server.stop()).toMatchObject({ code: 0 });
+    await expect(query(await embeddedConnection(dataDir), 'SELECT 1')).rejects.toThrow();
+  }, 120_000);
+
+  it('is used again after every connection was terminated', async () => {
+    const gateway = closeAtEnd(await startTestGateway(), (opened) => opened.stop());
+    const { key } = await gateway.createAccount();
+    const client = clientOf(gateway.url, key);
+    await isSent(client, await client.send());
+    for (let time = 0; time < 3; time++) {
+      const terminated = await query(
+        testServer(),
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+        [gateway.database.connection.database],
+      );
+      expect(terminated.length).toBeGreaterThan(1);
+      await recovers(client);
+    }
+  }, 120_000);
+
+  describe('behind a network', () => {
+    async function startBehindProxy() {
+      const database: TestDatabase = closeAtEnd(await createTestDatabase(), (opened) => opened.drop());
+      const proxy = closeAtEnd(await startDatabaseProxy(database.connection), (opened) => opened.stop());
+      const gateway = closeAtEnd(
+        await startTestGateway({ DATABASE_URL: proxy.url }, database),
+        async (opened) => {
+          await proxy.restore();
+          await opened.stop();
+        },
+      );
+      const account = await gateway.createAccount();
+      return { proxy, gateway, account, client: clientOf(gateway.url, account.key) };
+    }
+
+    it('makes 503 with Retry-After while it refuses connections, and what was owed goes on afterwards', async () => {
+      const { proxy, gateway, account, client } = await startBehindProxy();
+      const receiver = closeAtEnd(await startWebhookReceiver(), (opened) => opened.stop());
+      await gateway.call('POST', '/developers/webhooks', {
+        key: account.key,
+        body: { url: receiver.url, events: ['sms.sent'] },
+      });
+      const owed = (await (await client.send()).json()) as { id: string };
+      await proxy.cut();
+      for (let time = 0; time < 3; time++) await isUnavailable(await client.send());
+      expect(await client.ready()).toBe(503);
+      expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+      expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('gateway_http_errors_total');
+      await proxy.restore();
+      await recovers(client);
+      await receiver.waitFor((hook) => hook.body.messageId === owed.id, RECOVERY_MS);
+    }, 120_000);
+
+    it('makes 503 with Retry-After while packets are lost without a word', async () => {
+      const { proxy, client } = await startBehindProxy();
+      await isSent(client, await client.send());
+      proxy.silence();
+      await isUnavailable(await client.send());
+      expect(await client.ready()).toBe(503);
+      await proxy.restore();
+      await recovers(client);
+    }, 120_000);
+  });
+});

@@ -1,0 +1,63 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { ServerConnection } from './database.ts';
+
+/** A TCP proxy before a PostgreSQL, which can fail as networks do. */
+export interface DatabaseProxy {
+  /** DATABASE_URL of the database behind it. */
+  readonly url: string;
+  /** Breaks every connection and refuses new ones. */
+  cut(): Promise<void>;
+  /** Passes nothing on any more, and says nothing: packets are lost. */
+  silence(): void;
+  /** Works again; what was silenced stays so until its connection ends. */
+  restore(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startDatabaseProxy(connection: ServerConnection): Promise<DatabaseProxy> {
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  let server: Server | undefined;
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  };
+  const listen = (port: number) =>
+    new Promise<void>((resolve) => {
+      server = createServer((client) => {
+        keep(client);
+        if (isSilent) return;
+        const upstream = connection.host.startsWith('/')
+          ? connect(join(connection.host, `.s.PGSQL.${connection.port}`))
+          : connect(connection.port, connection.host);
+        keep(upstream);
+        client.pipe(upstream).pipe(client);
+        client.on('close', () => upstream.destroy());
+        upstream.on('close', () => client.destroy());
+      });
+      server.listen(port, '127.0.0.1', resolve);
+    });
+  const close = () =>
+    new Promise<void>((resolve) => {
+      if (!server?.listening) return resolve();
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+  await listen(0);
+  const { port } = (server as unknown as Server).address() as AddressInfo;
+  return {
+    url: `postgres://${connection.user}${connection.password ? `:${connection.password}` : ''}@127.0.0.1:${port}/${connection.database}`,
+    cut: close,
+    silence() {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe();
+    },
+    async restore() {
+      isSilent = false;
+      if (!server?.listening) await listen(port);
+    },
+    stop: close,
+  };
+}

@@ -1,0 +1,177 @@
+/** The gateway as its operators run it: a process of its own, built once into a private directory. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { eventually } from './eventually.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const START_MS = 20_000;
+
+/** A directory with the built gateway in `dist`, in which nobody edits while a test runs. */
+export interface Workplace {
+  readonly path: string;
+  /** A new directory, for a DATA_DIR or to run in. */
+  directory(name: string): Promise<string>;
+  remove(): Promise<void>;
+}
+
+export async function buildWorkplace(): Promise<Workplace> {
+  const path = await mkdtemp(join(tmpdir(), 'gateway-e2e-'));
+  // Under root another user runs PostgreSQL, and must be able to enter.
+  await chmod(path, 0o755);
+  await promisify(execFile)(
+    process.execPath,
+    [
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      ...['-p', join(ROOT, 'tsconfig.build.json')],
+      ...['--outDir', join(path, 'dist'), '--incremental', 'false', '--noCheck'],
+    ],
+    { cwd: ROOT },
+  );
+  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'), 'junction');
+  await writeFile(join(path, 'package.json'), '{"type":"module"}');
+  return {
+    path,
+    async directory(name) {
+      const made = await mkdtemp(join(path, `${name}-`));
+      await chmod(made, 0o755);
+      return made;
+    },
+    remove: () => rm(path, { recursive: true, force: true }),
+  };
+}
+
+/** Only what a process needs of this one's environment: nothing of the developer's own configuration. */
+function environment(variables: Readonly<Record<string, string>>): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, TMPDIR: tmpdir(), ...variables };
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command line to its end. */
+export async function runCli(
+  workplace: Workplace,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+): Promise<Finished> {
+  const process = startProcess(workplace, 'src/cli/main.js', args, variables);
+  return process.finished;
+}
+
+export interface ServerProcess {
+  readonly child: ChildProcess;
+  /** Resolves with what it wrote when it has ended. */
+  readonly finished: Promise<Finished>;
+  /** What it has written to stdout so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Resolves with the base URL once it says that it is ready; rejects when it ends instead. */
+  ready(): Promise<string>;
+  /** SIGTERM, and resolves when it has ended. */
+  stop(): Promise<Finished>;
+  /** kill -9, and resolves when it is gone. */
+  kill(): Promise<Finished>;
+}
+
+/** Starts the server; `PORT` is any free one unless given. */
+export function startServer(
+  workplace: Workplace,
+  variables: Readonly<Record<string, string>>,
+  cwd?: string,
+): ServerProcess {
+  return startProcess(workplace, 'src/main.js', [], { PORT: '0', ...variables }, cwd);
+}
+
+function startProcess(
+  workplace: Workplace,
+  script: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  cwd = workplace.path,
+): ServerProcess {
+  const child = spawn(process.execPath, [join(workplace.path, 'dist', script), ...args], {
+    cwd,
+    env: environment(variables),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const written = { stdout: '', stderr: '' };
+  child.stdout.on('data', (data: Buffer) => {
+    written.stdout += data;
+  });
+  child.stderr.on('data', (data: Buffer) => {
+    written.stderr += data;
+  });
+  const finished = once(child, 'close').then(([code]): Finished => ({ code, ...written }));
+  const end = (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    return finished;
+  };
+  return {
+    child,
+    finished,
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    ready: () =>
+      eventually(() => {
+        if (child.exitCode !== null || child.signalCode !== null) return undefined;
+        return /^ready (.*)$/m.exec(written.stdout)?.[1];
+      }, START_MS).catch(() => {
+        throw new Error(`not ready; it wrote: ${written.stdout}${written.stderr}`);
+      }),
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  };
+}
+
+/** Where the embedded PostgreSQL of a DATA_DIR listens. */
+export async function embeddedConnection(dataDir: string) {
+  const endpoint = JSON.parse(await readFile(join(dataDir, 'postgres.json'), 'utf8'));
+  return { ...endpoint, user: 'postgres', database: 'gateway' } as {
+    host: string;
+    port: number;
+    user: string;
+    database: string;
+  };
+}
+
+/** The pid of the embedded PostgreSQL's main process. */
+export async function postmasterPid(dataDir: string): Promise<number> {
+  const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
+  return Number(file.split('\n')[0]);
+}
+
+/** Rows of one query, on a connection of its own. */
+export async function query<Row>(
+  connection: pg.ClientConfig,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const client = new pg.Client(connection);
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(sql, [...values])).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** The secrets that a first start shows. */
+export function quickstartOf(stdout: string) {
+  const find = (pattern: RegExp) => pattern.exec(stdout)?.[1] ?? '';
+  return {
+    accountId: find(/account\s+([0-9a-f-]{36})/),
+    key: find(/production key\s+(msg_\S+)/),
+    sandboxKey: find(/sandbox key\s+(msg_\S+)/),
+    curl: find(/^(curl .*)$/m),
+  };
+}
