@@ -1,6 +1,7 @@
 import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
+import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -9,6 +10,8 @@ import { messageOperations } from './messages/message-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
+import { deliveryOperations } from './webhooks/delivery-operations.ts';
+import { eventOperations } from './webhooks/event-operations.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 /** The one seam that every edge sees: all that the gateway can do, by noun. */
@@ -17,9 +20,11 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     accounts: accountOperations(deps),
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
+    apiKeyLists: apiKeyListOperations(deps),
     messages: messageOperations(deps),
     messageLists: messageListOperations(deps),
-    webhooks: webhookOperations(deps),
+    webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
+    events: eventOperations(deps),
     deliveries: deliveryListOperations(deps),
     prices: priceOperations(deps),
     usage: usageOperations(deps),

@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Db, PgBoss } from 'pg-boss';
-import type { Logger } from '../domain/ports/logger.ts';
 import type {
   JobHandler,
   JobQueue,
@@ -9,6 +8,7 @@ import type {
   QueueName,
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
+import type { Logger } from '../domain/ports/logger.ts';
 import { QueueWorker } from './queue-worker.ts';
 
 /** Schema that pg-boss keeps its tables in. */
@@ -20,7 +20,7 @@ const EXPIRE_SECONDS = 600;
 /** A job comes back this often after a crash or a fault before it is given up; every deadline is far shorter. */
 const RETRY_LIMIT = 1_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
-const QUEUES: readonly QueueName[] = ['submit', 'webhook'];
+const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog'];
 
 /** Runs SQL with `$n` placeholders: on the pool, or on one transaction's connection. */
 export interface SqlRunner {
@@ -31,7 +31,11 @@ export interface QueueOptions {
   readonly pool: SqlRunner;
   readonly logger: Logger;
   /** Subscribes to a NOTIFY channel; returns the way to end it. */
-  listen(channel: string, onMessage: (payload: string) => void, onReconnect: () => void): Promise<() => Promise<void>>;
+  listen(
+    channel: string,
+    onMessage: (payload: string) => void,
+    onReconnect: () => void,
+  ): Promise<() => Promise<void>>;
 }
 
 /**
@@ -151,6 +155,7 @@ function toInsert(job: NewJob) {
     id: randomUUID(),
     data: job.data,
     group: { id: job.group },
+    ...(job.priority === undefined ? {} : { priority: job.priority }),
     ...(job.startAfter ? { startAfter: job.startAfter.toISOString() } : {}),
   };
 }
@@ -159,7 +164,8 @@ const names = new Map<string, string>();
 
 /** pg-boss's statements are few and long: under a name each connection parses and plans them once. */
 async function run(runner: SqlRunner, text: string, values?: unknown[]) {
-  if (!values || text.includes(';')) return (await runner.query({ text, ...(values ? { values } : {}) })) as never;
+  if (!values || text.includes(';'))
+    return (await runner.query({ text, ...(values ? { values } : {}) })) as never;
   let name = names.get(text);
   if (name === undefined) {
     name = `boss-${createHash('sha1').update(text).digest('hex').slice(0, 16)}`;

@@ -1,7 +1,96 @@
-import type { AttemptRecord, DeliveryStore, DueDelivery } from '../domain/ports/stores.ts';
-import type { DeliveryStatus, EventType, WebhookDelivery } from '../domain/webhooks/webhook.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
+import type {
+  AttemptRecord,
+  DeliveryFilter,
+  DeliveryStore,
+  DueDelivery,
+  TimeSpan,
+} from '../domain/ports/webhook-stores.ts';
+import type {
+  DeliveryAttempt,
+  DeliveryStatus,
+  EventType,
+  WebhookDelivery,
+} from '../domain/webhooks/webhook.ts';
 import { type Sql, statement } from './sql.ts';
 
+interface DeliveryRow {
+  id: string;
+  account_id: string;
+  webhook_id: string;
+  event_seq: number;
+  event: EventType;
+  message_id: string | null;
+  status: DeliveryStatus;
+  http_status: number | null;
+  attempts: number;
+  response_body: string | null;
+  error_message: string | null;
+  next_retry_at: Date | null;
+  created_at: Date;
+}
+
+const COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status, d.http_status,
+  d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
+const OF_EVENT = 'JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq';
+
+function mapRow(row: DeliveryRow): WebhookDelivery {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    webhookId: row.webhook_id,
+    eventSeq: row.event_seq,
+    event: row.event,
+    messageId: row.message_id,
+    status: row.status,
+    httpStatus: row.http_status,
+    attempts: row.attempts,
+    responseBody: row.response_body,
+    errorMessage: row.error_message,
+    nextRetryAt: row.next_retry_at,
+    createdAt: row.created_at,
+  };
+}
+
+const FIND = statement(
+  'delivery-find',
+  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2`,
+);
+const FILTER = `d.webhook_id = $1 AND ($2::text IS NULL OR d.status = $2) AND ($3::text IS NULL OR d.event = $3)`;
+const PAGE = statement(
+  'deliveries-page',
+  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE ${FILTER} ORDER BY d.id DESC LIMIT $4 OFFSET $5`,
+);
+const COUNT = statement(
+  'deliveries-count',
+  `SELECT count(*) AS count FROM webhook_deliveries d WHERE ${FILTER}`,
+);
+const ATTEMPTS = statement(
+  'attempts-of-deliveries',
+  `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
+   WHERE delivery_id = ANY($1::uuid[]) ORDER BY delivery_id, number`,
+);
+const REOPEN = statement(
+  'deliveries-reopen',
+  `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $2
+   FROM events e WHERE d.id = ANY($1::uuid[]) AND e.account_id = d.account_id AND e.seq = d.event_seq
+   RETURNING ${COLUMNS}`,
+);
+const FAILED = statement(
+  'deliveries-failed',
+  `SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND id > $2 AND status = 'failed'
+     AND created_at >= $3 AND created_at <= $4 AND event <> 'webhook.test' ORDER BY id LIMIT $5`,
+);
+const CANCEL_OPEN = statement(
+  'deliveries-cancel-open',
+  `WITH page AS MATERIALIZED (
+     SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND id > $2 ORDER BY id LIMIT $3
+   ), canceled AS (
+     UPDATE webhook_deliveries d SET status = 'canceled', error_message = $4, next_retry_at = NULL
+     FROM page WHERE d.id = page.id AND d.status IN ('pending', 'retrying')
+   )
+   SELECT id FROM page ORDER BY id DESC LIMIT 1`,
+);
 const INSERT = statement(
   'deliveries-insert',
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
@@ -64,11 +153,10 @@ export class PgDeliveryStore implements DeliveryStore {
     deliveryIds: readonly string[],
     attempts: number,
   ): Promise<readonly DueDelivery[]> {
-    const rows = await this.#sql.query<{ id: string; account_id: string; event: EventType; body: string }>(DUE, [
-      deliveryIds,
-      webhookId,
-      attempts,
-    ]);
+    const rows = await this.#sql.query<{ id: string; account_id: string; event: EventType; body: string }>(
+      DUE,
+      [deliveryIds, webhookId, attempts],
+    );
     return rows.map((row) => ({ id: row.id, accountId: row.account_id, event: row.event, body: row.body }));
   }
 
@@ -91,5 +179,68 @@ export class PgDeliveryStore implements DeliveryStore {
 
   async close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void> {
     if (deliveryIds.length > 0) await this.#sql.query(CLOSE, [deliveryIds, status, errorMessage]);
+  }
+
+  async find(accountId: string, id: string): Promise<WebhookDelivery | undefined> {
+    const [row] = await this.#sql.query<DeliveryRow>(FIND, [accountId, id]);
+    return row && mapRow(row);
+  }
+
+  async page(
+    webhookId: string,
+    { status, event }: DeliveryFilter,
+    { page, limit }: PageRequest,
+  ): Promise<Page<WebhookDelivery>> {
+    const filter = [webhookId, status ?? null, event ?? null];
+    const rows = await this.#sql.query<DeliveryRow>(PAGE, [...filter, limit, (page - 1) * limit]);
+    const [counted] = await this.#sql.query<{ count: number }>(COUNT, filter);
+    return { rows: rows.map(mapRow), total: counted?.count ?? 0 };
+  }
+
+  async attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {
+    const rows = await this.#sql.query<{
+      delivery_id: string;
+      at: Date;
+      http_status: number | null;
+      duration_ms: number;
+      error_message: string | null;
+    }>(ATTEMPTS, [deliveryIds]);
+    const byDelivery = new Map<string, DeliveryAttempt[]>();
+    for (const row of rows) {
+      const attempts = byDelivery.get(row.delivery_id) ?? [];
+      byDelivery.set(row.delivery_id, attempts);
+      attempts.push({
+        at: row.at,
+        httpStatus: row.http_status,
+        durationMs: row.duration_ms,
+        errorMessage: row.error_message,
+      });
+    }
+    return byDelivery;
+  }
+
+  async reopen(deliveryIds: readonly string[], at: Date): Promise<readonly WebhookDelivery[]> {
+    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, at])).map(mapRow);
+  }
+
+  async failed(
+    webhookId: string,
+    { since, until }: TimeSpan,
+    afterId: string,
+    limit: number,
+  ): Promise<readonly string[]> {
+    const rows = await this.#sql.query<{ id: string }>(FAILED, [webhookId, afterId, since, until, limit]);
+    return rows.map((row) => row.id);
+  }
+
+  async cancelOpen(
+    webhookId: string,
+    afterId: string,
+    limit: number,
+    errorMessage: string,
+  ): Promise<string | undefined> {
+    const values = [webhookId, afterId, limit, errorMessage];
+    const [row] = await this.#sql.query<{ id: string }>(CANCEL_OPEN, values);
+    return row?.id;
   }
 }

@@ -1,5 +1,6 @@
-import type { EventStore } from '../domain/ports/stores.ts';
+import type { EventStore, TimeSpan } from '../domain/ports/webhook-stores.ts';
 import type { NewEvent, RecordedEvent } from '../domain/webhooks/event.ts';
+import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
 import { type Sql, statement } from './sql.ts';
 
 // The row of each feed stays locked until the commit, so numbers become visible in their order, without gaps.
@@ -19,6 +20,58 @@ const APPEND = statement(
    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::smallint[], $6::text[],
      $7::text[])`,
 );
+const COLUMNS = 'e.account_id, e.seq, e.message_id, e.recorded_at, e.position, e.type, e.body';
+const AFTER = statement(
+  'events-after',
+  `SELECT ${COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
+);
+const MISSING = statement(
+  'events-missing',
+  `SELECT ${COLUMNS} FROM events e
+   WHERE e.account_id = $1 AND e.seq > $2 AND e.recorded_at >= $3 AND e.recorded_at <= $4
+     AND e.type = ANY($5::text[]) AND e.type <> 'webhook.test'
+     AND NOT EXISTS (SELECT FROM webhook_deliveries d
+       WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
+   ORDER BY e.seq LIMIT $7`,
+);
+// Feeds are in the order of time but for moments, so the oldest event tells whether a feed has anything to forget:
+// no index on the time is needed. Locked rows are another process's, at the same work.
+const FORGET = statement(
+  'events-forget',
+  `WITH feed AS MATERIALIZED (
+     SELECT f.account_id FROM event_feeds f CROSS JOIN LATERAL (
+       SELECT e.recorded_at FROM events e WHERE e.account_id = f.account_id ORDER BY e.seq LIMIT 1) oldest
+     WHERE oldest.recorded_at < $1 LIMIT 100
+   ), old AS MATERIALIZED (
+     SELECT e.account_id, e.seq FROM feed CROSS JOIN LATERAL (
+       SELECT e.account_id, e.seq, e.recorded_at FROM events e
+       WHERE e.account_id = feed.account_id ORDER BY e.seq LIMIT $2 FOR UPDATE SKIP LOCKED) e
+     WHERE e.recorded_at < $1 LIMIT $2
+   )
+   DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
+);
+
+interface EventRow {
+  account_id: string;
+  seq: number;
+  message_id: string | null;
+  recorded_at: Date;
+  position: number | null;
+  type: EventType;
+  body: string;
+}
+
+function mapRow(row: EventRow): RecordedEvent {
+  return {
+    accountId: row.account_id,
+    seq: row.seq,
+    type: row.type,
+    messageId: row.message_id,
+    position: row.position,
+    recordedAt: row.recorded_at,
+    body: row.body,
+  };
+}
 
 /** Events in their accounts' gap-free feeds (decision 33). */
 export class PgEventStore implements EventStore {
@@ -51,5 +104,24 @@ export class PgEventStore implements EventStore {
       recorded.map((event) => event.body),
     ]);
     return recorded;
+  }
+
+  async after(accountId: string, seq: number, limit: number): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.query<EventRow>(AFTER, [accountId, seq, limit])).map(mapRow);
+  }
+
+  async missing(
+    webhook: Webhook,
+    { since, until }: TimeSpan,
+    afterSeq: number,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    const { accountId, id, events } = webhook;
+    const values = [accountId, afterSeq, since, until, events, id, limit];
+    return (await this.#sql.query<EventRow>(MISSING, values)).map(mapRow);
+  }
+
+  async forgetBefore(time: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(FORGET, [time, limit])).length;
   }
 }

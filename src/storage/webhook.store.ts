@@ -1,4 +1,5 @@
-import type { WebhookStore } from '../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
+import type { WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
 import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -49,6 +50,22 @@ const FOR_DELIVERY = statement(
   'webhook-for-delivery',
   `SELECT ${COLUMNS.join(', ')}, secret_sealed FROM webhooks WHERE id = $1 AND deleted_at IS NULL`,
 );
+const MARK_FAILING = statement(
+  'webhooks-mark-failing',
+  `UPDATE webhooks w SET failing_since = n.at
+   FROM (SELECT * FROM unnest($1::uuid[], $2::timestamptz[]) AS u (id, at) ORDER BY id) n
+   WHERE w.id = n.id AND w.failing_since IS NULL`,
+);
+const CLEAR_FAILING = statement(
+  'webhooks-clear-failing',
+  `UPDATE webhooks SET failing_since = NULL WHERE id = ANY($1::uuid[]) AND failing_since IS NOT NULL`,
+);
+const FAILING_SINCE = statement(
+  'webhooks-failing-since',
+  `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks
+   WHERE id = ANY($1::uuid[]) AND is_active AND deleted_at IS NULL AND failing_since <= $2
+   ORDER BY id FOR NO KEY UPDATE`,
+);
 
 /** Webhook endpoints. */
 export class PgWebhookStore implements WebhookStore {
@@ -80,6 +97,58 @@ export class PgWebhookStore implements WebhookStore {
     );
   }
 
+  async find(accountId: string, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(accountId)
+      .where({ id })
+      .select(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async lock(accountId: string, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(accountId)
+      .where({ id })
+      .forNoKeyUpdate()
+      .select(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async page(accountId: string, { page, limit }: PageRequest): Promise<Page<Webhook>> {
+    const rows = await this.#own(accountId)
+      .select(...COLUMNS)
+      .orderBy([
+        { column: 'created_at', order: 'desc' },
+        { column: 'id', order: 'desc' },
+      ])
+      .limit(limit)
+      .offset((page - 1) * limit);
+    return { rows: rows.map(mapRow), total: await this.#sql.count(this.#own(accountId)) };
+  }
+
+  async update(id: string, patch: WebhookPatch): Promise<Webhook> {
+    const columns = {
+      url: patch.url,
+      events: patch.events && [...patch.events],
+      description: patch.description,
+      is_active: patch.isActive,
+      disabled_reason: patch.disabledReason,
+      max_retries: patch.maxRetries,
+      secret_sealed: patch.secretSealed,
+      failing_since: patch.failingSince,
+    };
+    const given = Object.entries(columns).filter(([, value]) => value !== undefined);
+    const [row] = await this.#sql
+      .table<WebhookRow>('webhooks')
+      .where({ id })
+      .update(Object.fromEntries(given))
+      .returning([...COLUMNS]);
+    if (!row) throw new Error(`webhook ${id} does not exist`);
+    return mapRow(row as WebhookRow);
+  }
+
+  async markDeleted(id: string, at: Date): Promise<void> {
+    await this.#sql.table('webhooks').where({ id }).update({ deleted_at: at });
+  }
+
   async active(accountIds: readonly string[]): Promise<readonly Webhook[]> {
     const rows = await this.#sql.query<WebhookRow>(ACTIVE, [accountIds]);
     return rows.map(mapRow);
@@ -88,5 +157,22 @@ export class PgWebhookStore implements WebhookStore {
   async findForDelivery(id: string) {
     const [row] = await this.#sql.query<WebhookRow & { secret_sealed: string }>(FOR_DELIVERY, [id]);
     return row && { webhook: mapRow(row), secretSealed: row.secret_sealed };
+  }
+
+  async markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void> {
+    await this.#sql.query(MARK_FAILING, [[...failedAt.keys()], [...failedAt.values()]]);
+  }
+
+  async clearFailing(ids: readonly string[]): Promise<void> {
+    await this.#sql.query(CLEAR_FAILING, [ids]);
+  }
+
+  async failingSince(ids: readonly string[], since: Date) {
+    const rows = await this.#sql.query<WebhookRow & { failing_since: Date }>(FAILING_SINCE, [ids, since]);
+    return rows.map((row) => ({ webhook: mapRow(row), failingSince: row.failing_since }));
+  }
+
+  #own(accountId: string) {
+    return this.#sql.table<WebhookRow>('webhooks').where({ account_id: accountId }).whereNull('deleted_at');
   }
 }

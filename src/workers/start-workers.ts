@@ -6,6 +6,7 @@ import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
+import type { UsageStore } from '../domain/ports/usage-store.ts';
 import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
 import { repeat } from './repeat.ts';
 
@@ -18,6 +19,7 @@ const KEPT_REPORTS_MS = 1_000;
 const KEY_USES_MS = 2_000;
 const SWEEPS_MS = 60_000;
 const REQUEST_RECORDS_MS = 60_000;
+const USAGE_MS = 10_000;
 
 export interface Workers {
   /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
@@ -34,6 +36,9 @@ export async function startWorkers(parts: {
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
   sweeps: Sweeps;
+  /** Forgets events that are past their time. */
+  forgetOldEvents: () => Promise<unknown>;
+  usage: UsageStore;
   logger: Logger;
   isWorker: boolean;
 }): Promise<Workers> {
@@ -48,7 +53,9 @@ export async function startWorkers(parts: {
   const periodic = [
     keyUses,
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
+    repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
+    repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
   ];

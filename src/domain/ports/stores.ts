@@ -55,6 +55,8 @@ export interface ApiKeyStore {
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** As `find`, and locks the key until the transaction ends. */
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
+  /** Those of the keys that are the account's, in no order. */
+  findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
   page(accountId: string, request: PageRequest): Promise<Page<ApiKey>>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
@@ -132,6 +134,8 @@ export interface MessageStore {
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, Message>>;
   /** Carries out the moves that still apply (the recipient's status is `from`) and returns those. */
   move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]>;
+  /** Records when delivered recipients read the message, and returns those of which it was not known yet. */
+  markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]>;
   /**
    * Claims those of the recipients that are pending and free, and returns them: from then on their messages cannot
    * be canceled (decision 18). Their messages are locked.

@@ -1,18 +1,23 @@
 import { Batcher } from '../batcher.ts';
-import type { HeldJob } from '../ports/job-queue.ts';
-import type { AttemptRecord, DueDelivery, Stores, UnitOfWork } from '../ports/stores.ts';
-import type { Clock, SecretBox } from '../ports/system.ts';
-import type { AttemptResult, WebhookTransport } from '../ports/webhook-transport.ts';
 import { JobInterrupted } from '../messages/submit-messages.ts';
-import { deliveryJobs } from './fan-out.ts';
-import { RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
+import type { HeldJob, WebhookJob } from '../ports/job-queue.ts';
+import type { Stores, UnitOfWork } from '../ports/stores.ts';
+import type { Clock, Ids, SecretBox } from '../ports/system.ts';
+import type { DueDelivery } from '../ports/webhook-stores.ts';
+import type { AttemptResult, WebhookTransport } from '../ports/webhook-transport.ts';
+import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
+import { backlogJobs } from './fan-out.ts';
+import { attemptRecord, type RecordedAttempt, recordAttempts } from './record-attempts.ts';
+import type { Webhook } from './webhook.ts';
 
-/** Attempts that one endpoint has on the wire at once, in one process. */
-const IN_FLIGHT_PER_ENDPOINT = 10;
+/** How long what a job carries may wait for a place on the wire before it goes (back) into the backlog. */
+const PATIENCE_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
+/** An endpoint read longer ago than this is read again before an attempt: a new URL or secret holds at once. */
+const FRESH_MS = 20;
 
-interface RecordedAttempt {
-  readonly webhookId: string;
-  readonly record: AttemptRecord;
+interface Endpoint {
+  readonly webhook: Webhook;
+  readonly secret: string;
 }
 
 /** Carries out webhook jobs: attempts, their records and the retries they call for (contract, Delivery and retries). */
@@ -21,55 +26,106 @@ export class DeliverWebhooks {
   readonly #transport: WebhookTransport;
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
-  readonly #records: Batcher<RecordedAttempt, void>;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #records: Batcher<RecordedAttempt, undefined>;
+  readonly #moves: Batcher<WebhookJob, undefined>;
+  readonly #lanes = new EndpointLanes();
 
   constructor(
     stores: Pick<Stores, 'webhooks' | 'deliveries'>,
     uow: UnitOfWork,
     transport: WebhookTransport,
     secrets: SecretBox,
-    clock: Clock,
+    system: { clock: Clock; ids: Ids },
   ) {
     this.#stores = stores;
     this.#transport = transport;
     this.#secrets = secrets;
-    this.#clock = clock;
-    this.#records = new Batcher((attempts) => recordAttempts(uow, attempts), {
-      maxWeight: 500,
-      isolate: () => true,
-    });
+    this.#clock = system.clock;
+    this.#records = new Batcher(
+      async (attempts) => {
+        await recordAttempts(uow, system, attempts);
+        return attempts.map(() => undefined);
+      },
+      { maxWeight: 500, isolate: () => true },
+    );
+    this.#moves = new Batcher(
+      async (jobs) => {
+        await uow.run((tx) => tx.jobs.enqueue(backlogJobs(jobs)));
+        return jobs.map(() => undefined);
+      },
+      { maxWeight: 500 },
+    );
   }
 
-  /** Resolves when every delivery of the job has its attempt recorded; throws `JobInterrupted` on `signal`. */
-  async handle(job: HeldJob<'webhook'>, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when every delivery of the job has its attempt recorded or waits in the backlog; throws
+   * `JobInterrupted` on `signal`.
+   */
+  async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
     const { webhookId, deliveryIds, attempt } = job.data;
-    const found = await this.#stores.webhooks.findForDelivery(webhookId);
-    if (!found) return this.#stores.deliveries.close(deliveryIds, 'canceled', 'The endpoint was deleted.');
-    if (!found.webhook.isActive) {
-      const why = 'The endpoint is inactive; activate it and recover what it missed.';
-      return this.#stores.deliveries.close(deliveryIds, 'failed', why);
-    }
+    const lane = this.#lanes.of(webhookId);
+    if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
+    const endpoint = new FreshEndpoint(() => this.#read(webhookId));
+    const refused = refusalOf(await endpoint.get());
+    if (refused) return this.#stores.deliveries.close(deliveryIds, refused.status, refused.why);
     const due = await this.#stores.deliveries.due(webhookId, deliveryIds, attempt);
-    const secret = this.#secrets.open(found.secretSealed);
-    const lane = this.#lanes.get(webhookId) ?? new Lane(IN_FLIGHT_PER_ENDPOINT);
-    this.#lanes.set(webhookId, lane);
+    const left = await this.#attemptAll(due, attempt + 1, lane, endpoint, PATIENCE_MS[job.queue], signal);
+    if (left.length === 0) return;
+    if (signal.aborted) throw new JobInterrupted('the process is draining');
+    const gone = refusalOf(await endpoint.get());
+    if (gone) await this.#stores.deliveries.close(left, gone.status, gone.why);
+    else await this.#moves.add({ webhookId, deliveryIds: left, attempt });
+  }
+
+  /** Attempts what gets a place within `patienceMs`; returns the ids of the rest. */
+  async #attemptAll(
+    due: readonly DueDelivery[],
+    number: number,
+    lane: Lane,
+    endpoint: FreshEndpoint,
+    patienceMs: number,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const left: string[] = [];
+    const tickets = new Set<{ giveUp(): void }>();
+    const stopWaiting = () => {
+      for (const ticket of tickets) ticket.giveUp();
+    };
+    const timer = setTimeout(stopWaiting, patienceMs);
+    signal.addEventListener('abort', stopWaiting, { once: true });
+    const attemptOne = async (delivery: DueDelivery) => {
+      const place = signal.aborted ? undefined : lane.enter();
+      if (place !== undefined && place !== true) {
+        tickets.add(place);
+        const isGiven = await place.place;
+        tickets.delete(place);
+        if (!isGiven) return void left.push(delivery.id);
+      }
+      if (place === undefined) return void left.push(delivery.id);
+      let attempted: { recorded: RecordedAttempt; result: AttemptResult } | undefined;
+      try {
+        attempted = await this.#attempt(await endpoint.get(), delivery, number);
+      } finally {
+        lane.leave(attempted?.result);
+      }
+      if (attempted) await this.#records.add(attempted.recorded);
+      else left.push(delivery.id);
+    };
     try {
-      const attempts = due.map((delivery) =>
-        lane.run(async () => {
-          if (signal.aborted) throw new JobInterrupted('the process is draining');
-          await this.#attempt(found.webhook, secret, delivery, attempt + 1);
-        }),
-      );
-      const results = await Promise.allSettled(attempts);
+      const results = await Promise.allSettled(due.map(attemptOne));
       const failure = results.find((result) => result.status === 'rejected');
       if (failure) throw failure.reason;
+      return left;
     } finally {
-      if (lane.isIdle) this.#lanes.delete(webhookId);
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stopWaiting);
     }
   }
 
-  async #attempt(webhook: Webhook, secret: string, delivery: DueDelivery, number: number): Promise<void> {
+  /** One attempt; undefined when the endpoint takes none any more. */
+  async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery, number: number) {
+    if (!endpoint || refusalOf(endpoint)) return undefined;
+    const { webhook, secret } = endpoint;
     const at = this.#clock.now();
     const result = await this.#transport.attempt({
       url: webhook.url,
@@ -80,81 +136,39 @@ export class DeliverWebhooks {
       at,
     });
     const record = attemptRecord(webhook, delivery, number, at, this.#clock.now(), result);
-    await this.#records.add({ webhookId: webhook.id, record });
+    return { recorded: { webhookId: webhook.id, record }, result };
+  }
+
+  async #read(webhookId: string): Promise<Endpoint | undefined> {
+    const found = await this.#stores.webhooks.findForDelivery(webhookId);
+    return found && { webhook: found.webhook, secret: this.#secrets.open(found.secretSealed) };
   }
 }
 
-/** What an attempt makes of its delivery (decision 30): success on 2xx, else a retry while one is left. */
-export function attemptRecord(
-  webhook: Pick<Webhook, 'maxRetries'>,
-  delivery: Pick<DueDelivery, 'id' | 'accountId'>,
-  number: number,
-  at: Date,
-  endedAt: Date,
-  result: AttemptResult,
-): AttemptRecord {
-  const delaySeconds = number <= webhook.maxRetries ? RETRY_DELAYS_SECONDS[number - 1] : undefined;
-  const isRetried = !result.ok && delaySeconds !== undefined;
-  return {
-    deliveryId: delivery.id,
-    accountId: delivery.accountId,
-    number,
-    status: result.ok ? 'success' : isRetried ? 'retrying' : 'failed',
-    nextRetryAt: isRetried ? new Date(endedAt.getTime() + delaySeconds * 1000) : null,
-    responseBody: result.responseBody,
-    attempt: {
-      at,
-      httpStatus: result.httpStatus,
-      durationMs: Math.round(result.durationMs),
-      errorMessage: result.errorMessage,
-    },
-  };
+/** What becomes of deliveries to an endpoint that takes none (decisions 30 and 31). */
+function refusalOf(endpoint: Endpoint | undefined) {
+  if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' } as const;
+  if (endpoint.webhook.isActive) return undefined;
+  const why = 'The endpoint is inactive; activate it and recover what it missed.';
+  return { status: 'failed', why } as const;
 }
 
-/** Stores attempts and, in the same transaction, the jobs of the retries they call for. */
-export function recordAttempts(uow: UnitOfWork, attempts: readonly RecordedAttempt[]): Promise<void[]> {
-  return uow.run(async (tx) => {
-    const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
-    const retries = attempts.filter(
-      ({ record }) => record.nextRetryAt !== null && recorded.has(record.deliveryId),
-    );
-    await tx.jobs.enqueue(
-      deliveryJobs(
-        retries.map(({ webhookId, record }) => ({
-          id: record.deliveryId,
-          webhookId,
-          attempts: record.number,
-          nextRetryAt: record.nextRetryAt,
-        })),
-      ),
-    );
-    return attempts.map(() => undefined);
-  });
-}
+/** An endpoint as it stands, read again when the last look is not fresh any more; looks at once share one read. */
+class FreshEndpoint {
+  readonly #read: () => Promise<Endpoint | undefined>;
+  #last: Promise<Endpoint | undefined> | undefined;
+  #readAt = 0;
 
-/** Runs work with a bound on how much of it is under way; the rest waits in order. */
-class Lane {
-  readonly #limit: number;
-  readonly #queue: (() => void)[] = [];
-  #running = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
+  constructor(read: () => Promise<Endpoint | undefined>) {
+    this.#read = read;
   }
 
-  get isIdle(): boolean {
-    return this.#running === 0 && this.#queue.length === 0;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#queue.push(resolve));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#queue.shift();
-      if (next) next();
-      else this.#running -= 1;
+  get(): Promise<Endpoint | undefined> {
+    const now = performance.now();
+    if (this.#last === undefined || now - this.#readAt > FRESH_MS) {
+      this.#readAt = now;
+      this.#last = this.#read();
     }
+    return this.#last;
   }
 }

@@ -1,4 +1,4 @@
-import type { NewJob } from '../ports/job-queue.ts';
+import type { NewJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
@@ -52,19 +52,32 @@ export function deliveryJobs(
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (!first) return [];
-    const jobs: NewJob<'webhook'>[] = [];
-    for (let start = 0; start < group.length; start += DELIVERIES_PER_JOB) {
-      jobs.push({
-        queue: 'webhook',
-        group: first.webhookId,
-        data: {
-          webhookId: first.webhookId,
-          deliveryIds: group.slice(start, start + DELIVERIES_PER_JOB).map((delivery) => delivery.id),
-          attempt: first.attempts,
-        },
-        ...(first.nextRetryAt ? { startAfter: first.nextRetryAt } : {}),
-      });
-    }
-    return jobs;
+    const { webhookId, attempts, nextRetryAt } = first;
+    const ids = group.map((delivery) => delivery.id);
+    return jobsOf(webhookId, ids, attempts).map((job): NewJob<'webhook'> => {
+      return { queue: 'webhook', ...job, ...(nextRetryAt ? { startAfter: nextRetryAt } : {}) };
+    });
   });
+}
+
+/** Jobs of the backlog for what an endpoint cannot take now. Retries go first: their time was promised. */
+export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
+  const groups = Map.groupBy(jobs, (job) => `${job.webhookId} ${job.attempt}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const ids = group.flatMap((job) => job.deliveryIds);
+    return jobsOf(first.webhookId, ids, first.attempt).map((job): NewJob<'webhook-backlog'> => {
+      return { queue: 'webhook-backlog', ...job, ...(first.attempt > 0 ? { priority: 1 } : {}) };
+    });
+  });
+}
+
+function jobsOf(webhookId: string, deliveryIds: readonly string[], attempt: number) {
+  const jobs: { group: string; data: WebhookJob }[] = [];
+  for (let start = 0; start < deliveryIds.length; start += DELIVERIES_PER_JOB) {
+    const ids = deliveryIds.slice(start, start + DELIVERIES_PER_JOB);
+    jobs.push({ group: webhookId, data: { webhookId, deliveryIds: ids, attempt } });
+  }
+  return jobs;
 }

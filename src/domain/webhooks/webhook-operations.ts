@@ -1,16 +1,20 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
+import { ALL_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, validationError } from '../errors.ts';
+import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
+import type { WebhookPatch } from '../ports/webhook-stores.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
+import { isUuid, uuidFloor } from '../uuid.ts';
 import {
   DEFAULT_MAX_RETRIES,
   EVENT_TYPES,
   type EventType,
   MAX_RETRIES_LIMIT,
-  type Webhook,
   WEBHOOK_LIMIT,
+  type Webhook,
 } from './webhook.ts';
 
 export const WEBHOOK_DESCRIPTION_MAX_LENGTH = 500;
@@ -21,17 +25,34 @@ export interface RegisterWebhookInput {
   readonly description?: string | undefined;
   readonly maxRetries?: number | undefined;
 }
+/** What is absent stays as it is; a description of null is none. */
+export interface UpdateWebhookInput {
+  readonly id: string;
+  readonly url?: string | undefined;
+  readonly events?: readonly string[] | undefined;
+  readonly description?: string | null | undefined;
+  readonly isActive?: boolean | undefined;
+  readonly maxRetries?: number | undefined;
+}
 /** An endpoint with its secret, which is shown this once. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
   readonly secret: string;
 }
 
-const MANAGE = { scopes: ['MANAGE_WEBHOOKS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
+/** What it takes to change endpoints, and to look at them. */
+export const MANAGE_WEBHOOKS = {
+  scopes: ['MANAGE_WEBHOOKS'],
+  roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
+} as const;
+export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ALL_ROLES } as const;
+
+/** Deliveries that are canceled in one statement when their endpoint is deleted. */
+const CANCEL_BATCH = 5_000;
 
 /** Endpoints that are told of events. */
 export function webhookOperations(deps: Dependencies) {
-  const { uow, clock, ids, secrets, transport } = deps;
+  const { stores, uow, clock, ids, secrets, transport } = deps;
 
   async function checkUrl(url: string): Promise<string> {
     try {
@@ -45,15 +66,35 @@ export function webhookOperations(deps: Dependencies) {
     }
   }
 
+  /** Changes an endpoint that is locked meanwhile, with an audit entry. */
+  function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
+    return uow.run(async (tx) => {
+      const accountId = accountIdOf(caller);
+      const before = await tx.webhooks.lock(accountId, id);
+      if (!before) throw notFound('Webhook');
+      const patch = patchOf(before);
+      if (Object.values(patch).every((value) => value === undefined)) return before;
+      const after = await tx.webhooks.update(id, patch);
+      await recordChange(tx, deps, caller, {
+        accountId,
+        action,
+        target: id,
+        before: auditedPart(before),
+        after: auditedPart(after),
+      });
+      return after;
+    });
+  }
+
   return {
     /** Registers an endpoint (contract, POST /developers/webhooks; decision 29). */
     register: operation(
       'webhook.register',
-      MANAGE,
+      MANAGE_WEBHOOKS,
       async (caller, input: RegisterWebhookInput): Promise<WebhookWithSecret> => {
         const accountId = accountIdOf(caller);
         const events = checkEvents(input.events);
-        const maxRetries = checkMaxRetries(input.maxRetries);
+        const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
         const url = await checkUrl(input.url);
         const secret = newWebhookSecret(ids);
         const webhook: Webhook = {
@@ -80,13 +121,91 @@ export function webhookOperations(deps: Dependencies) {
             accountId,
             action: 'webhook.register',
             target: webhook.id,
-            after: { url, events, maxRetries },
+            after: auditedPart(webhook),
           });
         });
         return { webhook, secret };
       },
     ),
+
+    /** The account's endpoints, the newest first (decision 28). */
+    list: operation(
+      'webhook.list',
+      READ_WEBHOOKS,
+      async (caller, page: PageRequest): Promise<Page<Webhook>> =>
+        stores.webhooks.page(accountIdOf(caller), page),
+    ),
+
+    get: operation('webhook.get', READ_WEBHOOKS, async (caller, input: { readonly id: string }) => {
+      const webhook = isUuid(input.id)
+        ? await stores.webhooks.find(accountIdOf(caller), input.id)
+        : undefined;
+      if (!webhook) throw notFound('Webhook');
+      return webhook;
+    }),
+
+    /**
+     * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating one that was
+     * switched off gives it a new start (decision 31).
+     */
+    update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
+      if (!isUuid(input.id)) throw notFound('Webhook');
+      const { description, isActive } = input;
+      const events = input.events && checkEvents(input.events);
+      const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
+      // Found before its address is looked up: another account's id must not make this process resolve names.
+      if (!(await stores.webhooks.find(accountIdOf(caller), input.id))) throw notFound('Webhook');
+      const url = input.url === undefined ? undefined : await checkUrl(input.url);
+      return change(caller, input.id, 'webhook.update', () => ({
+        ...(url === undefined ? {} : { url }),
+        ...(events === undefined ? {} : { events }),
+        ...(description === undefined ? {} : { description }),
+        ...(maxRetries === undefined ? {} : { maxRetries }),
+        ...(isActive === undefined ? {} : { isActive }),
+        ...(isActive ? { disabledReason: null, failingSince: null } : {}),
+      }));
+    }),
+
+    /** Issues a new secret; the next attempt is signed with it, and the old one is gone (contract, rotate-secret). */
+    rotateSecret: operation(
+      'webhook.rotateSecret',
+      MANAGE_WEBHOOKS,
+      async (caller, input: { readonly id: string }): Promise<WebhookWithSecret> => {
+        if (!isUuid(input.id)) throw notFound('Webhook');
+        const secret = newWebhookSecret(ids);
+        const secretSealed = secrets.seal(secret);
+        const webhook = await change(caller, input.id, 'webhook.rotateSecret', () => ({ secretSealed }));
+        return { webhook, secret };
+      },
+    ),
+
+    /** Deletes an endpoint. What is still owed to it is canceled; its records stay (decision 30). */
+    remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
+      if (!isUuid(input.id)) throw notFound('Webhook');
+      const accountId = accountIdOf(caller);
+      await uow.run(async (tx) => {
+        const webhook = await tx.webhooks.lock(accountId, input.id);
+        if (!webhook) throw notFound('Webhook');
+        await tx.webhooks.markDeleted(webhook.id, clock.now());
+        await recordChange(tx, deps, caller, {
+          accountId,
+          action: 'webhook.delete',
+          target: webhook.id,
+          before: auditedPart(webhook),
+        });
+      });
+      // Apart from the deletion, which holds by itself: a job that finds its endpoint gone cancels what it carries.
+      for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
+        last = await stores.deliveries.cancelOpen(input.id, last, CANCEL_BATCH, 'The endpoint was deleted.');
+      }
+      return { id: input.id };
+    }),
   };
+}
+
+/** What the audit log keeps of an endpoint: everything but its secret. */
+function auditedPart({ url, events, description, isActive, disabledReason, maxRetries }: Webhook) {
+  return { url, events, description, isActive, disabledReason, maxRetries };
 }
 
 function newWebhookSecret(ids: Dependencies['ids']): string {
@@ -94,7 +213,8 @@ function newWebhookSecret(ids: Dependencies['ids']): string {
 }
 
 function checkEvents(events: readonly string[]): EventType[] {
-  if (events.length === 0) throw validationError([{ path: 'events', message: 'must name at least one event' }]);
+  if (events.length === 0)
+    throw validationError([{ path: 'events', message: 'must name at least one event' }]);
   const known: readonly string[] = EVENT_TYPES;
   const unknown = events.find((event) => !known.includes(event));
   if (unknown !== undefined) {
@@ -107,10 +227,11 @@ function checkEvents(events: readonly string[]): EventType[] {
   return [...new Set(events)] as EventType[];
 }
 
-function checkMaxRetries(maxRetries: number | undefined): number {
-  const value = maxRetries ?? DEFAULT_MAX_RETRIES;
+function checkMaxRetries(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value > MAX_RETRIES_LIMIT) {
-    throw validationError([{ path: 'maxRetries', message: `must be a whole number from 0 to ${MAX_RETRIES_LIMIT}` }]);
+    throw validationError([
+      { path: 'maxRetries', message: `must be a whole number from 0 to ${MAX_RETRIES_LIMIT}` },
+    ]);
   }
   return value;
 }

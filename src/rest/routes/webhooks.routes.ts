@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import type { DeliveryDetails } from '../../domain/webhooks/delivery-operations.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryStatus,
+  EVENT_TYPES,
+  type Webhook,
+} from '../../domain/webhooks/webhook.ts';
 import { WEBHOOK_DESCRIPTION_MAX_LENGTH } from '../../domain/webhooks/webhook-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { isoTime } from '../schemas.ts';
+import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
 
 const webhook = z
   .object({
@@ -11,11 +17,39 @@ const webhook = z
     events: z.array(z.string()),
     description: z.string().nullable(),
     isActive: z.boolean(),
-    disabledReason: z.string().nullable().describe('Why the gateway switched it off; null when it did not.'),
-    maxRetries: z.int().describe('Attempts after the first one.'),
+    disabledReason: z
+      .string()
+      .nullable()
+      .describe('Why the service switched the endpoint off; null otherwise.'),
+    maxRetries: z.int(),
     createdAt: isoTime,
   })
   .meta({ id: 'Webhook' });
+
+const secret = z.string().describe('The signing secret. It is shown in this answer only.');
+
+const delivery = z
+  .object({
+    id: z.string().describe('The value of the delivery header, the same on every attempt.'),
+    event: z.string(),
+    messageId: z.string().nullable(),
+    status: z.enum(DELIVERY_STATUSES),
+    httpStatus: z.int().nullable().describe('Of the last attempt.'),
+    attempts: z.int(),
+    responseBody: z.string().nullable().describe('The first 10 kB of the last answer.'),
+    errorMessage: z.string().nullable(),
+    nextRetryAt: isoTime.nullable(),
+    createdAt: isoTime,
+    attemptLog: z.array(
+      z.object({
+        at: isoTime,
+        httpStatus: z.int().nullable(),
+        durationMs: z.int(),
+        errorMessage: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'WebhookDelivery' });
 
 function webhookResource(hook: Webhook) {
   return {
@@ -30,21 +64,52 @@ function webhookResource(hook: Webhook) {
   };
 }
 
+function deliveryResource({ delivery: made, attemptLog }: DeliveryDetails) {
+  return {
+    id: made.id,
+    event: made.event,
+    messageId: made.messageId,
+    status: made.status,
+    httpStatus: made.httpStatus,
+    attempts: made.attempts,
+    responseBody: made.responseBody,
+    errorMessage: made.errorMessage,
+    nextRetryAt: made.nextRetryAt?.toISOString() ?? null,
+    createdAt: made.createdAt.toISOString(),
+    attemptLog: attemptLog.map((attempt) => ({ ...attempt, at: attempt.at.toISOString() })),
+  };
+}
+
+const deliveryParams = idParams.extend({
+  deliveryId: z.string().describe('The value of the delivery header, a UUID.'),
+});
+const url = z.string().max(2048).describe('HTTPS address that resolves to public addresses only.');
+const events = z.array(z.string()).describe('Event types to be told of, at least one.');
+const description = z.string().max(WEBHOOK_DESCRIPTION_MAX_LENGTH);
+const maxRetries = z.int().describe('Attempts after the first one, 0 to 5; 3 unless said otherwise.');
+const tag = 'Webhooks';
+
+const registered = { id: { route: 'POST /developers/webhooks', at: 'webhook.id' } };
+const delivered = {
+  ...registered,
+  deliveryId: { route: 'POST /developers/webhooks/:id/test', at: 'delivery.id' },
+};
+
 export const webhookRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     path: '/developers/webhooks',
     summary: 'Register a webhook endpoint; its secret is shown in this answer only',
-    tag: 'Webhooks',
+    tag,
     operation: (operations) => operations.webhooks.register,
     isWebhookRegistration: true,
     successStatus: 201,
     errors: ['invalid_event_type', 'invalid_webhook_url', 'webhook_limit'],
     body: z.object({
-      url: z.string().max(2048).describe('HTTPS address that resolves to public addresses only.'),
-      events: z.array(z.string()).describe('Event types to be told of, at least one.'),
-      description: z.string().max(WEBHOOK_DESCRIPTION_MAX_LENGTH).optional(),
-      maxRetries: z.int().optional().describe('Attempts after the first one, 0 to 5; 3 when it is missing.'),
+      url,
+      events,
+      description: description.optional(),
+      maxRetries: maxRetries.optional(),
     }),
     examples: {
       sms: {
@@ -56,13 +121,197 @@ export const webhookRoutes: readonly Route[] = [
         },
       },
     },
-    response: z.object({
-      webhook,
-      secret: z.string().describe('What deliveries are signed with; shown in this answer only.'),
-    }),
+    response: z.object({ webhook, secret }),
     async handle({ caller, operations, body }) {
       const registered = await operations.webhooks.register.run(caller, body);
       return { body: { webhook: webhookResource(registered.webhook), secret: registered.secret } };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/webhooks',
+    summary: "The account's webhook endpoints, newest first",
+    tag,
+    operation: (operations) => operations.webhooks.list,
+    query: pageQuery,
+    response: envelope(webhook),
+    async handle({ caller, operations, query }) {
+      const page = await operations.webhooks.list.run(caller, query);
+      return { body: paginated(page, query, webhookResource) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/webhooks/events',
+    summary: 'Event types to subscribe to, each with a sample',
+    tag,
+    operation: (operations) => operations.events.types,
+    query: pageQuery,
+    response: envelope(
+      z.object({
+        event: z.string(),
+        channel: z.string(),
+        description: z.string(),
+        sample: z.record(z.string(), z.unknown()),
+      }),
+    ),
+    async handle({ caller, operations, query }) {
+      const types = await operations.events.types.run(caller, {});
+      const start = (query.page - 1) * query.limit;
+      const rows = types.slice(start, start + query.limit);
+      return { body: paginated({ rows, total: types.length }, query, (type) => ({ ...type })) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/webhooks/:id',
+    summary: 'One webhook endpoint',
+    tag,
+    operation: (operations) => operations.webhooks.get,
+    params: idParams,
+    examples: { registered: { params: registered } },
+    response: z.object({ webhook }),
+    async handle({ caller, operations, params }) {
+      return { body: { webhook: webhookResource(await operations.webhooks.get.run(caller, params)) } };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/developers/webhooks/:id',
+    summary: 'Change a webhook endpoint; what is absent stays',
+    tag,
+    operation: (operations) => operations.webhooks.update,
+    errors: ['invalid_event_type', 'invalid_webhook_url'],
+    params: idParams,
+    body: z.object({
+      url: url.optional(),
+      events: events.optional(),
+      description: description.nullable().optional(),
+      isActive: z.boolean().optional(),
+      maxRetries: maxRetries.optional(),
+    }),
+    examples: {
+      more: {
+        summary: 'More events and retries',
+        params: registered,
+        body: { events: [...EVENT_TYPES], maxRetries: 5 },
+      },
+    },
+    response: z.object({ webhook }),
+    async handle({ caller, operations, params, body }) {
+      const updated = await operations.webhooks.update.run(caller, { ...body, id: params.id });
+      return { body: { webhook: webhookResource(updated) } };
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/developers/webhooks/:id',
+    summary: 'Delete a webhook endpoint; what is still owed to it is canceled',
+    tag,
+    operation: (operations) => operations.webhooks.remove,
+    params: idParams,
+    examples: { registered: { params: registered } },
+    response: z.object({ id: z.string(), deleted: z.literal(true) }),
+    async handle({ caller, operations, params }) {
+      const { id } = await operations.webhooks.remove.run(caller, params);
+      return { body: { id, deleted: true as const } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/developers/webhooks/:id/rotate-secret',
+    summary: 'Issue a new secret; the old one is invalid at once',
+    tag,
+    operation: (operations) => operations.webhooks.rotateSecret,
+    params: idParams,
+    examples: { registered: { params: registered } },
+    response: z.object({ webhook, secret }),
+    async handle({ caller, operations, params }) {
+      const rotated = await operations.webhooks.rotateSecret.run(caller, params);
+      return { body: { webhook: webhookResource(rotated.webhook), secret: rotated.secret } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/developers/webhooks/:id/test',
+    summary: 'Send a webhook.test event now, in one attempt',
+    tag,
+    operation: (operations) => operations.webhooks.test,
+    params: idParams,
+    examples: { registered: { params: registered } },
+    response: z.object({ success: z.boolean(), delivery }),
+    async handle({ caller, operations, params }) {
+      const tested = await operations.webhooks.test.run(caller, params);
+      const isSuccess = tested.delivery.status === ('success' satisfies DeliveryStatus);
+      return { body: { success: isSuccess, delivery: deliveryResource(tested) } };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/webhooks/:id/deliveries',
+    summary: 'Deliveries to an endpoint, newest first, with every attempt',
+    tag,
+    operation: (operations) => operations.webhooks.deliveries,
+    params: idParams,
+    examples: { newest: { params: registered, query: { limit: '50' } } },
+    query: pageQuery.extend({
+      status: z.enum(DELIVERY_STATUSES).optional(),
+      event: z.enum(EVENT_TYPES).optional(),
+    }),
+    response: envelope(delivery),
+    async handle({ caller, operations, params, query }) {
+      const { status, event, ...page } = query;
+      const found = await operations.webhooks.deliveries.run(caller, {
+        id: params.id,
+        filter: { status, event },
+        page,
+      });
+      return { body: paginated(found, page, deliveryResource) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/developers/webhooks/:id/deliveries/:deliveryId',
+    summary: 'One delivery, with every attempt',
+    tag,
+    operation: (operations) => operations.webhooks.delivery,
+    params: deliveryParams,
+    examples: { tested: { params: delivered } },
+    response: z.object({ delivery }),
+    async handle({ caller, operations, params }) {
+      const input = { id: params.deliveryId, webhookId: params.id };
+      return { body: { delivery: deliveryResource(await operations.webhooks.delivery.run(caller, input)) } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/developers/webhooks/:id/deliveries/:deliveryId/retry',
+    summary: 'Try a delivery again now, under the same delivery id',
+    tag,
+    operation: (operations) => operations.webhooks.retry,
+    params: deliveryParams,
+    examples: { tested: { params: delivered } },
+    response: z.object({ delivery }),
+    async handle({ caller, operations, params }) {
+      const input = { id: params.deliveryId, webhookId: params.id };
+      return { body: { delivery: deliveryResource(await operations.webhooks.retry.run(caller, input)) } };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/developers/webhooks/:id/recover',
+    summary: 'Queue what an endpoint missed: failed deliveries, and events it has no delivery for',
+    tag,
+    operation: (operations) => operations.webhooks.recover,
+    params: idParams,
+    body: z.object({
+      since: z.string().describe('ISO 8601 time with Z or an offset.'),
+      until: z.string().optional().describe('ISO 8601 time with Z or an offset; now when absent.'),
+    }),
+    examples: { outage: { params: registered, body: { since: '2026-11-20T22:00:00Z' } } },
+    response: z.object({ queued: z.int() }),
+    async handle({ caller, operations, params, body }) {
+      return { body: await operations.webhooks.recover.run(caller, { ...body, id: params.id }) };
     },
   }),
 ];

@@ -1,0 +1,118 @@
+/** What the domain asks of storage for events, the endpoints that are told of them, and what is owed to each. */
+import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
+import type {
+  DeliveryAttempt,
+  DeliveryStatus,
+  EventType,
+  Webhook,
+  WebhookDelivery,
+} from '../webhooks/webhook.ts';
+import type { Page, PageRequest } from './page.ts';
+
+export interface EventStore {
+  /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
+  append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
+  /** An account's events after a number, in the feed's order. */
+  after(accountId: string, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
+  /**
+   * Events after a number, recorded in a span of time (ends included), that an endpoint subscribes to and has no
+   * delivery for. Tests are not among them: they were meant for one endpoint.
+   */
+  missing(
+    webhook: Webhook,
+    span: TimeSpan,
+    afterSeq: number,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]>;
+  /** Forgets events recorded before `time`, with their deliveries; how many, at most `limit`. */
+  forgetBefore(time: Date, limit: number): Promise<number>;
+}
+
+/** From `since` to `until`, both included. */
+export interface TimeSpan {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+export type WebhookPatch = Partial<
+  Pick<Webhook, 'url' | 'events' | 'description' | 'isActive' | 'disabledReason' | 'maxRetries'>
+> & { readonly secretSealed?: string; readonly failingSince?: null };
+
+export interface WebhookStore {
+  insert(webhook: Webhook, secretSealed: string): Promise<void>;
+  /** How many endpoints the account has. Locks the account's registrations until the transaction ends. */
+  count(accountId: string): Promise<number>;
+  find(accountId: string, id: string): Promise<Webhook | undefined>;
+  /** The same, locked until the transaction ends. */
+  lock(accountId: string, id: string): Promise<Webhook | undefined>;
+  page(accountId: string, request: PageRequest): Promise<Page<Webhook>>;
+  update(id: string, patch: WebhookPatch): Promise<Webhook>;
+  /** The endpoint is not found any more, but its deliveries keep it. */
+  markDeleted(id: string, at: Date): Promise<void>;
+  /** Active endpoints of these accounts. */
+  active(accountIds: readonly string[]): Promise<readonly Webhook[]>;
+  /** Endpoint with its secret, also when inactive; undefined when deleted. */
+  findForDelivery(id: string): Promise<{ webhook: Webhook; secretSealed: string } | undefined>;
+  /** Remembers since when endpoints fail, where they did not fail before. */
+  markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
+  /** Forgets that endpoints failed; writes nothing where they did not. */
+  clearFailing(ids: readonly string[]): Promise<void>;
+  /** Those that are active and fail since `since` or longer; locked. */
+  failingSince(
+    ids: readonly string[],
+    since: Date,
+  ): Promise<readonly { webhook: Webhook; failingSince: Date }[]>;
+}
+
+export interface DueDelivery {
+  readonly id: string;
+  readonly accountId: string;
+  readonly event: EventType;
+  readonly body: string;
+}
+
+/** What an attempt made of a delivery. */
+export interface AttemptRecord {
+  readonly deliveryId: string;
+  readonly accountId: string;
+  /** Number of this attempt, from 1. */
+  readonly number: number;
+  readonly status: DeliveryStatus;
+  readonly nextRetryAt: Date | null;
+  readonly responseBody: string | null;
+  readonly attempt: DeliveryAttempt;
+}
+
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | undefined;
+  readonly event?: EventType | undefined;
+}
+
+export interface DeliveryStore {
+  insert(deliveries: readonly WebhookDelivery[]): Promise<void>;
+  find(accountId: string, id: string): Promise<WebhookDelivery | undefined>;
+  /** Newest first. */
+  page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
+  /** What was attempted, by delivery, oldest first. */
+  attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
+  /** Those of the deliveries that are open and have exactly `attempts` attempts behind them. */
+  due(webhookId: string, deliveryIds: readonly string[], attempts: number): Promise<readonly DueDelivery[]>;
+  /** Records attempts; one whose number is not the next of its delivery is left out. Returns the ids recorded. */
+  record(records: readonly AttemptRecord[]): Promise<readonly string[]>;
+  /** Makes deliveries due at `at`, whatever came of them before. */
+  reopen(deliveryIds: readonly string[], at: Date): Promise<readonly WebhookDelivery[]>;
+  /** Failed deliveries of events (no tests) recorded in a span of time, by id, after `afterId`. */
+  failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
+  /** Ends open deliveries without an attempt. */
+  close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void>;
+  /**
+   * Cancels the open ones among an endpoint's next `limit` deliveries after `afterId`; returns the last id looked
+   * at, undefined when there were none.
+   */
+  cancelOpen(
+    webhookId: string,
+    afterId: string,
+    limit: number,
+    errorMessage: string,
+  ): Promise<string | undefined>;
+}

@@ -1,0 +1,239 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { recordChange } from '../audit/record-change.ts';
+import type { Caller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { notFound, validationError } from '../errors.ts';
+import { parseIsoTime } from '../iso-time.ts';
+import { operation } from '../operation.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
+import type { Tx } from '../ports/stores.ts';
+import type { DeliveryFilter, TimeSpan } from '../ports/webhook-stores.ts';
+import { isUuid, uuidFloor } from '../uuid.ts';
+import { eventEnvelope } from './event.ts';
+import { deliveryJobs, newDelivery } from './fan-out.ts';
+import { attemptRecord, recordAttempts } from './record-attempts.ts';
+import type { DeliveryAttempt, Webhook, WebhookDelivery } from './webhook.ts';
+import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
+
+/** Deliveries that a recovery queues in one transaction. */
+const RECOVER_BATCH = 1_000;
+/** A test whose process died before it could record the attempt is made up for after this long. */
+const TEST_MAKE_UP_MS = 30_000;
+
+/** A delivery with what was attempted, oldest first (decision 30). */
+export interface DeliveryDetails {
+  readonly delivery: WebhookDelivery;
+  readonly attemptLog: readonly DeliveryAttempt[];
+}
+
+/** What is owed to endpoints: looking at it, and having it tried again. */
+export function deliveryOperations(deps: Dependencies) {
+  const { stores, uow, clock, ids, secrets, transport } = deps;
+
+  async function webhookOf(caller: Caller, id: string): Promise<Webhook> {
+    const webhook = isUuid(id) ? await stores.webhooks.find(accountIdOf(caller), id) : undefined;
+    if (!webhook) throw notFound('Webhook');
+    return webhook;
+  }
+
+  /** A delivery to an endpoint that still exists; `webhookId`, when given, must be its. */
+  async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
+    const delivery = isUuid(id) ? await stores.deliveries.find(accountIdOf(caller), id) : undefined;
+    const webhook = delivery && (await stores.webhooks.find(delivery.accountId, delivery.webhookId));
+    if (!webhook || (webhookId !== undefined && webhookId !== webhook.id)) throw notFound('Delivery');
+    return { delivery, webhook };
+  }
+
+  async function detailsOf(delivery: WebhookDelivery): Promise<DeliveryDetails> {
+    const attempts = await stores.deliveries.attempts([delivery.id]);
+    return { delivery, attemptLog: attempts.get(delivery.id) ?? [] };
+  }
+
+  async function queue(tx: Tx, deliveries: readonly WebhookDelivery[]): Promise<number> {
+    // Due now, so no time of their own: they go together.
+    await tx.jobs.enqueue(deliveryJobs(deliveries.map((delivery) => ({ ...delivery, nextRetryAt: null }))));
+    return deliveries.length;
+  }
+
+  /** Queues failed deliveries again, under their ids; how many. */
+  async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
+    let queued = 0;
+    for (let afterId: string | undefined = uuidFloor(new Date(0)); afterId !== undefined; ) {
+      const failed: readonly string[] = await stores.deliveries.failed(
+        webhook.id,
+        span,
+        afterId,
+        RECOVER_BATCH,
+      );
+      afterId = failed.length === RECOVER_BATCH ? failed.at(-1) : undefined;
+      queued += await uow.run(async (tx) => queue(tx, await tx.deliveries.reopen(failed, clock.now())));
+    }
+    return queued;
+  }
+
+  /** Owes the endpoint the events that it has no delivery for; how many. */
+  async function queueMissing(webhook: Webhook, span: TimeSpan): Promise<number> {
+    let queued = 0;
+    for (let afterSeq: number | undefined = 0; afterSeq !== undefined; ) {
+      const from: number = afterSeq;
+      const events = await uow.run(async (tx) => {
+        // Locked, so that two recoveries at once do not owe an event twice.
+        if (!(await tx.webhooks.lock(webhook.accountId, webhook.id))) throw notFound('Webhook');
+        const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
+        const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
+        await tx.deliveries.insert(deliveries);
+        queued += await queue(tx, deliveries);
+        return missing;
+      });
+      afterSeq = events.length === RECOVER_BATCH ? events.at(-1)?.seq : undefined;
+    }
+    return queued;
+  }
+
+  return {
+    /** An endpoint's deliveries, the newest first (contract, GET /developers/webhooks/:id/deliveries). */
+    deliveries: operation(
+      'webhook.deliveries',
+      READ_WEBHOOKS,
+      async (
+        caller,
+        input: { readonly id: string; readonly filter: DeliveryFilter; readonly page: PageRequest },
+      ): Promise<Page<DeliveryDetails>> => {
+        const webhook = await webhookOf(caller, input.id);
+        const page = await stores.deliveries.page(webhook.id, input.filter, input.page);
+        const attempts = await stores.deliveries.attempts(page.rows.map((delivery) => delivery.id));
+        const rows = page.rows.map((delivery) => ({ delivery, attemptLog: attempts.get(delivery.id) ?? [] }));
+        return { rows, total: page.total };
+      },
+    ),
+
+    delivery: operation(
+      'webhook.delivery',
+      READ_WEBHOOKS,
+      async (caller, input: { readonly id: string; readonly webhookId?: string | undefined }) => {
+        const { delivery } = await deliveryOf(caller, input.id, input.webhookId);
+        return detailsOf(delivery);
+      },
+    ),
+
+    /**
+     * Makes a delivery due now, whatever came of it, under the same id (decision 28). One that has used up its
+     * retries gets this one attempt; one that waits for its first attempt stays as it is.
+     */
+    retry: operation(
+      'webhook.retry',
+      MANAGE_WEBHOOKS,
+      async (caller, input: { readonly id: string; readonly webhookId?: string | undefined }) => {
+        const { delivery, webhook } = await deliveryOf(caller, input.id, input.webhookId);
+        checkActive(webhook);
+        if (delivery.status === 'pending') return detailsOf(delivery);
+        const reopened = await uow.run(async (tx) => {
+          const deliveries = await tx.deliveries.reopen([delivery.id], clock.now());
+          await queue(tx, deliveries);
+          return deliveries;
+        });
+        return detailsOf(reopened[0] ?? delivery);
+      },
+    ),
+
+    /**
+     * Queues what an endpoint missed in a span of time: deliveries that failed, and events that it subscribes to
+     * and has no delivery for, as those recorded while it was inactive (decisions 28 and 31). Returns how many.
+     */
+    recover: operation(
+      'webhook.recover',
+      MANAGE_WEBHOOKS,
+      async (
+        caller,
+        input: { readonly id: string; readonly since: string; readonly until?: string | undefined },
+      ) => {
+        const webhook = await webhookOf(caller, input.id);
+        checkActive(webhook);
+        const now = clock.now();
+        const span = {
+          since: timeOf('since', input.since),
+          until: input.until === undefined ? now : timeOf('until', input.until),
+        };
+        if (span.until < span.since) {
+          throw validationError([{ path: 'until', message: 'must not be before since' }]);
+        }
+        const queued = (await requeueFailed(webhook, span)) + (await queueMissing(webhook, span));
+        await uow.run((tx) =>
+          recordChange(tx, deps, caller, {
+            accountId: webhook.accountId,
+            action: 'webhook.recover',
+            target: webhook.id,
+            after: { since: span.since.toISOString(), until: span.until.toISOString(), queued },
+          }),
+        );
+        return { queued };
+      },
+    ),
+
+    /**
+     * Sends a `webhook.test` event to the endpoint, active or not, in one attempt made now; there are no retries
+     * (contract, POST /developers/webhooks/:id/test; decision 28).
+     */
+    test: operation(
+      'webhook.test',
+      MANAGE_WEBHOOKS,
+      async (caller, input: { readonly id: string }): Promise<DeliveryDetails> => {
+        const webhook = await webhookOf(caller, input.id);
+        const found = await stores.webhooks.findForDelivery(webhook.id);
+        if (!found) throw notFound('Webhook');
+        const recordedAt = clock.now();
+        const body = eventEnvelope({
+          type: 'webhook.test',
+          channel: 'system',
+          messageId: null,
+          recordedAt,
+          data: { webhookId: webhook.id, message: 'This is a test of your webhook endpoint.' },
+        });
+        const delivery = await uow.run(async (tx) => {
+          const { accountId } = webhook;
+          const event = {
+            accountId,
+            type: 'webhook.test',
+            messageId: null,
+            position: null,
+            recordedAt,
+            body,
+          } as const;
+          const [recorded] = await tx.events.append([event]);
+          if (!recorded) throw new Error('the event was not recorded');
+          const made = newDelivery(ids, webhook, recorded);
+          await tx.deliveries.insert([made]);
+          const makeUpAt = new Date(recordedAt.getTime() + TEST_MAKE_UP_MS);
+          await tx.jobs.enqueue(deliveryJobs([{ ...made, nextRetryAt: makeUpAt }]));
+          return made;
+        });
+        const at = clock.now();
+        const { url } = found.webhook;
+        const secret = secrets.open(found.secretSealed);
+        const result = await transport.attempt({
+          url,
+          secret,
+          deliveryId: delivery.id,
+          event: delivery.event,
+          body,
+          at,
+        });
+        const record = attemptRecord(webhook, delivery, 1, at, clock.now(), result);
+        await recordAttempts(uow, deps, [{ webhookId: webhook.id, record }]);
+        return detailsOf((await stores.deliveries.find(delivery.accountId, delivery.id)) ?? delivery);
+      },
+    ),
+  };
+}
+
+function checkActive(webhook: Webhook): void {
+  if (webhook.isActive) return;
+  const message = 'the endpoint is inactive; activate it first (isActive: true)';
+  throw validationError([{ path: 'isActive', message }]);
+}
+
+function timeOf(path: string, text: string): Date {
+  const time = parseIsoTime(text);
+  if (!time) throw validationError([{ path, message: 'must be an ISO 8601 time with Z or an offset' }]);
+  return time;
+}

@@ -1,0 +1,95 @@
+import type { Channel } from '../messages/message.ts';
+import { eventEnvelope } from './event.ts';
+import { EVENT_TYPES, type EventType } from './webhook.ts';
+
+/** What a subscriber can know of an event type before the first one comes (decision 28). */
+export interface EventDescription {
+  readonly event: EventType;
+  readonly channel: Channel | 'system';
+  readonly description: string;
+  /** An envelope of the type, as it would be delivered. */
+  readonly sample: Readonly<Record<string, unknown>>;
+}
+
+type Told = Pick<EventDescription, 'channel' | 'description'> & { data: Readonly<Record<string, unknown>> };
+
+const SAMPLE_ID = '01939f5e-7a00-7000-8000-000000000001';
+const SAMPLE_TIME = new Date('2026-12-01T09:30:00.000Z');
+const sms = { to: '+256700123456', from: 'ACME', message: 'Your code is 4711' };
+const email = { to: 'ann@example.com', from: 'no-reply@example.com', subject: 'Your receipt' };
+const push = { title: 'Parcel', body: 'Your parcel is here' };
+const whatsapp = { to: '+256700123456', sid: 'wamid.HBgLMjU2NzAwMTIzNDU2' };
+const failure = { error: 'Not taken', errorCode: 'rejected', stage: 'submission', permanent: true };
+
+const TOLD: Readonly<Record<EventType, Told>> = {
+  'sms.sent': {
+    channel: 'sms',
+    description: 'An SMS was accepted by the carrier. It may not have reached the recipient yet.',
+    data: { ...sms, sid: '8f1c2d3e' },
+  },
+  'sms.failed': {
+    channel: 'sms',
+    description: 'An SMS could not be sent, or the carrier reported that it could not be delivered.',
+    data: { ...sms, ...failure, error: 'The carrier refused the number', errorCode: 'invalid_number' },
+  },
+  'email.sent': {
+    channel: 'email',
+    description: 'An email was handed to the mail provider.',
+    data: { ...email, sid: '<20261201093000.1@example.com>' },
+  },
+  'email.failed': {
+    channel: 'email',
+    description: 'An email could not be sent.',
+    data: { ...email, ...failure, error: '550 5.1.1 no such user', errorCode: 'mailbox_refused' },
+  },
+  'push.sent': {
+    channel: 'push',
+    description: 'A push notification reached every target device.',
+    data: { ...push, devicesTargeted: 2, devicesReached: 2, devicesFailed: 0, devicesRemoved: 0 },
+  },
+  'push.partial': {
+    channel: 'push',
+    description: 'A push notification reached some of the target devices.',
+    data: { ...push, devicesTargeted: 2, devicesReached: 1, devicesFailed: 1, devicesRemoved: 0 },
+  },
+  'push.failed': {
+    channel: 'push',
+    description: 'A push notification reached no device.',
+    data: {
+      ...push,
+      devicesTargeted: 1,
+      devicesReached: 0,
+      devicesFailed: 1,
+      devicesRemoved: 1,
+      error: 'No device took the notification',
+    },
+  },
+  'whatsapp.delivered': {
+    channel: 'whatsapp',
+    description: 'A WhatsApp message was delivered, as the platform reports.',
+    data: whatsapp,
+  },
+  'whatsapp.read': {
+    channel: 'whatsapp',
+    description: 'A WhatsApp message was read by the recipient.',
+    data: whatsapp,
+  },
+  'whatsapp.failed': {
+    channel: 'whatsapp',
+    description: 'A WhatsApp message could not be delivered.',
+    data: { ...whatsapp, ...failure, error: 'The recipient has no WhatsApp', errorCode: '131026' },
+  },
+  'webhook.test': {
+    channel: 'system',
+    description: 'Sent by the test operation. It goes to the tested endpoint only, subscribed or not.',
+    data: { webhookId: SAMPLE_ID, message: 'This is a test of your webhook endpoint.' },
+  },
+};
+
+/** Every event type that an endpoint can subscribe to, with a sample envelope. */
+export const EVENT_CATALOG: readonly EventDescription[] = EVENT_TYPES.map((type) => {
+  const { channel, description, data } = TOLD[type];
+  const messageId = type === 'webhook.test' ? null : SAMPLE_ID;
+  const body = eventEnvelope({ type, channel, messageId, recordedAt: SAMPLE_TIME, data });
+  return { event: type, channel, description, sample: JSON.parse(body) };
+});

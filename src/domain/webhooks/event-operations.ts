@@ -1,0 +1,47 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ALL_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import type { RecordedEvent } from './event.ts';
+import { EVENT_CATALOG } from './event-catalog.ts';
+import { READ_WEBHOOKS } from './webhook-operations.ts';
+
+/** A stretch of an account's feed (decision 33). */
+export interface FeedSlice {
+  /** In the order of the feed; their bodies are the envelopes byte for byte as delivered. */
+  readonly events: readonly RecordedEvent[];
+  /** Where to go on: the number of the last event seen, as text. */
+  readonly cursor: string;
+  readonly hasMore: boolean;
+}
+
+/** What happened in an account, in its order. */
+export function eventOperations({ stores }: Dependencies) {
+  return {
+    /** Every event type with a sample (decision 28). */
+    types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
+
+    /**
+     * The account's events after a cursor, from the oldest kept when there is none. Events are numbered without
+     * gaps in the order in which they become visible, so none can appear behind a cursor (decision 33).
+     */
+    feed: operation(
+      'event.feed',
+      { scopes: ['READ_MESSAGES'], roles: ALL_ROLES },
+      async (
+        caller,
+        input: { readonly after?: string | undefined; readonly limit: number },
+      ): Promise<FeedSlice> => {
+        const after = input.after ?? '0';
+        if (!/^[0-9]{1,15}$/.test(after)) {
+          throw validationError([{ path: 'after', message: 'must be a cursor that this feed gave' }]);
+        }
+        const found = await stores.events.after(accountIdOf(caller), Number(after), input.limit + 1);
+        const events = found.slice(0, input.limit);
+        const cursor = String(events.at(-1)?.seq ?? Number(after));
+        return { events, cursor, hasMore: found.length > input.limit };
+      },
+    ),
+  };
+}

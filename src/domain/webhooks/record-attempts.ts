@@ -1,0 +1,108 @@
+import { recordChange } from '../audit/record-change.ts';
+import type { SystemCaller } from '../caller.ts';
+import type { Tx, UnitOfWork } from '../ports/stores.ts';
+import type { Clock, Ids } from '../ports/system.ts';
+import type { AttemptRecord, DueDelivery } from '../ports/webhook-stores.ts';
+import type { AttemptResult } from '../ports/webhook-transport.ts';
+import { deliveryJobs } from './fan-out.ts';
+import { RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
+
+/** An endpoint that did nothing but fail for this long is switched off (decision 31). */
+export const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
+/** Retries of one endpoint that are due within this long share a job. */
+const RETRY_STEP_MS = 20;
+const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
+
+export interface RecordedAttempt {
+  readonly webhookId: string;
+  readonly record: AttemptRecord;
+}
+
+/**
+ * What an attempt makes of its delivery (decision 30): success on 2xx, else a retry while one is left, counted
+ * from the end of this attempt (contract, Delivery and retries 3). A test is attempted once.
+ */
+export function attemptRecord(
+  webhook: Pick<Webhook, 'maxRetries'>,
+  delivery: Pick<DueDelivery, 'id' | 'accountId' | 'event'>,
+  number: number,
+  at: Date,
+  endedAt: Date,
+  result: AttemptResult,
+): AttemptRecord {
+  const mayRetry = number <= webhook.maxRetries && delivery.event !== 'webhook.test';
+  const delaySeconds = mayRetry ? RETRY_DELAYS_SECONDS[number - 1] : undefined;
+  const isRetried = !result.ok && delaySeconds !== undefined;
+  const retryAtMs = isRetried ? endedAt.getTime() + delaySeconds * 1000 : 0;
+  return {
+    deliveryId: delivery.id,
+    accountId: delivery.accountId,
+    number,
+    status: result.ok ? 'success' : isRetried ? 'retrying' : 'failed',
+    nextRetryAt: isRetried ? new Date(Math.ceil(retryAtMs / RETRY_STEP_MS) * RETRY_STEP_MS) : null,
+    responseBody: result.responseBody,
+    attempt: {
+      at,
+      httpStatus: result.httpStatus,
+      durationMs: Math.round(result.durationMs),
+      errorMessage: result.errorMessage,
+    },
+  };
+}
+
+/**
+ * Stores attempts and, in the same transaction, the jobs of the retries they call for and what they say of their
+ * endpoints: one in which every attempt failed for 5 days is switched off, with the reason and an audit entry.
+ */
+export function recordAttempts(
+  uow: UnitOfWork,
+  system: { clock: Clock; ids: Ids },
+  attempts: readonly RecordedAttempt[],
+): Promise<void> {
+  return uow.run(async (tx) => {
+    const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
+    const counted = attempts.filter(({ record }) => recorded.has(record.deliveryId));
+    const retries = counted.filter(({ record }) => record.nextRetryAt !== null);
+    await tx.jobs.enqueue(
+      deliveryJobs(
+        retries.map(({ webhookId, record }) => ({
+          id: record.deliveryId,
+          webhookId,
+          attempts: record.number,
+          nextRetryAt: record.nextRetryAt,
+        })),
+      ),
+    );
+    await judgeEndpoints(tx, system, counted);
+  });
+}
+
+async function judgeEndpoints(
+  tx: Tx,
+  system: { clock: Clock; ids: Ids },
+  attempts: readonly RecordedAttempt[],
+): Promise<void> {
+  const succeeded = new Set<string>();
+  const failedAt = new Map<string, Date>();
+  for (const { webhookId, record } of attempts) {
+    const known = failedAt.get(webhookId);
+    if (record.status === 'success') succeeded.add(webhookId);
+    else if (!known || record.attempt.at < known) failedAt.set(webhookId, record.attempt.at);
+  }
+  for (const id of succeeded) failedAt.delete(id);
+  if (succeeded.size > 0) await tx.webhooks.clearFailing([...succeeded]);
+  if (failedAt.size === 0) return;
+  await tx.webhooks.markFailing(failedAt);
+  const since = new Date(system.clock.now().getTime() - DISABLE_AFTER_MS);
+  for (const { webhook, failingSince } of await tx.webhooks.failingSince([...failedAt.keys()], since)) {
+    const disabledReason = `Every attempt since ${failingSince.toISOString()} failed. Repair the endpoint, activate it and recover what it missed.`;
+    await tx.webhooks.update(webhook.id, { isActive: false, disabledReason });
+    await recordChange(tx, system, WEBHOOKS, {
+      accountId: webhook.accountId,
+      action: 'webhook.disable',
+      target: webhook.id,
+      before: { isActive: true },
+      after: { isActive: false, disabledReason },
+    });
+  }
+}

@@ -1,0 +1,393 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
+import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type ReceivedHook, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const UNKNOWN_ID = '01939f5e-7a00-7000-8000-000000000001';
+const SECRET = /^whsec_[A-Za-z0-9_-]{43}$/;
+
+let gateway: TestGateway;
+let account: TestAccount;
+const opened: { stop(): Promise<void> }[] = [];
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+// One for each test: an account has room for 10 endpoints.
+beforeEach(async () => {
+  account = await gateway.createAccount();
+});
+afterAll(async () => {
+  await gateway?.stop();
+  for (const peer of opened) await peer.stop();
+});
+
+async function receiving(answer?: (hook: ReceivedHook, count: number) => number) {
+  const receiver = await startWebhookReceiver(answer);
+  opened.push(receiver);
+  return receiver;
+}
+const call = (method: string, path: string, body?: unknown, key = account.key) =>
+  gateway.call(method, `/developers/webhooks${path}`, { key, ...(body === undefined ? {} : { body }) });
+async function register(body: object, key = account.key) {
+  const answer = await call(
+    'POST',
+    '',
+    { url: 'http://127.0.0.1:4999/hook', events: ['sms.sent'], ...body },
+    key,
+  );
+  expect(answer.status).toBe(201);
+  return answer.body as { webhook: { id: string } & Record<string, unknown>; secret: string };
+}
+async function sendSms(owner: TestAccount, message: string): Promise<string> {
+  const sent = await gateway.call('POST', '/developers/sms', {
+    key: owner.key,
+    body: { to: '+256700123456', message },
+  });
+  expect(sent.status).toBe(200);
+  return sent.body.id;
+}
+const isSignedWith = (secret: string, hook: ReceivedHook) =>
+  verifyWebhook(secret, String(hook.headers['x-service-signature']), hook.raw, hook.at / 1000);
+
+describe('registration (contract, POST /developers/webhooks; decision 29)', () => {
+  it('answers 201 with the endpoint and its secret', async () => {
+    const { webhook, secret } = await register({ description: 'Mine' });
+    expect(secret).toMatch(SECRET);
+    expect(webhook).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      url: 'http://127.0.0.1:4999/hook',
+      events: ['sms.sent'],
+      description: 'Mine',
+      isActive: true,
+      disabledReason: null,
+      maxRetries: 3,
+      createdAt: expect.stringMatching(/Z$/),
+    });
+  });
+
+  it.each([
+    ['an unlisted event', { events: ['sms.delivered'] }, 'invalid_event_type'],
+    ['no event', { events: [] }, 'validation_error'],
+    ['6 retries', { maxRetries: 6 }, 'validation_error'],
+    ['half a retry', { maxRetries: 1.5 }, 'validation_error'],
+    ['a private address', { url: 'http://10.0.0.1/' }, 'invalid_webhook_url'],
+    ['no URL', { url: 7 }, 'validation_error'],
+  ])('refuses %s with 400', async (_what, body, code) => {
+    const answer = await call('POST', '', { url: 'http://127.0.0.1:4999/', events: ['sms.sent'], ...body });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.code).toBe(code);
+  });
+
+  it('takes 0 retries, and the same URL twice with secrets of their own', async () => {
+    const first = await register({ maxRetries: 0 });
+    const second = await register({ maxRetries: 5 });
+    expect([first.webhook.maxRetries, second.webhook.maxRetries]).toEqual([0, 5]);
+    expect(first.secret).not.toBe(second.secret);
+  });
+
+  it('stops at 10 endpoints an account with 409 webhook_limit, also when they come at once', async () => {
+    const owner = await gateway.createAccount();
+    const body = { url: 'http://127.0.0.1:4999/', events: ['sms.sent'] };
+    const answers = await Promise.all(Array.from({ length: 13 }, () => call('POST', '', body, owner.key)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([...Array(10).fill(201), 409, 409, 409]);
+    const refused = answers.find((answer) => answer.status === 409);
+    expect(refused?.body.error.code).toBe('webhook_limit');
+    const { body: list } = await call('GET', '', undefined, owner.key);
+    await call('DELETE', `/${list.data[0].id}`, undefined, owner.key);
+    expect((await call('POST', '', body, owner.key)).status).toBe(201);
+  });
+});
+
+describe('management (decision 28)', () => {
+  it('lists endpoints in the envelope, newest first, without secrets', async () => {
+    const owner = await gateway.createAccount();
+    const first = await register({ description: 'first' }, owner.key);
+    const second = await register({ description: 'second' }, owner.key);
+    const all = await call('GET', '', undefined, owner.key);
+    expect(all.body.pagination).toEqual({ page: 1, limit: 20, total: 2, pages: 1 });
+    expect(all.body.data).toEqual([second.webhook, first.webhook]);
+    const page = await call('GET', '?limit=1&page=2', undefined, owner.key);
+    expect(page.body.data).toEqual([first.webhook]);
+    expect(page.body.pagination).toEqual({ page: 2, limit: 1, total: 2, pages: 2 });
+    expect(all.text).not.toContain('whsec_');
+  });
+
+  it('changes what PUT names and leaves the rest', async () => {
+    const { webhook } = await register({ description: 'before' });
+    const path = `/${webhook.id}`;
+    const changed = await call('PUT', path, { events: ['sms.failed', 'sms.failed'], maxRetries: 5 });
+    expect(changed.body).toEqual({ webhook: { ...webhook, events: ['sms.failed'], maxRetries: 5 } });
+    const described = await call('PUT', path, { description: null, isActive: false });
+    expect(described.body.webhook).toMatchObject({ description: null, isActive: false, maxRetries: 5 });
+    expect((await call('PUT', path, {})).body).toEqual(described.body);
+    expect((await call('GET', path)).body).toEqual(described.body);
+    expect((await call('PUT', path, { events: ['nope'] })).body.error.code).toBe('invalid_event_type');
+    expect((await call('PUT', path, { maxRetries: -1 })).body.error.code).toBe('validation_error');
+    expect((await call('PUT', path, { url: 'http://169.254.169.254/' })).body.error.code).toBe(
+      'invalid_webhook_url',
+    );
+  });
+
+  it('sends the next event to the URL that PUT set', async () => {
+    const owner = await gateway.createAccount();
+    const [old, next] = [await receiving(), await receiving()];
+    const { webhook } = await register({ url: old.url }, owner.key);
+    await call('PUT', `/${webhook.id}`, { url: next.url }, owner.key);
+    const id = await sendSms(owner, 'to the new address');
+    await next.waitFor((hook) => hook.body.messageId === id);
+    expect(old.received).toHaveLength(0);
+  });
+
+  it('deletes: gone from every route, and the answer names the id', async () => {
+    const { webhook } = await register({});
+    const removed = await call('DELETE', `/${webhook.id}`);
+    expect([removed.status, removed.body]).toEqual([200, { id: webhook.id, deleted: true }]);
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['PUT', '', {}],
+      ['DELETE', '', undefined],
+      ['POST', '/rotate-secret', undefined],
+      ['POST', '/test', undefined],
+      ['GET', '/deliveries', undefined],
+      ['POST', '/recover', { since: '2026-01-01T00:00:00Z' }],
+    ] as const) {
+      const answer = await call(method, `/${webhook.id}${path}`, body);
+      expect([method, path, answer.status, answer.body.error.code]).toEqual([method, path, 404, 'not_found']);
+    }
+  });
+
+  it("does not find another account's endpoint, nor ids that are none (decision 5)", async () => {
+    const stranger = await gateway.createAccount();
+    const { webhook } = await register({});
+    for (const id of [webhook.id, UNKNOWN_ID, 'nonsense']) {
+      expect((await call('GET', `/${id}`, undefined, stranger.key)).status).toBe(404);
+      expect((await call('PUT', `/${id}`, { isActive: false }, stranger.key)).status).toBe(404);
+      expect((await call('POST', `/${id}/rotate-secret`, undefined, stranger.key)).status).toBe(404);
+      expect((await call('DELETE', `/${id}`, undefined, stranger.key)).status).toBe(404);
+      expect((await call('GET', `/${id}/deliveries`, undefined, stranger.key)).status).toBe(404);
+    }
+    expect((await call('GET', `/${webhook.id}`)).body.webhook.isActive).toBe(true);
+  });
+
+  it('asks for MANAGE_WEBHOOKS on every route, and for READ_MESSAGES on the feed (decision 22)', async () => {
+    const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    const { webhook } = await register({});
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['GET', '/events', undefined],
+      ['GET', `/${webhook.id}`, undefined],
+      ['PUT', `/${webhook.id}`, {}],
+      ['POST', `/${webhook.id}/rotate-secret`, undefined],
+      ['POST', `/${webhook.id}/test`, undefined],
+      ['POST', `/${webhook.id}/recover`, {}],
+      ['GET', `/${webhook.id}/deliveries`, undefined],
+      ['DELETE', `/${webhook.id}`, undefined],
+    ] as const) {
+      const answer = await call(method, path, body, key);
+      expect([method, path, answer.status]).toEqual([method, path, 403]);
+      expect(answer.body.message).toContain('MANAGE_WEBHOOKS');
+    }
+    const managing = await gateway.createKey(account.accountId, { scopes: ['MANAGE_WEBHOOKS'] });
+    expect((await call('GET', '', undefined, managing.key)).status).toBe(200);
+    expect((await gateway.call('GET', '/developers/events', { key })).status).toBe(200);
+    expect((await gateway.call('GET', '/developers/events', { key: managing.key })).status).toBe(403);
+  });
+});
+
+describe('rotate-secret (contract, POST /developers/webhooks/:id/rotate-secret)', () => {
+  it('signs the very next delivery with the new secret only', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving();
+    const { webhook, secret } = await register({ url: receiver.url }, owner.key);
+    const first = await sendSms(owner, 'before');
+    expect(isSignedWith(secret, await receiver.waitFor((hook) => hook.body.messageId === first))).toBe(true);
+    const rotated = await call('POST', `/${webhook.id}/rotate-secret`, undefined, owner.key);
+    expect(rotated.status).toBe(200);
+    expect(rotated.body).toEqual({ webhook, secret: expect.stringMatching(SECRET) });
+    expect(rotated.body.secret).not.toBe(secret);
+    const second = await sendSms(owner, 'after');
+    const hook = await receiver.waitFor((found) => found.body.messageId === second);
+    expect([isSignedWith(rotated.body.secret, hook), isSignedWith(secret, hook)]).toEqual([true, false]);
+  });
+
+  it('keeps secrets sealed in the database, and out of the audit log', async () => {
+    const { webhook, secret } = await register({});
+    const rotated = await call('POST', `/${webhook.id}/rotate-secret`);
+    await withKnex(gateway.database.connection, async (knex) => {
+      const rows = await knex('webhooks').select();
+      const audit = await knex('audit_entries').where({ target: webhook.id }).select();
+      expect(audit.map((entry) => entry.action).sort()).toEqual(['webhook.register', 'webhook.rotateSecret']);
+      for (const plain of [secret, rotated.body.secret]) {
+        expect(JSON.stringify([rows, audit])).not.toContain(plain);
+      }
+    });
+  });
+});
+
+describe('test (contract, POST /developers/webhooks/:id/test; decision 28)', () => {
+  it('makes one attempt at once and answers with its record', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving();
+    const { webhook, secret } = await register({ url: receiver.url }, owner.key);
+    const tested = await call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    const [hook] = receiver.received;
+    if (!hook) throw new Error('nothing came');
+    expect(tested.body).toEqual({
+      success: true,
+      delivery: {
+        id: hook.headers['x-service-delivery'],
+        event: 'webhook.test',
+        messageId: null,
+        status: 'success',
+        httpStatus: 200,
+        attempts: 1,
+        responseBody: 'ok',
+        errorMessage: null,
+        nextRetryAt: null,
+        createdAt: expect.any(String),
+        attemptLog: [
+          { at: expect.any(String), httpStatus: 200, durationMs: expect.any(Number), errorMessage: null },
+        ],
+      },
+    });
+    expect(hook.headers['x-service-event']).toBe('webhook.test');
+    expect(hook.body).toMatchObject({ event: 'webhook.test', channel: 'system', data: expect.any(Object) });
+    expect(hook.body).not.toHaveProperty('messageId');
+    expect(isSignedWith(secret, hook)).toBe(true);
+    const kept = await call(
+      'GET',
+      `/${webhook.id}/deliveries/${tested.body.delivery.id}`,
+      undefined,
+      owner.key,
+    );
+    expect(kept.body).toEqual({ delivery: tested.body.delivery });
+  });
+
+  it('reports a failure, and does not try again', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving(() => 503);
+    const { webhook } = await register({ url: receiver.url, maxRetries: 5 }, owner.key);
+    const tested = await call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    expect(tested.status).toBe(200);
+    expect(tested.body).toMatchObject({
+      success: false,
+      delivery: {
+        status: 'failed',
+        httpStatus: 503,
+        attempts: 1,
+        nextRetryAt: null,
+        errorMessage: 'answered 503',
+      },
+    });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('reaches an inactive endpoint, and only the one that is tested', async () => {
+    const owner = await gateway.createAccount();
+    const [tested, other] = [await receiving(), await receiving()];
+    const { webhook } = await register({ url: tested.url }, owner.key);
+    await register({ url: other.url, events: ['webhook.test'] }, owner.key);
+    await call('PUT', `/${webhook.id}`, { isActive: false }, owner.key);
+    const answer = await call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    expect(answer.body.success).toBe(true);
+    expect([tested.received.length, other.received.length]).toEqual([1, 0]);
+  });
+});
+
+describe('event types (contract, GET /developers/webhooks/events; decision 28)', () => {
+  it('lists all eleven with channel, description and a sample envelope', async () => {
+    const { body } = await call('GET', '/events');
+    expect(body.pagination).toEqual({ page: 1, limit: 20, total: 11, pages: 1 });
+    expect(
+      body.data.map((type: { event: string; channel: string }) => `${type.event} ${type.channel}`),
+    ).toEqual([
+      'sms.sent sms',
+      'sms.failed sms',
+      'email.sent email',
+      'email.failed email',
+      'push.sent push',
+      'push.partial push',
+      'push.failed push',
+      'whatsapp.delivered whatsapp',
+      'whatsapp.read whatsapp',
+      'whatsapp.failed whatsapp',
+      'webhook.test system',
+    ]);
+    for (const { event, channel, description, sample } of body.data) {
+      expect(description.length).toBeGreaterThan(10);
+      expect(sample).toMatchObject({ event, channel, timestamp: expect.stringMatching(/Z$/), data: {} });
+      expect('messageId' in sample).toBe(event !== 'webhook.test');
+    }
+    expect(body.data[1].sample.data).toHaveProperty('error');
+    const registered = await register({ events: body.data.map((type: { event: string }) => type.event) });
+    expect(registered.webhook.events).toHaveLength(11);
+  });
+
+  it('shows of sms.sent and sms.failed what a real one holds', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving();
+    await register({ url: receiver.url, events: ['sms.sent', 'sms.failed'] }, owner.key);
+    for (const to of ['+256700123456', '+256700120001']) {
+      await gateway.call('POST', '/developers/sms', { key: owner.key, body: { to, message: 'Hi' } });
+    }
+    const { body } = await call('GET', '/events');
+    for (const type of ['sms.sent', 'sms.failed']) {
+      const real = await receiver.waitFor((hook) => hook.body.event === type);
+      const { sample } = body.data.find((shown: { event: string }) => shown.event === type);
+      expect(Object.keys(sample)).toEqual(Object.keys(real.body));
+      expect(Object.keys(sample.data).sort()).toEqual(Object.keys(real.body.data).sort());
+    }
+  });
+});
+
+describe('an endpoint that only fails (decision 31)', () => {
+  const DAY_MS = 24 * 3_600_000;
+  const failingSince = (id: string, time?: Date) =>
+    withKnex(gateway.database.connection, async (knex) => {
+      if (time) await knex('webhooks').where({ id }).update({ failing_since: time });
+      const [row] = await knex('webhooks').where({ id }).select('failing_since');
+      return row.failing_since as Date | null;
+    });
+
+  it('is switched off after 5 days, with the reason and an audit entry, and starts anew when activated', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving(() => 500);
+    const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
+    const test = () => call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    const get = async () => (await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook;
+    await test();
+    const first = await failingSince(webhook.id);
+    expect(first).toBeInstanceOf(Date);
+    await test();
+    expect(await failingSince(webhook.id)).toEqual(first);
+
+    await failingSince(webhook.id, new Date(Date.now() - 5 * DAY_MS + 60_000));
+    await test();
+    expect(await get()).toMatchObject({ isActive: true, disabledReason: null });
+    await failingSince(webhook.id, new Date(Date.now() - 5 * DAY_MS));
+    await sendSms(owner, 'the last straw');
+    await eventually(async () => (await get()).isActive === false);
+    expect((await get()).disabledReason).toMatch(/^Every attempt since 20.* failed/);
+    await withKnex(gateway.database.connection, async (knex) => {
+      const [entry] = await knex('audit_entries').where({ target: webhook.id, action: 'webhook.disable' });
+      expect(entry).toMatchObject({ actor: 'system:webhooks', account_id: owner.accountId });
+    });
+
+    const activated = await call('PUT', `/${webhook.id}`, { isActive: true }, owner.key);
+    expect(activated.body.webhook).toMatchObject({ isActive: true, disabledReason: null });
+    expect(await failingSince(webhook.id)).toBeNull();
+  });
+
+  it('is forgiven by one success', async () => {
+    const owner = await gateway.createAccount();
+    const receiver = await receiving((_hook, count) => (count === 1 ? 200 : 500));
+    const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
+    await failingSince(webhook.id, new Date(Date.now() - 6 * DAY_MS));
+    await call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    expect(await failingSince(webhook.id)).toBeNull();
+    await call('POST', `/${webhook.id}/test`, undefined, owner.key);
+    expect((await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook.isActive).toBe(true);
+  });
+});
