@@ -4,6 +4,7 @@ import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
+import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
@@ -22,6 +23,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),
     messages: messageOperations(deps),
+    contacts: contactOperations(deps),
     messageLists: messageListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),

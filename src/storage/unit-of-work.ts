@@ -4,14 +4,19 @@ import type { Stores, Tx, UnitOfWork } from '../domain/ports/stores.ts';
 import { PgAccountStore } from './account.store.ts';
 import { PgApiKeyStore } from './api-key.store.ts';
 import { PgAuditStore } from './audit.store.ts';
+import { PgContactStore } from './contact.store.ts';
 import { PgDeliveryStore } from './delivery.store.ts';
 import { PgEventStore } from './event.store.ts';
+import { PgListStore } from './list.store.ts';
+import { PgMessageListStore } from './message-list.store.ts';
 import { PgMessageStore } from './message.store.ts';
 import { PgPriceStore } from './price.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { type Change, CHANGES_CHANNEL, changePayload, NOTIFY, type PgChanges } from './pg-changes.ts';
 import type { Sql } from './sql.ts';
+import { PgSessionStore, PgSignInFailureStore } from './session.store.ts';
 import { PgSweepStore } from './sweep.store.ts';
+import { PgUsageStore } from './usage.store.ts';
 import { PgUserStore } from './user.store.ts';
 import { PgWebhookStore } from './webhook.store.ts';
 
@@ -23,15 +28,21 @@ export function createStores(sql: Sql): Stores {
   return {
     accounts: new PgAccountStore(sql),
     users: new PgUserStore(sql),
+    sessions: new PgSessionStore(sql),
+    signInFailures: new PgSignInFailureStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
     messages: new PgMessageStore(sql),
+    contacts: new PgContactStore(sql),
     reports: new PgReportStore(sql),
     events: new PgEventStore(sql),
     webhooks: new PgWebhookStore(sql),
     deliveries: new PgDeliveryStore(sql),
     sweeps: new PgSweepStore(sql),
     audit: new PgAuditStore(sql),
+    lists: new PgListStore(sql),
+    messageLists: new PgMessageListStore(sql),
+    usage: new PgUsageStore(sql),
   };
 }
 

@@ -17,6 +17,7 @@ import type {
 import type { PriceRow } from '../money/tariff.ts';
 import type { KeyRange } from '../paging.ts';
 import type { ChangeKind } from './changes.ts';
+import type { ContactStore } from './contact-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
@@ -221,6 +222,7 @@ export interface Stores {
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly messages: MessageStore;
+  readonly contacts: ContactStore;
   readonly reports: ReportStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;

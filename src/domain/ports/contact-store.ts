@@ -1,0 +1,21 @@
+import type { Contact, ContactFilter } from '../contacts/contact.ts';
+import type { Page, PageRequest } from './stores.ts';
+
+export interface ContactStore {
+  /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
+  lockAll(accountId: string): Promise<void>;
+  /** Newest first. */
+  page(accountId: string, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
+  find(accountId: string, id: string): Promise<Contact | undefined>;
+  /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
+  findTwin(
+    accountId: string,
+    exceptId: string,
+    phone: string | null,
+    externalId: string | null,
+  ): Promise<Contact | undefined>;
+  insert(contact: Contact): Promise<void>;
+  update(contact: Contact): Promise<void>;
+  /** False when there was none. */
+  remove(accountId: string, id: string): Promise<boolean>;
+}

@@ -1,0 +1,139 @@
+import { type Contact, type ContactFilter, foldForSearch } from '../domain/contacts/contact.ts';
+import { parseMsisdn } from '../domain/messages/msisdn.ts';
+import type { ContactStore } from '../domain/ports/contact-store.ts';
+import type { Page, PageRequest } from '../domain/ports/stores.ts';
+import { type Sql, statement } from './sql.ts';
+
+interface ContactRow {
+  id: string;
+  account_id: string;
+  created_at: Date;
+  updated_at: Date;
+  name: string | null;
+  phone: string | null;
+  email: string | null;
+  external_id: string | null;
+  tags: string[];
+  attributes: Record<string, unknown>;
+}
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'created_at',
+  'updated_at',
+  'name',
+  'phone',
+  'email',
+  'external_id',
+  'tags',
+  'attributes',
+] as const;
+
+function mapRow(row: ContactRow): Contact {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    phone: row.phone,
+    email: row.email,
+    externalId: row.external_id,
+    tags: row.tags,
+    attributes: row.attributes,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+function toRow(contact: Contact) {
+  const { name, phone, email, externalId } = contact;
+  const texts = [name, phone, email, externalId].filter((text) => text !== null);
+  return {
+    account_id: contact.accountId,
+    created_at: contact.createdAt,
+    updated_at: contact.updatedAt,
+    name,
+    phone,
+    email,
+    external_id: externalId,
+    tags: [...contact.tags],
+    attributes: JSON.stringify(contact.attributes),
+    search_text: foldForSearch(texts.join('\n')),
+  };
+}
+
+// Any number: it tells these locks from other advisory locks.
+const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7_350_114, hashtext($1))');
+
+/** Contacts. */
+export class PgContactStore implements ContactStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async lockAll(accountId: string): Promise<void> {
+    await this.#sql.query(LOCK_ALL, [accountId]);
+  }
+
+  async page(accountId: string, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
+    const matching = this.#sql.table<ContactRow>('contacts').where('account_id', accountId);
+    if (filter.tag !== undefined) matching.whereRaw('tags @> ARRAY[?]::text[]', [filter.tag]);
+    if (filter.search !== undefined) {
+      // A number is found in any of its forms; within the text, `strpos` knows no wildcards to escape.
+      const phone = parseMsisdn(filter.search) ?? null;
+      matching.whereRaw('(strpos(search_text, ?) > 0 OR phone = ?::text)', [
+        foldForSearch(filter.search),
+        phone,
+      ]);
+    }
+    const total = await this.#sql.count(matching);
+    const skipped = (page - 1) * limit;
+    if (skipped >= total) return { rows: [], total };
+    const rows: ContactRow[] = await matching
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset(skipped)
+      .select(...COLUMNS);
+    return { rows: rows.map(mapRow), total };
+  }
+
+  async find(accountId: string, id: string): Promise<Contact | undefined> {
+    const row = await this.#sql
+      .table<ContactRow>('contacts')
+      .where({ account_id: accountId, id })
+      .first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async findTwin(
+    accountId: string,
+    exceptId: string,
+    phone: string | null,
+    externalId: string | null,
+  ): Promise<Contact | undefined> {
+    const rows: ContactRow[] = await this.#sql
+      .table<ContactRow>('contacts')
+      .where('account_id', accountId)
+      .whereRaw('(phone = ?::text OR external_id = ?::text)', [phone, externalId])
+      .whereNot('id', exceptId)
+      .select(...COLUMNS);
+    const row = rows.find((candidate) => candidate.phone === phone) ?? rows[0];
+    return row && mapRow(row);
+  }
+
+  async insert(contact: Contact): Promise<void> {
+    await this.#sql.table('contacts').insert({ id: contact.id, ...toRow(contact) });
+  }
+
+  async update(contact: Contact): Promise<void> {
+    const { id, accountId } = contact;
+    await this.#sql.table('contacts').where({ account_id: accountId, id }).update(toRow(contact));
+  }
+
+  async remove(accountId: string, id: string): Promise<boolean> {
+    const removed: number = await this.#sql.table('contacts').where({ account_id: accountId, id }).delete();
+    return removed > 0;
+  }
+}
