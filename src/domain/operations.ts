@@ -8,6 +8,7 @@ import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
+import { createSendContext } from './messages/send-context.ts';
 import { priceOperations } from './money/price-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
@@ -17,12 +18,13 @@ import { webhookOperations } from './webhooks/webhook-operations.ts';
 
 /** The one seam that every edge sees: all that the gateway can do, by noun. */
 export function createOperations(deps: Dependencies, sessions: Sessions) {
+  const context = createSendContext(deps);
   return {
     accounts: accountOperations(deps),
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),
-    messages: messageOperations(deps),
+    messages: messageOperations(deps, context),
     contacts: contactOperations(deps),
     messageLists: messageListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },

@@ -1,5 +1,6 @@
 import type { Environment } from '../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
+import type { MovedRecipient } from '../domain/ports/stores.ts';
 
 export interface MessageRow {
   id: string;
@@ -12,6 +13,9 @@ export interface MessageRow {
   sender: string;
   to: string[];
   sid: string | null;
+  reached: number;
+  failed: number;
+  unregistered: number;
   content: string;
   payload: Record<string, unknown> | null;
   cost_minor: number;
@@ -39,6 +43,7 @@ export function mapMessage(row: MessageRow): Message {
     from: row.sender,
     to: row.to,
     sid: row.sid,
+    tally: { reached: row.reached, failed: row.failed, unregistered: row.unregistered },
     content: row.content,
     payload: row.payload,
     costMinor: row.cost_minor,
@@ -90,6 +95,19 @@ export function mapRecipient(row: RecipientRow): Recipient {
   };
 }
 
+/** What a move returns of its recipient. */
+export function mapMoved(
+  row: Pick<RecipientRow, 'message_id' | 'position' | 'address' | 'cost_minor' | 'sid'>,
+): MovedRecipient {
+  return {
+    messageId: row.message_id,
+    position: row.position,
+    address: row.address,
+    costMinor: row.cost_minor,
+    sid: row.sid,
+  };
+}
+
 /** Of `messages m`. */
 export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status, m.status_reason, m.sender,
   m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed,
@@ -97,7 +115,10 @@ export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environm
 /** Joins to `messages m` what a message shows of its recipients. */
 export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
     SELECT array_agg(address ORDER BY position) AS "to",
-      (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid
+      (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
+      count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
+      count(*) FILTER (WHERE status = 'failed') AS failed,
+      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered
     FROM recipients WHERE message_id = m.id) r`;
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
   error_message, sent_at, delivered_at, failed_at, read_at, claimed`;

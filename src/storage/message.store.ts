@@ -18,6 +18,7 @@ import {
   MESSAGE_COLUMNS,
   type MessageRow,
   mapMessage,
+  mapMoved,
   mapRecipient,
   RECIPIENT_COLUMNS,
   type RecipientRow,
@@ -66,6 +67,12 @@ const RELEASE = statement(
   'recipient-release',
   `UPDATE recipients r SET claimed = false FROM ${KEYS}
    WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'pending'`,
+);
+const MARK_READ = statement(
+  'recipient-mark-read',
+  `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
+   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'delivered' AND r.read_at IS NULL
+   RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
 );
 const STATUS_COUNTS = statement(
   'recipient-status-counts',
@@ -165,13 +172,16 @@ export class PgMessageStore implements MessageStore {
       moves.map((move) => move.error?.code ?? null),
       moves.map((move) => move.error?.message ?? null),
     ]);
-    return rows.map((row) => ({
-      messageId: row.message_id,
-      position: row.position,
-      address: row.address,
-      costMinor: row.cost_minor,
-      sid: row.sid,
-    }));
+    return rows.map(mapMoved);
+  }
+
+  async markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]> {
+    const rows = await this.#sql.query<RecipientRow>(MARK_READ, [
+      recipients.map((recipient) => recipient.messageId),
+      recipients.map((recipient) => recipient.position),
+      at,
+    ]);
+    return rows.map(mapMoved);
   }
 
   async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {

@@ -107,7 +107,7 @@ export class PgReportStore implements ReportStore {
   /** Marks the parts that were delivered, of texts that have several; returns the recipients that still lack one. */
   async #markDelivered(found: readonly { report: DeliveryReport; row: MatchRow }[]): Promise<Set<string>> {
     const delivered = found
-      .filter(({ report, row }) => report.status === 'delivered' && row.parts > 1)
+      .filter(({ report, row }) => report.status !== 'failed' && row.parts > 1)
       .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
     // Two parts reported at once, to two processes, must not each miss the other.

@@ -1,4 +1,4 @@
-import type { RecipientMove, StatusCounts, Tx } from '../ports/stores.ts';
+import type { MovedRecipient, RecipientMove, Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
@@ -17,17 +17,17 @@ export async function applyMoves(
   messages: ReadonlyMap<string, Message>,
   moves: readonly RecipientMove[],
 ): Promise<ReadonlySet<RecipientMove>> {
-  const allowed = moves.filter((move) => canMove(move.from, move.to));
+  const allowed = firstOfEach(moves.filter((move) => canMove(move.from, move.to)));
   const moved = await tx.messages.move(allowed);
   const byRecipient = new Map(moved.map((recipient) => [key(recipient), recipient]));
-  const done = new Set<RecipientMove>();
+  const done = new Map<RecipientMove, MovedRecipient>();
   const events: NewEvent[] = [];
   const refunds: Parameters<Tx['accounts']['credit']>[0][number][] = [];
   for (const move of allowed) {
     const recipient = byRecipient.get(key(move));
     const message = messages.get(move.messageId);
     if (!recipient || !message) continue;
-    done.add(move);
+    done.set(move, recipient);
     const event =
       message.environment === 'production' && rulesOf(message.channel).moveEvent?.(message, move, recipient);
     if (event) events.push(event);
@@ -48,13 +48,32 @@ export async function applyMoves(
     ...new Set(moved.map((recipient) => recipient.messageId)),
   ]);
   const at = allowed[0]?.at;
-  for (const { message, counts } of settled) {
-    const event = at && rulesOf(message.channel).settledEvent?.(message, counts, at);
-    if (event) events.push(event);
-  }
+  if (at) events.push(...(await settledEvents(tx, settled, at)));
   await tx.accounts.credit(refunds);
   await recordEvents(tx, ids, events);
-  return done;
+  for (const [channel, own] of Map.groupBy(done, ([move]) => messages.get(move.messageId)?.channel)) {
+    if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own));
+  }
+  return new Set(done.keys());
+}
+
+/** Of several moves of one recipient only the first can take place: the others are late. */
+function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
+  const taken = new Set<string>();
+  return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
+}
+
+/** The events of whole messages, of the channels that have such (decision 24). */
+async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Promise<NewEvent[]> {
+  const speaking = settled.filter((message) => rulesOf(message.channel).settledEvent);
+  if (speaking.length === 0) return [];
+  const recipients = Map.groupBy(
+    await tx.messages.recipients(speaking.map((message) => message.id)),
+    (recipient) => recipient.messageId,
+  );
+  return speaking.flatMap(
+    (message) => rulesOf(message.channel).settledEvent?.(message, recipients.get(message.id) ?? [], at) ?? [],
+  );
 }
 
 /** Sets the statuses that follow from the recipients'; returns the messages of which none is pending any more. */
@@ -62,14 +81,13 @@ async function followStatus(tx: Tx, messages: ReadonlyMap<string, Message>, chan
   if (changed.length === 0) return [];
   const counts = await tx.messages.statusCounts(changed);
   const statuses = new Map<string, MessageStatus>();
-  const settled: { message: Message; counts: StatusCounts }[] = [];
+  const settled: Message[] = [];
   for (const [id, count] of counts) {
     const message = messages.get(id);
     const status = messageStatus(count);
     if (!message || message.status === status) continue;
     statuses.set(id, status);
-    if (message.status === 'pending' && message.environment === 'production')
-      settled.push({ message, counts: count });
+    if (message.status === 'pending' && message.environment === 'production') settled.push(message);
   }
   await tx.messages.setStatus(statuses);
   return settled;

@@ -3,6 +3,7 @@ import type { DeliveryReport } from '../ports/provider.ts';
 import type { MatchedReport, RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import { applyMoves } from './apply-moves.ts';
+import { applyReads } from './apply-reads.ts';
 import type { Message } from './message.ts';
 
 /** Reports wait this long for the answer that makes their sid known (decision 15). */
@@ -75,12 +76,14 @@ export async function applyReports(
   const moves = new Map<MatchedReport, RecipientMove>();
   for (const match of matched) {
     // A text of several parts is delivered when its last part is.
-    if (match.report.status === 'delivered' && !match.complete) continue;
+    if (match.report.status !== 'failed' && !match.complete) continue;
     moves.set(match, moveOf(match, now));
   }
   const done = await applyMoves(tx, ids, messages, [...moves.values()]);
+  const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
+  const read = await applyReads(tx, ids, messages, reads, now);
   const late = [...moves]
-    .filter(([, move]) => !done.has(move))
+    .filter(([match, move]) => !done.has(move) && !read.has(match))
     .map(([match]) => lateNote(match, messages, now));
   await tx.messages.note(late.filter((note) => note !== undefined));
 }
@@ -91,7 +94,7 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
     messageId: match.messageId,
     position: match.position,
     from: 'sent',
-    to: report.status,
+    to: report.status === 'failed' ? 'failed' : 'delivered',
     at,
     provider: null,
     sid: null,

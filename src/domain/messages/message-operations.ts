@@ -1,9 +1,7 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ChangeCache } from '../cache.ts';
-import { ALL_ROLES, type ApiKeyCaller, type Caller, type Environment, type MemberCaller } from '../caller.ts';
+import { ALL_ROLES, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { forbidden, notFound, validationError } from '../errors.ts';
-import { Tariff } from '../money/tariff.ts';
+import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
@@ -12,6 +10,7 @@ import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import type { PricedSms, SmsInput } from './prepare-sms.ts';
+import { environmentOf, SENDERS, senderOf } from './send-context.ts';
 import { prepareSms, sendSms } from './send-sms.ts';
 import { type UnicodeCharacter, unicodeCharacters } from './sms-text.ts';
 
@@ -37,33 +36,11 @@ export interface SmsQuote {
   readonly environment: Environment;
 }
 
-/** People who may send. */
-const SENDERS = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 const READ = { scopes: ['READ_MESSAGES'], roles: ALL_ROLES } as const;
 
 /** Sending, and knowing what became of it. */
-export function messageOperations(deps: Dependencies) {
+export function messageOperations(deps: Dependencies, context: SendContext) {
   const { stores } = deps;
-  const tariffs = new ChangeCache('prices', deps.changes, async () => new Tariff(await stores.prices.all()));
-  const currencies = new ChangeCache(
-    'account',
-    deps.changes,
-    async (id) => (await stores.accounts.find(id))?.currency,
-  );
-  const context: SendContext = {
-    intake: deps.intake,
-    routing: deps.routing,
-    clock: deps.clock,
-    ids: deps.ids,
-    defaultSenderId: deps.settings.defaultSenderId,
-    tariff: () => tariffs.get('all'),
-    async currencyOf(accountId) {
-      const currency = await currencies.get(accountId);
-      if (currency === undefined) throw notFound('Account');
-      return currency;
-    },
-  };
-
   async function detailsOf(accountId: string, id: string, channel?: Channel): Promise<MessageDetails> {
     const message = isUuid(id) ? await stores.messages.find(accountId, id) : undefined;
     if (!message || (channel && message.channel !== channel)) throw notFound('Message');
@@ -160,25 +137,12 @@ export function messageOperations(deps: Dependencies) {
   };
 }
 
-/** Where a send goes: a key's own environment, a member's choice. */
-function environmentOf(
-  sender: ApiKeyCaller | MemberCaller,
-  input: { environment?: Environment | undefined },
-): Environment {
-  return sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
-}
-
 /** The address that a filter names, in the form in which recipients are kept. */
 function addressIn(channel: Channel, to: string | undefined): string | undefined {
   if (to === undefined || channel === 'email' || channel === 'push') return to;
   const number = parseMsisdn(to);
   if (number === undefined) throw validationError([{ path: 'to', message: 'must be one phone number' }]);
   return number;
-}
-
-function senderOf(caller: Caller): ApiKeyCaller | MemberCaller {
-  if (caller.kind === 'api-key' || caller.kind === 'member') return caller;
-  throw forbidden('Only a key or a member of an account can send.');
 }
 
 /** What happened, in the order of time: the recipients' own moments, and the notes on what they cannot say. */

@@ -29,6 +29,7 @@ export interface Message {
   readonly to: readonly string[];
   /** The first accepted recipient's sid. */
   readonly sid: string | null;
+  readonly tally: RecipientTally;
   readonly content: string;
   /** What a channel has beyond its text. */
   readonly payload: Readonly<Record<string, unknown>> | null;
@@ -42,6 +43,13 @@ export interface Message {
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
   readonly expiresAt: Date;
+}
+
+/** How many of a message's recipients a provider took, and how many failed, some as unregistered (decision 24). */
+export interface RecipientTally {
+  readonly reached: number;
+  readonly failed: number;
+  readonly unregistered: number;
 }
 
 export interface RecipientError {
@@ -122,6 +130,11 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number): Message
     from: prepared.from,
     to: prepared.recipients.map((recipient) => recipient.address),
     sid: null,
+    tally: {
+      reached: prepared.environment === 'sandbox' ? prepared.recipients.length : 0,
+      failed: 0,
+      unregistered: 0,
+    },
     content: prepared.content,
     payload: prepared.payload,
     costMinor: prepared.costMinor,

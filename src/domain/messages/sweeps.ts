@@ -2,6 +2,7 @@ import type { RecipientMove, Stores, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import { FIRST_UUID, uuidFloor } from '../uuid.ts';
 import { applyMoves } from './apply-moves.ts';
+import { rulesOf } from './channels/channel-rules.ts';
 import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from './message.ts';
 
 const HOUR_MS = 3_600_000;
@@ -103,7 +104,9 @@ export class Sweeps {
 
   async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {
     const cutoff = new Date(this.#clock.now().getTime() - REPORT_DEADLINE_MS);
-    const open = found.filter((message) => message.statusReason === null);
+    const open = found.filter(
+      (message) => message.statusReason === null && !rulesOf(message.channel).hasNoReports,
+    );
     if (open.length === 0) return;
     const recipients = await tx.messages.recipients(open.map((message) => message.id));
     const tooYoung = new Set(

@@ -27,6 +27,49 @@ export interface SmsSubmission extends Submission {
   readonly segments: number;
 }
 
+/** Where one device is reached. `token` is an endpoint's address on the web, which has keys as well. */
+export interface PushTarget {
+  readonly token: string;
+  readonly keys: { readonly p256dh: string; readonly auth: string } | null;
+  /** When the app last gave this token. */
+  readonly registeredAt: Date;
+}
+
+export interface PushSubmission extends Submission {
+  readonly target: PushTarget;
+  readonly title: string;
+  readonly body: string;
+  readonly data: Readonly<Record<string, string>>;
+  readonly imageUrl?: string | undefined;
+  readonly clickUrl?: string | undefined;
+  readonly collapseKey?: string | undefined;
+  /** How long from now the platform may keep it for a device that is away; its own longest when absent. */
+  readonly ttlSeconds?: number | undefined;
+  readonly priority: 'high' | 'normal';
+}
+
+/** The code of a rejection that says that the device's token is dead: the device is then forgotten (decision 24). */
+export const UNREGISTERED = 'unregistered';
+
+export type WhatsAppContent =
+  | { readonly type: 'text'; readonly body: string; readonly previewUrl: boolean }
+  | {
+      readonly type: 'template';
+      readonly name: string;
+      readonly language: string;
+      readonly components: readonly unknown[];
+    }
+  | {
+      readonly type: 'media';
+      readonly kind: 'image' | 'video' | 'audio' | 'document';
+      readonly url: string;
+      readonly caption: string | null;
+    };
+
+export interface WhatsAppSubmission extends Submission {
+  readonly content: WhatsAppContent;
+}
+
 export type SubmitOutcome =
   /** The provider took it. `partSids` holds every part's sid, in order, when there is more than one. */
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
@@ -47,7 +90,8 @@ export interface DeliveryReport {
   readonly sid: string;
   /** The recipient as the provider names it (digits or E.164), when it does: makes matching by sid safer. */
   readonly to?: string;
-  readonly status: 'delivered' | 'failed';
+  /** `read` implies delivered. */
+  readonly status: 'delivered' | 'read' | 'failed';
   /** The provider's own code and words for a failure. */
   readonly code?: string;
   readonly reason?: string;

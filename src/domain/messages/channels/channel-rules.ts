@@ -1,7 +1,7 @@
 import type { Submission } from '../../ports/provider.ts';
-import type { MovedRecipient, RecipientMove } from '../../ports/stores.ts';
+import type { MovedRecipient, RecipientMove, Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
-import type { Channel, Message, MessageStatus, Recipient } from '../message.ts';
+import type { Channel, Message, Recipient } from '../message.ts';
 import { smsRules } from './sms.ts';
 
 /** What differs from channel to channel; everything else is written once for all of them. */
@@ -13,11 +13,17 @@ export interface ChannelRules {
   /** The event that one recipient's move causes, where events are per recipient (decision 16). */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient): NewEvent | undefined;
   /** The event of the message as a whole, once no recipient is pending any more (decision 24). */
-  settledEvent?(
-    message: Message,
-    counts: Readonly<Partial<Record<MessageStatus, number>>>,
-    at: Date,
-  ): NewEvent | undefined;
+  settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
+  /** The event of a recipient having read the message, where the channel tells (decision 25). */
+  readEvent?(message: Message, recipient: MovedRecipient, at: Date): NewEvent | undefined;
+  /** What else moves that took place change, in the same transaction. */
+  afterMoves?(
+    tx: Tx,
+    messages: ReadonlyMap<string, Message>,
+    moved: ReadonlyMap<RecipientMove, MovedRecipient>,
+  ): Promise<void>;
+  /** No delivery reports exist on this channel, so `sent` is all that is ever known (decision 14). */
+  readonly hasNoReports?: true;
 }
 
 const RULES: Readonly<Partial<Record<Channel, ChannelRules>>> = { sms: smsRules };

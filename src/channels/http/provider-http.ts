@@ -1,0 +1,121 @@
+/** Requests to a provider's own API, whose address the operator configured (customers' addresses go through the guarded client). */
+import { Pool } from 'undici';
+
+/** An answer of the provider, or why none came. `nothingLeft`: no byte of the request can have reached it. */
+export type ProviderExchange =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      /** Milliseconds until another try makes sense, from `Retry-After`. */
+      readonly retryAfterMs: number | undefined;
+      /** The parsed JSON; undefined when the answer is none. */
+      readonly body: unknown;
+    }
+  | { readonly kind: 'failure'; readonly reason: string; readonly nothingLeft: boolean };
+
+export interface ProviderRequest {
+  /** Below the base address, with the leading slash. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface ProviderHttpOptions {
+  readonly baseUrl: string;
+  /** Milliseconds for a whole exchange. */
+  readonly timeoutMs?: number;
+  readonly connections?: number;
+}
+
+const TIMEOUT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const CONNECTIONS = 32;
+const MAX_ANSWER_BYTES = 256 * 1024;
+/** A longer pause than this is no pause but a fault of the provider. */
+const LONGEST_PAUSE_MS = 3_600_000;
+
+/** Errors that come before a connection exists. */
+const BEFORE_SENDING =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** A keep-alive client of one provider's API. Redirects are not followed. */
+export class ProviderHttp {
+  readonly #pool: Pool;
+  readonly #basePath: string;
+  readonly #timeoutMs: number;
+
+  constructor({ baseUrl, timeoutMs = TIMEOUT_MS, connections = CONNECTIONS }: ProviderHttpOptions) {
+    const url = new URL(baseUrl);
+    this.#basePath = url.pathname.replace(/\/+$/, '');
+    this.#timeoutMs = timeoutMs;
+    this.#pool = new Pool(url.origin, {
+      connections,
+      connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs) },
+    });
+  }
+
+  /** POSTs and reads the answer; never rejects. */
+  async post({ path, headers, body }: ProviderRequest): Promise<ProviderExchange> {
+    const signal = AbortSignal.timeout(this.#timeoutMs);
+    try {
+      const answer = await this.#pool.request({
+        method: 'POST',
+        path: this.#basePath + path,
+        headers,
+        body,
+        signal,
+      });
+      const chunks: Buffer[] = [];
+      let length = 0;
+      for await (const chunk of answer.body) {
+        length += chunk.length;
+        if (length > MAX_ANSWER_BYTES) break;
+        chunks.push(chunk);
+      }
+      return {
+        kind: 'answer',
+        status: answer.statusCode,
+        retryAfterMs: retryAfterMs(one(answer.headers['retry-after']), Date.now()),
+        body: parsed(Buffer.concat(chunks).toString('utf8')),
+      };
+    } catch (error) {
+      return failureOf(error, this.#timeoutMs);
+    }
+  }
+
+  /** Lets requests under way end. */
+  close(): Promise<void> {
+    return this.#pool.close().catch(() => undefined);
+  }
+}
+
+/** Reads `Retry-After`, seconds or a date; undefined when it is missing or neither. At most an hour. */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  const seconds = /^\s*[0-9]{1,9}\s*$/.test(header) ? Number(header) : undefined;
+  const pauseMs = seconds === undefined ? Date.parse(header) - nowMs : seconds * 1000;
+  return Number.isNaN(pauseMs) ? undefined : Math.min(LONGEST_PAUSE_MS, Math.max(0, pauseMs));
+}
+
+function failureOf(error: unknown, timeoutMs: number): ProviderExchange {
+  const name = error instanceof Error ? error.name : '';
+  if (name === 'TimeoutError') {
+    return { kind: 'failure', reason: `no answer within ${timeoutMs / 1000} s`, nothingLeft: false };
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : name;
+  const nothingLeft = BEFORE_SENDING.test(code);
+  const words = nothingLeft ? 'it cannot be reached' : 'the connection broke';
+  return { kind: 'failure', reason: `${words} (${code || 'unknown'})`, nothingLeft };
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { ChangeCache } from '../cache.ts';
+import type { AccountCaller, Caller, Environment } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { forbidden, notFound } from '../errors.ts';
+import { Tariff } from '../money/tariff.ts';
+import type { SendContext } from './accept-message.ts';
+
+/** People who may send. */
+export const SENDERS = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
+
+/** What every channel's send is built on; prices and currencies are kept until they change. */
+export function createSendContext(deps: Dependencies): SendContext {
+  const { stores } = deps;
+  const tariffs = new ChangeCache('prices', deps.changes, async () => new Tariff(await stores.prices.all()));
+  const currencies = new ChangeCache(
+    'account',
+    deps.changes,
+    async (id) => (await stores.accounts.find(id))?.currency,
+  );
+  return {
+    intake: deps.intake,
+    routing: deps.routing,
+    clock: deps.clock,
+    ids: deps.ids,
+    defaultSenderId: deps.settings.defaultSenderId,
+    tariff: () => tariffs.get('all'),
+    async currencyOf(accountId) {
+      const currency = await currencies.get(accountId);
+      if (currency === undefined) throw notFound('Account');
+      return currency;
+    },
+  };
+}
+
+/** The caller as one who sends. Throws `forbidden` for operators and the system, who belong to no account. */
+export function senderOf(caller: Caller): AccountCaller {
+  if (caller.kind === 'api-key' || caller.kind === 'member') return caller;
+  throw forbidden('Only a key or a member of an account can send.');
+}
+
+/** Where a send goes: a key's own environment, a member's choice. */
+export function environmentOf(
+  sender: AccountCaller,
+  input: { readonly environment?: Environment | undefined },
+): Environment {
+  return sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
+}
