@@ -30,7 +30,7 @@ export interface AnswerPart {
   readonly body?: () => unknown;
 }
 
-/** A request that works: the document shows it and a test sends it. */
+/** A request that works: a test sends it, and the document shows its body. */
 export interface RouteExample<Body> {
   readonly summary?: string;
   /** Every path parameter, by name. */

@@ -1,26 +1,40 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
-interface Documented {
+interface DocumentedAnswer {
   readonly $ref?: string;
-  readonly content?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
 }
 interface DocumentedRoute {
-  readonly responses: Readonly<Record<string, Documented>>;
+  readonly responses: Readonly<Record<string, DocumentedAnswer>>;
 }
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedRoute>>>>;
+  readonly components: {
+    readonly headers: Readonly<Record<string, { readonly required?: boolean }>>;
+    readonly responses: Readonly<Record<string, DocumentedAnswer>>;
+  };
+}
+
+export interface AnswerToCheck {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
 }
 
 /** Holds answers against the OpenAPI document. */
 export interface DocumentCheck {
-  /** What the document does not say of this answer; empty when it is as documented. `path` may have a query. */
-  faultsOf(method: string, path: string, status: number, body: unknown): string[];
+  /** What is not as documented in an answer; empty when all is. `path` may have a query. */
+  faultsOf(method: string, path: string, answer: AnswerToCheck): string[];
 }
 
+const ANY_ERROR = {
+  oneOf: ['AccessError', 'RequestError'].map((name) => ({ $ref: `document#/components/schemas/${name}` })),
+};
+
 /** Members that the document does not name count as faults, although readers must allow for them (decision 1). */
-export function createDocumentCheck(openApi: OpenApi): DocumentCheck {
-  const document = structuredClone(openApi);
+export function createDocumentCheck(openApi: object): DocumentCheck {
+  const document = structuredClone(openApi) as OpenApi;
   closeObjects(document);
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   addFormats.default(ajv);
@@ -31,43 +45,44 @@ export function createDocumentCheck(openApi: OpenApi): DocumentCheck {
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
-  function validator(pointer: string): ValidateFunction {
-    let validate = compiled.get(pointer);
-    if (!validate) {
-      validate = ajv.compile({ $ref: `document#/${pointer}` });
-      compiled.set(pointer, validate);
-    }
-    return validate;
+  function faultsOfBody(at: string, schema: object, body: unknown): string[] {
+    const validate = compiled.get(at) ?? ajv.compile(schema);
+    compiled.set(at, validate);
+    if (validate(body)) return [];
+    return (validate.errors ?? []).map(
+      (error) => `${error.instancePath} ${error.message} ${JSON.stringify(error.params)}`,
+    );
   }
 
   return {
-    faultsOf(method, target, status, body) {
+    faultsOf(method, target, { status, headers, body }) {
       const bare = target.split('?')[0] ?? '';
+      const verb = method.toLowerCase();
       const path = paths.find(
-        (candidate) => candidate.pattern.test(bare) && document.paths[candidate.path]?.[method.toLowerCase()],
+        ({ path, pattern }) => pattern.test(bare) && document.paths[path]?.[verb],
       )?.path;
-      if (path === undefined) return [];
-      const response = document.paths[path]?.[method.toLowerCase()]?.responses[status];
-      if (!response) {
-        return [
-          `${method} ${path} answered ${status}, which its route does not document: name the code in \`errors\``,
-        ];
+      if (path === undefined) {
+        return status >= 400 && body !== undefined ? faultsOfBody('any error', ANY_ERROR, body) : [];
       }
-      const at =
-        response.$ref?.slice(2) ??
-        ['paths', path, method.toLowerCase(), 'responses', status].map(escaped).join('/');
-      const validate = validator(`${at}/content/application~1json/schema`);
-      if (validate(body)) return [];
-      return (validate.errors ?? []).map(
-        (error) =>
-          `${method} ${path} ${status}: ${error.instancePath} ${error.message} ${JSON.stringify(error.params)}`,
+      const documented = document.paths[path]?.[verb]?.responses[status];
+      if (!documented) return [`${status} is not documented: name the code in the route's \`errors\``];
+      const pointer =
+        documented.$ref?.slice(2) ??
+        ['paths', path, verb, 'responses', String(status)].map(escaped).join('/');
+      const answer = documented.$ref
+        ? document.components.responses[documented.$ref.split('/').at(-1) ?? '']
+        : documented;
+      const missing = Object.keys(answer?.headers ?? {}).filter(
+        (name) => document.components.headers[name]?.required && !headers.has(name),
       );
+      const schema = { $ref: `document#/${pointer}/content/application~1json/schema` };
+      return [...missing.map((name) => `there is no ${name} header`), ...faultsOfBody(pointer, schema, body)];
     },
   };
 }
 
-function escaped(part: string | number): string {
-  return encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1'));
+function escaped(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
 function closeObjects(node: unknown): void {

@@ -2,7 +2,9 @@ import { compose } from '../../src/compose.ts';
 import { parseConfig } from '../../src/config.ts';
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { startHttpServer } from '../../src/http-server.ts';
+import { openApiDocument } from '../../src/rest/openapi.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
+import { createDocumentCheck } from './documented.ts';
 
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
 const TEST_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -37,7 +39,7 @@ export interface TestGateway extends AsyncDisposable {
     accountId: string,
     options: { scopes?: string[]; environment?: string; enableHmac?: boolean; ipAllowlist?: string[] },
   ): Promise<{ key: string; keyId: string; signingSecret: string | null }>;
-  /** A request to `/api/v1`; a body that is no string goes as JSON. */
+  /** A request to `/api/v1`; a body that is no string goes as JSON. Throws when the answer is not as documented. */
   call(
     method: string,
     path: string,
@@ -70,6 +72,7 @@ export async function startTestGateway(
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
   const url = http?.url ?? '';
+  const documentCheck = createDocumentCheck(openApiDocument(parts.operations));
   let isStopped = false;
   let accounts = 0;
 
@@ -110,7 +113,16 @@ export async function startTestGateway(
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined, text };
+      const answer = {
+        status: response.status,
+        headers: response.headers,
+        body: text ? JSON.parse(text) : undefined,
+        text,
+      };
+      const faults = documentCheck.faultsOf(method, path, answer);
+      if (faults.length > 0)
+        throw new Error(`${method} ${path} is not as documented: ${faults.join('; ')}\n${text}`);
+      return answer;
     },
     async stop() {
       if (isStopped) return;
