@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+describe('sending an SMS', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount(10_000_000);
+  });
+  afterAll(() => gateway.stop());
+
+  const send = (body: unknown, key = account.key) => gateway.call('POST', '/developers/sms', { key, body });
+  const sms = (to: string, rest: object = {}) => send({ to, message: 'Hello', ...rest });
+
+  it('answers with the documented resource, every member of it [contract, SMS message; contract, SMS message metadata; contract, POST /developers/sms: rule 5]', async () => {
+    const { status, body } = await send({
+      to: '0700123456, 256700123457, +256700123456, 12',
+      message: 'Hello',
+      from: 'ACME',
+    });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/),
+      sid: null,
+      channel: 'sms',
+      to: ['+256700123456', '+256700123457'],
+      from: 'ACME',
+      content: 'Hello',
+      status: 'pending',
+      cost: 60,
+      currency: 'UGX',
+      sandbox: false,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      metadata: {
+        recipientsProcessed: 2,
+        invalidNumbersSkipped: 1,
+        duplicatesRemoved: 1,
+        smsCount: 1,
+        messageLength: 5,
+        costPerSms: 30,
+        encoding: 'GSM-7',
+        segments: 1,
+      },
+    });
+  });
+
+  it.each([
+    ['+256700123456', '+256700123456'],
+    ['256700123456', '+256700123456'],
+    ['0700123456', '+256700123456'],
+    ['700123456', '+256700123456'],
+    ['+447911123456', '+447911123456'],
+    ['+256 (700) 123-456', '+256700123456'],
+  ])('takes %s as %s [contract, POST /developers/sms: to, rule 1; decision 34]', async (given, stored) => {
+    expect((await sms(given)).body.to).toEqual([stored]);
+  });
+
+  it('refuses a list without a valid number, and names field and value [contract, POST /developers/sms: rule 2; contract, Errors: shape B, invalid_phone_number]', async () => {
+    for (const to of ['', ',', 'abc', '00256700123456', '447911123456']) {
+      const { status, body } = await sms(to);
+      expect({ status, code: body.error?.code }).toEqual({ status: 400, code: 'invalid_phone_number' });
+      expect(body.error.details).toEqual({ field: 'to', value: to });
+    }
+  });
+
+  it('skips invalid numbers and removes repeated ones, and counts both [contract, POST /developers/sms: rules 2–3]', async () => {
+    const { body } = await sms('0700123456,,abc,+256700123456,700123456,+1, 0700123457 ,');
+    expect(body.to).toEqual(['+256700123456', '+256700123457']);
+    expect(body.metadata).toMatchObject({
+      recipientsProcessed: 2,
+      invalidNumbersSkipped: 2,
+      duplicatesRemoved: 2,
+    });
+  });
+
+  it.each([
+    [160, 1, 1],
+    [161, 2, 2],
+    [306, 2, 2],
+    [307, 2, 3],
+    [1000, 7, 7],
+  ])(
+    'bills %i characters as %i units in %i segments [contract, POST /developers/sms: rule 4; contract, Limits: SMS segment length, Billing unit, SMS price]',
+    async (length, smsCount, segments) => {
+      const { body } = await sms('0700123456,0700123457', { message: 'a'.repeat(length) });
+      expect(body.metadata).toMatchObject({ messageLength: length, smsCount, segments });
+      expect(body.cost).toBe(30 * smsCount * 2);
+    },
+  );
+
+  it.each([
+    ['70 in UCS-2', 'é☕'.repeat(35), 1, 1],
+    ['71 in UCS-2', `${'☕'.repeat(70)}a`, 1, 2],
+    ['135 in UCS-2', '☕'.repeat(135), 1, 3],
+  ])(
+    'bills by length, whatever the encoding: %s [contract, Limits: SMS segment length; decision 5]',
+    async (_, message, smsCount, segments) => {
+      const { body } = await sms('0700123456', { message });
+      expect(body.metadata).toMatchObject({ encoding: 'UCS-2', smsCount, segments });
+      expect(body.content).toBe(message);
+    },
+  );
+
+  it('takes 1000 UTF-16 units of text and refuses 1001, and an empty one [contract, Limits: SMS message; contract, POST /developers/sms: message; decision 5]', async () => {
+    expect((await sms('0700123456', { message: '😀'.repeat(500) })).body.metadata.messageLength).toBe(1000);
+    const long = await sms('0700123456', { message: `${'😀'.repeat(500)}a` });
+    expect(long.status).toBe(400);
+    expect(long.body.error).toMatchObject({
+      code: 'message_too_long',
+      details: { length: 1001, maximum: 1000 },
+    });
+    expect((await sms('0700123456', { message: '' })).body.error.code).toBe('validation_error');
+  });
+
+  it('defaults the sender, keeps small letters and refuses what is no sender ID [contract, POST /developers/sms: from; contract, Limits: Sender ID; decision 22]', async () => {
+    expect((await sms('0700123456')).body.from).toBe('SERVICE');
+    expect((await sms('0700123456', { from: 'MyBrand1234' })).body.from).toBe('MyBrand1234');
+    for (const from of ['', 'ABCDEFGHIJKL', 'MY-BRAND', 'A B', 'ÄBC']) {
+      expect((await sms('0700123456', { from })).body.error).toMatchObject({ code: 'invalid_sender_id' });
+    }
+  });
+
+  it('takes 1000 recipients in one charge, and refuses 1001 [decision 22]', async () => {
+    const numbers = (count: number) =>
+      Array.from(
+        { length: count },
+        (_, index) =>
+          `+2567${String(10_000_004 + index * 10_000)
+            .padStart(8, '0')
+            .slice(-8)}`,
+      ).join(',');
+    const { status, body } = await sms(numbers(1000));
+    expect({ status, cost: body.cost, count: body.to?.length }).toEqual({
+      status: 200,
+      cost: 30_000,
+      count: 1000,
+    });
+    expect((await sms(numbers(1001))).body.error).toMatchObject({ code: 'validation_error' });
+  });
+
+  it.each(['to', 'message'])('wants %s, and as a string [decision 5]', async (member) => {
+    for (const value of [undefined, null, 12, true, ['0700123456'], {}]) {
+      const { status, body } = await send({ to: '0700123456', message: 'Hello', [member]: value });
+      expect(status).toBe(400);
+      expect(body.error.code).toBe('validation_error');
+      expect(body.error.details.fields[0].path).toBe(member);
+    }
+  });
+
+  it('ignores members it does not know: there is no callback for one message [contract, POST /developers/sms: rule 6; decision 5]', async () => {
+    const { status, body } = await sms('0700123456', { callbackUrl: 'http://127.0.0.1/', webhook: {} });
+    expect(status).toBe(200);
+    expect(body).not.toHaveProperty('callbackUrl');
+  });
+
+  it('goes from pending to sent with a sid, and from there to delivered [contract, States and transitions: production key, carrier acceptance; decision 13]', async () => {
+    const { body } = await sms('0700000004');
+    const sent = await eventually(async () => {
+      const found = await gateway.call('GET', `/developers/sms/${body.id}`, { key: account.key });
+      return found.body.status === 'sent' && found.body;
+    });
+    expect(sent.sid).not.toBeNull();
+    expect(sent.recipients[0].sid).toBe(sent.sid);
+  });
+
+  it('stores a sandbox message as sent, at no cost, and queues nothing [contract, States and transitions: sandbox key; contract, Environments; decision 26]', async () => {
+    const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
+    const { body } = await send({ to: '0700000001,0700123456', message: 'Hello' }, account.sandboxKey);
+    expect(body).toMatchObject({ sandbox: true, cost: 0, status: 'sent', sid: null });
+    expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before);
+    const found = await gateway.call('GET', `/developers/messages/${body.id}`, { key: account.sandboxKey });
+    expect(found.body).toMatchObject({ status: 'sent', sandbox: true });
+    expect(found.body.recipients).toHaveLength(2);
+  });
+
+  it('needs SEND_SMS or FULL_ACCESS [contract, Scopes: SEND_SMS; contract, Errors: 403]', async () => {
+    const able = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
+    expect((await send({ to: '0700123456', message: 'Hello' }, able.key)).status).toBe(200);
+    const reader = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    const { status, body } = await send({}, reader.key);
+    expect(status).toBe(403);
+    expect(body).toEqual({
+      statusCode: 403,
+      error: 'forbidden',
+      message: 'Insufficient scopes. Required one of: SEND_SMS, FULL_ACCESS',
+    });
+  });
+});
