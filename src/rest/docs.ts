@@ -2,7 +2,8 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import express, { type Response, type Router } from 'express';
 
-const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/swagger-ui-bundle.js'));
+const require = createRequire(import.meta.url);
+const swaggerUi = dirname(require.resolve('swagger-ui-dist/swagger-ui-bundle.js'));
 const ASSETS = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'];
 const ASSET_MAX_AGE_MS = 3_600_000;
 

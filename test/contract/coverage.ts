@@ -6,7 +6,7 @@ import { CONTRACT, DECISIONS } from './rows.ts';
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
 export const README = fileURLToPath(new URL('README.md', import.meta.url));
 
-export interface Title {
+interface Title {
   readonly file: string;
   readonly text: string;
 }

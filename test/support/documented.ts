@@ -16,7 +16,7 @@ export interface OpenApi {
   };
 }
 
-export interface AnswerToCheck {
+interface AnswerToCheck {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
