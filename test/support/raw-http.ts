@@ -23,7 +23,7 @@ export function rawRequest(
   },
 ): Promise<RawAnswer> {
   const body = options.body === undefined ? undefined : Buffer.from(options.body);
-  const { hostname, port } = new URL(url);
+  const { hostname, port } = peerOf(url);
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       {
@@ -70,7 +70,7 @@ export function rawExchange(
   bytes: string,
   { quietMs = 1_500, drip }: { readonly quietMs?: number; readonly drip?: () => string | undefined } = {},
 ): Promise<{ text: string; isClosed: boolean; seconds: number }> {
-  const { hostname, port } = new URL(url);
+  const { hostname, port } = peerOf(url);
   const startedAt = performance.now();
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port) });
@@ -92,4 +92,10 @@ export function rawExchange(
     socket.on('error', () => undefined);
     socket.write(Buffer.from(bytes, 'latin1'));
   });
+}
+
+/** Where an address points; Node dials IPv6 without brackets. */
+function peerOf(url: string): { hostname: string; port: string } {
+  const { hostname, port } = new URL(url);
+  return { hostname: hostname.replace(/^\[|\]$/g, ''), port };
 }
