@@ -289,6 +289,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: 'Try a delivery again now, under the same delivery id',
     tag,
     operation: (operations) => operations.webhooks.retry,
+    errors: ['validation_error'],
     params: deliveryParams,
     examples: { tested: { params: delivered } },
     response: z.object({ delivery }),

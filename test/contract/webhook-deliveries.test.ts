@@ -1,0 +1,326 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestAccount } from '../support/gateway.ts';
+import { startWebhookBench } from '../support/webhooks.ts';
+
+let bench: Awaited<ReturnType<typeof startWebhookBench>>;
+let owner: TestAccount;
+beforeAll(async () => {
+  bench = await startWebhookBench();
+});
+beforeEach(async () => {
+  owner = await bench.gateway.createAccount();
+});
+afterAll(() => bench?.stop());
+
+interface DeliveryJson {
+  readonly id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly messageId: string;
+}
+/** The endpoint's only delivery, once it has `status`. */
+const settled = (id: string, status: string, query = '') =>
+  eventually(async () => {
+    const { data } = await bench.deliveries(owner, id, query);
+    return data.length === 1 && data[0].status === status && data[0];
+  });
+
+describe('delivery records (contract, Webhook delivery record; decision 30)', () => {
+  it('show a success with its attempt', async () => {
+    const receiver = await bench.receiving();
+    const { id } = await bench.register(owner, { url: receiver.url });
+    const messageId = await bench.sendSms(owner);
+    const delivery = await settled(id, 'success');
+    expect(delivery).toEqual({
+      id: receiver.received[0]?.headers['x-service-delivery'],
+      event: 'sms.sent',
+      messageId,
+      status: 'success',
+      httpStatus: 200,
+      attempts: 1,
+      responseBody: 'ok',
+      errorMessage: null,
+      nextRetryAt: null,
+      createdAt: receiver.received[0]?.body.timestamp,
+      attemptLog: [
+        { at: expect.any(String), httpStatus: 200, durationMs: expect.any(Number), errorMessage: null },
+      ],
+    });
+  });
+
+  it('show what can be retried with the time of the retry, 5 s after the attempt ended', async () => {
+    const receiver = await bench.receiving(() => 404);
+    const { id } = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    const delivery = await settled(id, 'retrying');
+    expect(delivery).toMatchObject({ httpStatus: 404, attempts: 1, errorMessage: 'answered 404' });
+    const [attempt] = delivery.attemptLog;
+    const pauseMs = Date.parse(delivery.nextRetryAt) - Date.parse(attempt.at) - attempt.durationMs;
+    expect(pauseMs).toBeGreaterThanOrEqual(4_998);
+    expect(pauseMs).toBeLessThan(5_200);
+  });
+
+  it('show a failure in words when there was no answer', async () => {
+    const receiver = await bench.receiving();
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    await receiver.stop();
+    await bench.sendSms(owner);
+    const delivery = await settled(id, 'failed');
+    expect(delivery).toMatchObject({ httpStatus: null, responseBody: null, nextRetryAt: null });
+    expect(delivery.errorMessage).toMatch(/refused/);
+  });
+
+  it('come in pages, newest first, and by status and event', async () => {
+    const receiver = await bench.receiving((hook) => (hook.body.event === 'sms.failed' ? 500 : 200));
+    const { id } = await bench.register(owner, {
+      url: receiver.url,
+      events: ['sms.sent', 'sms.failed'],
+      maxRetries: 0,
+    });
+    for (let index = 0; index < 3; index += 1) await bench.sendSms(owner);
+    await bench.sendSms(owner, '+256700120001');
+    await eventually(async () => {
+      const { data } = await bench.deliveries(owner, id);
+      return data.length === 4 && data.every((delivery: DeliveryJson) => delivery.status !== 'pending');
+    });
+    const all = await bench.deliveries(owner, id);
+    const ids = all.data.map((delivery: DeliveryJson) => delivery.id);
+    expect(ids).toEqual([...ids].sort().reverse());
+    const second = await bench.deliveries(owner, id, '?limit=3&page=2');
+    expect(second.pagination).toEqual({ page: 2, limit: 3, total: 4, pages: 2 });
+    expect(second.data).toEqual(all.data.slice(3));
+    const failed = await bench.deliveries(owner, id, '?status=failed');
+    expect(failed.pagination.total).toBe(1);
+    expect(failed.data[0].event).toBe('sms.failed');
+    expect((await bench.deliveries(owner, id, '?event=sms.sent&limit=50')).pagination.total).toBe(3);
+    for (const query of ['?status=lost', '?event=sms.lost', '?limit=101', '?page=0']) {
+      expect((await bench.deliveries(owner, id, query)).error.code).toBe('validation_error');
+    }
+  });
+
+  it('are found one by one, and only under their own endpoint', async () => {
+    const receiver = await bench.receiving();
+    const { id } = await bench.register(owner, { url: receiver.url });
+    const other = await bench.register(owner, { url: receiver.url, events: ['sms.failed'] });
+    await bench.sendSms(owner);
+    const delivery = await settled(id, 'success');
+    expect((await bench.call(owner, 'GET', `/${id}/deliveries/${delivery.id}`)).body).toEqual({ delivery });
+    for (const path of [
+      `/${other.id}/deliveries/${delivery.id}`,
+      `/${id}/deliveries/${id}`,
+      `/${id}/deliveries/x`,
+    ]) {
+      expect((await bench.call(owner, 'GET', path)).status).toBe(404);
+      expect((await bench.call(owner, 'POST', `${path}/retry`)).status).toBe(404);
+    }
+  });
+});
+
+describe('retries (contract, Delivery and retries)', () => {
+  it('come 5 s later with the same id and bytes, and a t and signature of their own', async () => {
+    const receiver = await bench.receiving((_hook, count) => (count === 1 ? 503 : 204));
+    const { id, secret } = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    const [first, second] = await eventually(
+      () => receiver.received.length === 2 && ([...receiver.received] as const),
+      15_000,
+    );
+    if (!first || !second) throw new Error('no retry');
+    expect(second.at - first.at).toBeGreaterThanOrEqual(5_000);
+    expect(second.raw.equals(first.raw)).toBe(true);
+    expect(second.headers['x-service-delivery']).toBe(first.headers['x-service-delivery']);
+    const [early, late] = [first, second].map((hook) => String(hook.headers['x-service-signature']));
+    expect(late).not.toBe(early);
+    for (const hook of [first, second]) {
+      const header = String(hook.headers['x-service-signature']);
+      expect(verifyWebhook(secret, header, hook.raw, hook.at / 1000)).toBe(true);
+      expect(Math.abs(Number(/t=(\d+)/.exec(header)?.[1]) - hook.at / 1000)).toBeLessThan(2);
+    }
+    const delivery = await settled(id, 'success');
+    expect(delivery).toMatchObject({ attempts: 2, httpStatus: 204 });
+    expect(delivery.attemptLog.map((attempt: { httpStatus: number }) => attempt.httpStatus)).toEqual([
+      503, 204,
+    ]);
+  });
+
+  it('use the URL and the secret of the moment', async () => {
+    const [old, next] = [await bench.receiving(() => 500), await bench.receiving()];
+    const { id } = await bench.register(owner, { url: old.url });
+    const messageId = await bench.sendSms(owner);
+    await settled(id, 'retrying');
+    const { body: rotated } = await bench.call(owner, 'POST', `/${id}/rotate-secret`);
+    await bench.call(owner, 'PUT', `/${id}`, { url: next.url });
+    const hook = await next.waitFor((found) => found.body.messageId === messageId, 15_000);
+    const header = String(hook.headers['x-service-signature']);
+    expect(verifyWebhook(rotated.secret, header, hook.raw, hook.at / 1000)).toBe(true);
+    expect(old.received).toHaveLength(1);
+  });
+
+  it('are not made when maxRetries is 0', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    await bench.sendSms(owner);
+    expect(await settled(id, 'failed')).toMatchObject({ attempts: 1, nextRetryAt: null });
+  });
+});
+
+describe('retry by hand (decision 28)', () => {
+  it('makes one more attempt under the same id', async () => {
+    const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    await bench.sendSms(owner);
+    const failed = await settled(id, 'failed');
+    const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${failed.id}/retry`);
+    expect(answer.status).toBe(200);
+    expect(answer.body.delivery).toMatchObject({ id: failed.id, attempts: 1 });
+    await eventually(async () => (await bench.deliveries(owner, id)).data[0].attempts === 2);
+    expect(await settled(id, 'failed')).toMatchObject({ id: failed.id, attempts: 2, nextRetryAt: null });
+    await bench.call(owner, 'POST', `/${id}/deliveries/${failed.id}/retry`);
+    expect(await settled(id, 'success')).toMatchObject({ id: failed.id, attempts: 3 });
+    expect(new Set(receiver.received.map((hook) => hook.headers['x-service-delivery']))).toEqual(
+      new Set([failed.id]),
+    );
+  });
+
+  it('does not wait for the time of the next retry, and does not double it', async () => {
+    const receiver = await bench.receiving((_hook, count) => (count === 1 ? 500 : 200));
+    const { id } = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'retrying');
+    await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
+    expect(await settled(id, 'success')).toMatchObject({ attempts: 2 });
+  });
+
+  it('is refused while the endpoint is inactive', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'failed');
+    await bench.call(owner, 'PUT', `/${id}`, { isActive: false });
+    const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'validation_error']);
+  });
+});
+
+describe('recover (decisions 28 and 31)', () => {
+  it('queues what failed and what was recorded while the endpoint was inactive, once', async () => {
+    const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    const failed = [await bench.sendSms(owner), await bench.sendSms(owner)];
+    await eventually(
+      async () => (await bench.deliveries(owner, id, '?status=failed')).pagination.total === 2,
+    );
+
+    await bench.call(owner, 'PUT', `/${id}`, { isActive: false });
+    expect((await bench.call(owner, 'POST', `/${id}/recover`, { since })).status).toBe(400);
+    const missed = [await bench.sendSms(owner), await bench.sendSms(owner), await bench.sendSms(owner)];
+    const feed = () => bench.gateway.call('GET', '/developers/events', { key: owner.key });
+    await eventually(async () => (await feed()).body.data.length === 5);
+    expect((await bench.deliveries(owner, id)).pagination.total).toBe(2);
+
+    await bench.call(owner, 'PUT', `/${id}`, { isActive: true });
+    const until = since;
+    const nothing = await bench.call(owner, 'POST', `/${id}/recover`, {
+      since: '2026-01-01T00:00:00Z',
+      until,
+    });
+    expect(nothing.body).toEqual({ queued: 0 });
+    const recovered = await bench.call(owner, 'POST', `/${id}/recover`, { since });
+    expect([recovered.status, recovered.body]).toEqual([200, { queued: 5 }]);
+    await eventually(
+      async () => (await bench.deliveries(owner, id, '?status=success')).pagination.total === 5,
+    );
+    const told = receiver.received.slice(2).map((hook) => hook.body.messageId);
+    expect(told.sort()).toEqual([...failed, ...missed].sort());
+    expect((await bench.call(owner, 'POST', `/${id}/recover`, { since })).body).toEqual({ queued: 0 });
+  });
+
+  it('leaves out events that the endpoint does not subscribe to, and tests', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url, events: ['sms.failed', 'webhook.test'] });
+    const other = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    await bench.call(owner, 'POST', `/${id}/test`);
+    await bench.call(owner, 'POST', `/${other.id}/test`);
+    await settled(other.id, 'retrying', '?event=sms.sent');
+    const recovered = await bench.call(owner, 'POST', `/${id}/recover`, { since: '2026-01-01T00:00:00Z' });
+    expect(recovered.body).toEqual({ queued: 0 });
+  });
+
+  it.each([
+    ['no since', {}],
+    ['a date without a time', { since: '2026-01-01' }],
+    ['an end before the beginning', { since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }],
+  ])('refuses %s', async (_what, body) => {
+    const { id } = await bench.register(owner, { url: 'http://127.0.0.1:4999/' });
+    const answer = await bench.call(owner, 'POST', `/${id}/recover`, body);
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'validation_error']);
+  });
+});
+
+describe('deletion (decision 30)', () => {
+  it('cancels what is still owed, and attempts nothing more', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'retrying');
+    await bench.call(owner, 'DELETE', `/${id}`);
+    const kept = await bench.gateway.parts.stores.deliveries.find(owner.accountId, deliveryId);
+    expect(kept).toMatchObject({
+      status: 'canceled',
+      nextRetryAt: null,
+      attempts: 1,
+      errorMessage: 'The endpoint was deleted.',
+    });
+  });
+});
+
+describe('fairness (issue 4, 3)', () => {
+  it('keeps at most 10 attempts of an endpoint on the wire while others are served at once', async () => {
+    // An endpoint that takes what comes and never answers.
+    const { createServer } = await import('node:net');
+    let open = 0;
+    let most = 0;
+    const dead = createServer((socket) => {
+      open += 1;
+      most = Math.max(most, open);
+      socket.on('close', () => {
+        open -= 1;
+      });
+      socket.on('error', () => undefined);
+      socket.resume();
+    });
+    await new Promise<void>((resolve) => dead.listen(0, '127.0.0.1', resolve));
+    const { port } = dead.address() as { port: number };
+    try {
+      const { id } = await bench.register(owner, { url: `http://127.0.0.1:${port}/`, maxRetries: 0 });
+      for (let index = 0; index < 3; index += 1) {
+        const to = Array.from(
+          { length: 200 },
+          (_, number) => `+2567001${String(index * 200 + number).padStart(5, '0')}`,
+        );
+        const sent = await bench.gateway.call('POST', '/developers/sms', {
+          key: owner.key,
+          body: { to: to.join(','), message: 'Hi' },
+        });
+        expect(sent.status).toBe(200);
+      }
+      await eventually(() => open === 10);
+      await eventually(async () => (await bench.deliveries(owner, id)).pagination.total > 500);
+      const receiver = await bench.receiving();
+      const live = await bench.gateway.createAccount();
+      await bench.register(live, { url: receiver.url });
+      for (let index = 0; index < 5; index += 1) {
+        const messageId = await bench.sendSms(live);
+        await receiver.waitFor((hook) => hook.body.messageId === messageId, 5_000);
+      }
+      expect(most).toBe(10);
+      await bench.call(owner, 'DELETE', `/${id}`);
+    } finally {
+      dead.close();
+    }
+  });
+});
