@@ -65,7 +65,7 @@ function pathsOf(operations: Operations): ZodOpenApiPathsObject {
   }));
   const paths: Record<string, ZodOpenApiPathItemObject> = {};
   for (const route of routes) {
-    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    const path = documentedPath(route.path);
     paths[path] = { parameters, ...paths[path], [route.method]: operationOf(route, operations) };
   }
   return paths;
@@ -116,7 +116,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
 function describe(route: Route, operations: Operations): string {
   const { scopes = [] } = route.operation(operations).access;
   const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
-  const aliases = route.aliases?.map((path) => `\`${path}\``) ?? [];
+  const aliases = route.aliases?.map((path) => `\`${documentedPath(path)}\``) ?? [];
   return [
     scopes === 'any'
       ? 'Any valid key may call this.'
@@ -127,6 +127,8 @@ function describe(route: Route, operations: Operations): string {
       : []),
   ].join(' ');
 }
+
+const documentedPath = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
 
 /** `POST /developers/webhooks/:id/test` is `postWebhooksByIdTest`. */
 function operationIdOf({ method, path }: Route): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { MESSAGE_STATUSES } from '../domain/messages/message.ts';
+import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
+import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
 /** A page number and size in a query string (contract, Limits; decision 6). */
 const wholeNumber = (name: string, least: number, most: number) =>
@@ -74,3 +75,23 @@ export const idParams = z.object({
  * (contract, Errors: `invalid_phone_number`), not the whole request.
  */
 export const phoneNumbers = z.string().transform((text) => text.toWellFormed().replaceAll('\0', '\uFFFD'));
+
+/** What is delivered to webhooks and read from the feed (contract, Envelope). */
+export const eventEnvelope = z
+  .object({
+    event: z.enum(EVENT_TYPES),
+    channel: z.enum([...CHANNELS, 'system']),
+    messageId: z.string().optional().describe('The message concerned; absent for `webhook.test`.'),
+    timestamp: isoTime.describe('When the event was recorded.'),
+    data: z.record(z.string(), z.unknown()).describe('What the channel has to say; members may be added.'),
+  })
+  .meta({
+    id: 'Event',
+    example: {
+      event: 'sms.sent',
+      channel: 'sms',
+      messageId: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3',
+      timestamp: '2026-11-21T09:00:00.000Z',
+      data: { to: '+256700123456', from: 'SERVICE', message: 'Your code is 482913', sid: '7f3a91' },
+    },
+  });

@@ -1,16 +1,6 @@
 import { z } from 'zod';
 import { defineRoute, type Route } from '../define-route.ts';
-import { isoTime, pageQuery } from '../schemas.ts';
-
-const eventEnvelope = z
-  .looseObject({
-    event: z.string(),
-    channel: z.string(),
-    messageId: z.string().optional(),
-    timestamp: isoTime,
-    data: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'EventEnvelope' });
+import { eventEnvelope, pageQuery } from '../schemas.ts';
 
 export const eventRoutes: readonly Route[] = [
   defineRoute({
