@@ -57,14 +57,22 @@ export interface Finished {
   readonly stderr: string;
 }
 
+/** Starts the command line. */
+export function startCli(
+  workplace: Workplace,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+): ServerProcess {
+  return startProcess(workplace, 'src/cli/main.js', args, variables);
+}
+
 /** Runs the command line to its end. */
-export async function runCli(
+export function runCli(
   workplace: Workplace,
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
 ): Promise<Finished> {
-  const process = startProcess(workplace, 'src/cli/main.js', args, variables);
-  return process.finished;
+  return startCli(workplace, args, variables).finished;
 }
 
 export interface ServerProcess {

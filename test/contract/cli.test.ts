@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import {
+  buildWorkplace,
+  type Finished,
+  postmasterPid,
+  query,
+  quickstartOf,
+  runCli,
+  startCli,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+import { startSmsc } from '../support/smsc.ts';
+
+const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+const NOBODY = '0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11';
+
+let workplace: Workplace;
+beforeAll(async () => {
+  workplace = await buildWorkplace();
+});
+afterAll(() => workplace.remove());
+
+/** The one JSON document that a command printed. */
+function documentOf({ code, stdout, stderr }: Finished) {
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.split('\n')).toHaveLength(2);
+  return JSON.parse(stdout);
+}
+
+function refusalOf({ code, stdout, stderr }: Finished): string {
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return stderr.trimEnd();
+}
+
+describe('the command line beside a running gateway', () => {
+  let gateway: TestGateway;
+  let accountId: string;
+  const cli = (...args: string[]) =>
+    runCli(workplace, args, { DATABASE_URL: gateway.database.url, MASTER_KEY, DATA_DIR: workplace.path });
+  const json = async (...args: string[]) => documentOf(await cli(...args, '--json'));
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    accountId = (await gateway.createAccount()).accountId;
+  });
+  afterAll(() => gateway.stop());
+
+  it('account create gives the account and its owner', async () => {
+    const args = ['account', 'create', '--email', 'shop@test.example', '--currency', 'UGX'];
+    const created = await json(...args, '--name', 'Shop', '--balance', '500');
+    expect(created).toEqual({
+      account: { id: expect.any(String), email: 'shop@test.example', balance: 500, currency: 'UGX' },
+      user: { email: 'shop@test.example', password: expect.stringMatching(/^\S{16,}$/) },
+    });
+    const ledger = await query(
+      gateway.database.connection,
+      'SELECT kind, actor, amount_minor FROM ledger_entries WHERE account_id = $1',
+      [created.account.id],
+    );
+    expect(ledger).toEqual([{ kind: 'opening', actor: 'system:cli', amount_minor: expect.anything() }]);
+    expect(refusalOf(await cli(...args))).toContain('email: is already the sign-in of somebody');
+  });
+
+  it('account topup adds to the balance', async () => {
+    const before = (await json('account', 'topup', '--account', accountId, '--amount', '1')).account;
+    const { account } = await json('account', 'topup', '--account', accountId, '--amount', '2500');
+    expect(account).toEqual({ ...before, id: accountId, balance: before.balance + 2500 });
+  });
+
+  it('key create and key revoke hold at once in the running gateway', async () => {
+    const made = await json(
+      'key',
+      'create',
+      '--account',
+      accountId,
+      '--scopes',
+      'SEND_SMS,READ_MESSAGES',
+      '--name',
+      'till',
+    );
+    expect(made).toEqual({
+      apiKey: {
+        keyId: expect.stringMatching(/^[0-9a-f]{16}$/),
+        name: 'till',
+        scopes: ['SEND_SMS', 'READ_MESSAGES'],
+        environment: 'production',
+        enableHmac: false,
+        ipAllowlist: [],
+        createdAt: expect.any(String),
+        expiresAt: null,
+        lastUsedAt: null,
+        revokedAt: null,
+      },
+      key: expect.stringMatching(new RegExp(`^msg_${made.apiKey.keyId}_[0-9a-f]{40}$`)),
+      signingSecret: null,
+    });
+    const account = () => gateway.call('GET', '/account', { key: made.key });
+    expect((await account()).status).toBe(200);
+    const { apiKey } = await json('key', 'revoke', '--key', made.apiKey.keyId);
+    expect(apiKey).toEqual({ ...made.apiKey, lastUsedAt: apiKey.lastUsedAt, revokedAt: expect.any(String) });
+    await eventually(async () => (await account()).status === 401, 2_000);
+  });
+
+  it('key create takes every property of a key', async () => {
+    const { apiKey, signingSecret } = await json(
+      ...[
+        'key',
+        'create',
+        '--account',
+        accountId,
+        '--scopes',
+        'FULL_ACCESS',
+        '--environment',
+        'sandbox',
+        '--hmac',
+      ],
+      ...[
+        '--allow-ip',
+        '203.0.113.0/24,2001:db8::/32',
+        '--expires',
+        '2036-01-01T00:00:00Z',
+        '--rate-limit',
+        '600',
+      ],
+    );
+    expect(signingSecret).toMatch(/^sigsec_[A-Za-z0-9_-]{43}$/);
+    expect(apiKey).toMatchObject({
+      environment: 'sandbox',
+      enableHmac: true,
+      ipAllowlist: ['203.0.113.0/24', '2001:db8::/32'],
+      expiresAt: '2036-01-01T00:00:00.000Z',
+    });
+    const stored = await query(
+      gateway.database.connection,
+      'SELECT per_minute, per_second FROM api_keys WHERE key_id = $1',
+      [apiKey.keyId],
+    );
+    expect(stored).toEqual([{ per_minute: 600, per_second: null }]);
+  });
+
+  it('operator create gives a sign-in above accounts', async () => {
+    expect(await json('operator', 'create', '--email', 'ops@test.example')).toEqual({
+      user: { email: 'ops@test.example', password: expect.stringMatching(/^\S{16,}$/) },
+    });
+    const [user] = await query(
+      gateway.database.connection,
+      `SELECT role, account_id FROM users WHERE email = 'ops@test.example'`,
+    );
+    expect(user).toEqual({ role: 'OPERATOR', account_id: null });
+  });
+
+  it.each([
+    [
+      'an account that is not there',
+      ['account', 'topup', '--account', NOBODY, '--amount', '1'],
+      'Account not found',
+    ],
+    ['an id that is none', ['account', 'topup', '--account', 'x', '--amount', '1'], 'Account not found'],
+    [
+      'a currency that is none',
+      ['account', 'create', '--email', 'x@y.z', '--currency', 'SHILLING'],
+      'ISO 4217',
+    ],
+    [
+      'a balance below zero',
+      ['account', 'create', '--email', 'x@y.z', '--currency', 'UGX', '--balance', '-5'],
+      'balance',
+    ],
+    [
+      'an amount that is no number',
+      ['account', 'topup', '--account', NOBODY, '--amount', 'lots'],
+      "'lots' is invalid",
+    ],
+    [
+      'an option that is missing',
+      ['account', 'topup', '--account', NOBODY],
+      "'--amount <amount>' not specified",
+    ],
+    ['an unknown command', ['account', 'creat'], "unknown command 'creat' (Did you mean create?)"],
+    ['an unknown key', ['key', 'revoke', '--key', '0000000000000000'], 'API key not found'],
+  ])('refuses %s with one line', async (_name, args, message) => {
+    expect(refusalOf(await cli(...args, '--json'))).toContain(message);
+  });
+
+  it('key create keeps the rules of the API', async () => {
+    const create = (...args: string[]) => cli('key', 'create', '--account', accountId, ...args);
+    expect(refusalOf(await create('--scopes', 'SEND_FAX'))).toContain('SEND_FAX');
+    expect(refusalOf(await create('--scopes', 'SEND_SMS', '--environment', 'test'))).toContain('environment');
+    expect(refusalOf(await create('--scopes', 'SEND_SMS', '--expires', '2020-01-01T00:00:00Z'))).toContain(
+      'future',
+    );
+    expect(refusalOf(await create('--scopes', 'SEND_SMS', '--rate-limit', '0'))).toContain('--rate-limit');
+  });
+
+  it('doctor has a row for each part, all well', async () => {
+    const { checks } = await json('doctor');
+    expect(checks.map((row: { check: string; ok: boolean }) => [row.check, row.ok])).toEqual([
+      ['database', true],
+      ['queue', true],
+      ['carriers', true],
+      ['clock', true],
+      ['master key', true],
+    ]);
+    const { stdout } = await cli('doctor');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(5);
+  });
+
+  it('doctor finds a carrier that cannot be reached and a master key that opens nothing', async () => {
+    await gateway.createKey(accountId, { enableHmac: true });
+    const result = await runCli(workplace, ['doctor', '--json'], {
+      DATABASE_URL: gateway.database.url,
+      DATA_DIR: workplace.path,
+      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+      SMS_ROUTES: '*=smpp://id:hunter2@127.0.0.1:1',
+    });
+    expect(result).toMatchObject({ code: 1, stderr: 'not well: carriers, master key\n' });
+    expect(result.stdout).not.toContain('hunter2');
+    const failed = JSON.parse(result.stdout).checks.filter((row: { ok: boolean }) => !row.ok);
+    expect(failed.map((row: { check: string }) => row.check)).toEqual(['carriers', 'master key']);
+  });
+
+  it('doctor binds to the carrier', async () => {
+    const smsc = await startSmsc();
+    try {
+      const result = await runCli(workplace, ['doctor', '--json'], {
+        DATABASE_URL: gateway.database.url,
+        DATA_DIR: workplace.path,
+        MASTER_KEY,
+        SMS_ROUTES: `*=${smsc.url}`,
+      });
+      expect(documentOf(result).checks[2]).toMatchObject({ check: 'carriers', ok: true });
+      expect(smsc.messages()).toEqual([]);
+    } finally {
+      await smsc.stop();
+    }
+  });
+});
+
+describe('the command line and its database', () => {
+  it('migrate tells from where to where, and nothing more is to do the second time', async () => {
+    const empty: TestDatabase = await createTestDatabase('template1');
+    try {
+      const migrate = async () =>
+        documentOf(
+          await runCli(workplace, ['migrate', '--json'], {
+            DATABASE_URL: empty.url,
+            MASTER_KEY,
+            DATA_DIR: workplace.path,
+          }),
+        );
+      const { from, to } = await migrate();
+      expect(from).toBe('none');
+      expect(to).toMatch(/^\d{14}$/);
+      expect(await migrate()).toEqual({ from: to, to });
+    } finally {
+      await empty.drop();
+    }
+  });
+
+  it('doctor and every other command say so when it cannot be reached', async () => {
+    const variables = {
+      DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/db',
+      MASTER_KEY,
+      DATA_DIR: workplace.path,
+    };
+    const doctor = await runCli(workplace, ['doctor', '--json'], variables);
+    expect(doctor).toMatchObject({ code: 1, stderr: expect.stringMatching(/^not well: database.*\n$/) });
+    const [database] = JSON.parse(doctor.stdout).checks;
+    expect(database).toMatchObject({
+      check: 'database',
+      ok: false,
+      detail: expect.stringContaining('127.0.0.1:1'),
+    });
+    expect(refusalOf(await runCli(workplace, ['migrate'], variables))).toContain(
+      'The database cannot be reached',
+    );
+    expect(JSON.stringify(doctor)).not.toContain('hunter2');
+  });
+
+  it('help needs none, and every command has examples', async () => {
+    const variables = { DATABASE_URL: 'postgres://user@127.0.0.1:1/db', PORT: 'bad' };
+    const commands = [
+      'account create',
+      'account topup',
+      'key create',
+      'key revoke',
+      'operator create',
+      'migrate',
+      'doctor',
+    ];
+    for (const command of ['', ...commands]) {
+      const { code, stdout, stderr } = await runCli(
+        workplace,
+        [...command.split(' '), '--help'].filter(Boolean),
+        variables,
+      );
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain(`Examples:\n  $ npm run cli -- ${command}`);
+    }
+  });
+
+  it('with LOG_LEVEL logs on stderr, and stdout stays one document', async () => {
+    const { code, stdout, stderr } = await runCli(workplace, ['doctor', '--json'], {
+      DATA_DIR: await workplace.directory('logs'),
+      LOG_LEVEL: 'info',
+    });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).checks).toHaveLength(5);
+    expect(stderr).toContain('embedded PostgreSQL started');
+  });
+});
+
+describe('the command line on a DATA_DIR', () => {
+  it('starts the embedded PostgreSQL and stops it again, also after it was killed in the middle of it', async () => {
+    const dataDir = await workplace.directory('alone');
+    const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
+    const killed = startCli(workplace, create, { DATA_DIR: dataDir });
+    await eventually(() => postmasterPid(dataDir), 20_000);
+    await killed.kill();
+    const { account } = documentOf(await runCli(workplace, create, { DATA_DIR: dataDir }));
+    await expect(postmasterPid(dataDir)).rejects.toThrow('ENOENT');
+
+    const server = startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error' });
+    try {
+      // The account is there, so this is no first start.
+      expect(await server.ready()).toMatch(/^http/);
+      expect(quickstartOf(server.stdout()).key).toBe('');
+      const topup = ['account', 'topup', '--account', account.id, '--amount', '70', '--json'];
+      const topped = documentOf(await runCli(workplace, topup, { DATA_DIR: dataDir }));
+      expect(topped.account.balance).toBe(70);
+      expect(await server.stop()).toMatchObject({ code: 0, stderr: '' });
+    } finally {
+      await server.kill();
+    }
+  }, 60_000);
+});
