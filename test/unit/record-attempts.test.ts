@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AttemptResult } from '../../src/domain/ports/webhook-transport.ts';
+import { attemptRecord } from '../../src/domain/webhooks/record-attempts.ts';
+
+const AT = new Date('2026-11-21T10:00:00.000Z');
+const ENDED_AT = new Date('2026-11-21T10:00:09.987Z');
+const DELIVERY = { id: 'd', accountId: 'a', event: 'sms.sent' } as const;
+const result = (ok: boolean): AttemptResult => ({
+  ok,
+  httpStatus: ok ? 200 : 500,
+  responseBody: '',
+  errorMessage: ok ? null : 'answered 500',
+  durationMs: 9_987.4,
+});
+const failing = (maxRetries: number, number: number, event: 'sms.sent' | 'webhook.test' = 'sms.sent') =>
+  attemptRecord({ maxRetries }, { ...DELIVERY, event }, number, AT, ENDED_AT, result(false));
+
+describe('the schedule (contract, Delivery and retries: 2, 3; Limits: Webhook maxRetries)', () => {
+  it.each([
+    [1, 5],
+    [2, 15],
+    [3, 35],
+    [4, 75],
+    [5, 155],
+  ])(
+    'after attempt %i pauses %i s from its end, never less and 20 ms more at the most',
+    (number, seconds) => {
+      const record = failing(5, number);
+      expect(record).toMatchObject({ number, status: 'retrying' });
+      const pauseMs = (record.nextRetryAt?.getTime() ?? 0) - ENDED_AT.getTime();
+      expect(pauseMs).toBeGreaterThanOrEqual(seconds * 1000);
+      expect(pauseMs).toBeLessThanOrEqual(seconds * 1000 + 20);
+    },
+  );
+
+  it.each([0, 1, 2, 3, 4, 5])('with maxRetries %i ends after one attempt more than that', (maxRetries) => {
+    let attempts = 1;
+    while (failing(maxRetries, attempts).status === 'retrying') attempts += 1;
+    expect(attempts).toBe(maxRetries + 1);
+    expect(failing(maxRetries, attempts)).toMatchObject({ status: 'failed', nextRetryAt: null });
+  });
+
+  it('gives an attempt by hand beyond the schedule no retry', () => {
+    expect(failing(5, 7)).toMatchObject({ status: 'failed', nextRetryAt: null });
+  });
+
+  it('never retries a test (decision 28)', () => {
+    expect(failing(5, 1, 'webhook.test')).toMatchObject({ status: 'failed', nextRetryAt: null });
+  });
+
+  it('ends with a success', () => {
+    const record = attemptRecord({ maxRetries: 3 }, DELIVERY, 2, AT, ENDED_AT, result(true));
+    expect(record).toMatchObject({ status: 'success', nextRetryAt: null });
+    expect(record.attempt).toEqual({ at: AT, httpStatus: 200, durationMs: 9_987, errorMessage: null });
+  });
+});
