@@ -1,0 +1,273 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+import { checkLedger, openSql } from '../support/sql.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+describe('scheduledFor and cancellation [contract, POST /developers/sms: scheduledFor; decision 18]', () => {
+  let smsc: Smsc;
+  let gateway: TestGateway;
+  let account: TestAccount;
+  const opened: { stop(): Promise<void> }[] = [];
+  beforeAll(async () => {
+    smsc = await startSmsc();
+    opened.push(smsc);
+    gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
+    opened.push(gateway);
+    account = await gateway.createAccount(1_000_000);
+  });
+  afterAll(async () => {
+    for (const each of opened.reverse()) await each.stop();
+  });
+
+  const send = (rest: object, key = account.key, at = gateway) =>
+    at.call('POST', '/developers/sms', { key, body: { to: '0700123456', message: 'Hello', ...rest } });
+  const cancel = (id: string, key = account.key, at = gateway) =>
+    at.call('DELETE', `/developers/messages/${id}`, { key });
+  const get = async (id: string, at = gateway, key = account.key) =>
+    (await at.call('GET', `/developers/messages/${id}`, { key })).body;
+  const balance = async (key = account.key) => (await gateway.call('GET', '/account', { key })).body.balance;
+
+  /** None leaves early, and most at most a second late; one may meet a machine that is busy with something else. */
+  async function expectOnTime(
+    sent: readonly { id: string; scheduledFor: string }[],
+    at = gateway,
+    key = account.key,
+  ): Promise<void> {
+    const latenessMs = await Promise.all(
+      sent.map(async ({ id, scheduledFor }) => {
+        const found = await eventually(async () => {
+          const details = await get(id, at, key);
+          return details.status === 'sent' && details;
+        });
+        return Date.parse(found.timeline.at(-1).at) - Date.parse(scheduledFor);
+      }),
+    );
+    latenessMs.sort((left, right) => left - right);
+    expect(latenessMs[0]).toBeGreaterThanOrEqual(0);
+    expect(latenessMs[Math.floor(latenessMs.length / 2)]).toBeLessThanOrEqual(1_000);
+  }
+
+  describe('when', () => {
+    it.each([
+      ['tomorrow', () => 'tomorrow'],
+      ['no zone', () => '2099-12-01T10:00:00'],
+      ['30 February', () => '2099-02-30T00:00:00Z'],
+      ['a day without a time', () => '2099-12-01'],
+      ['nothing', () => ''],
+      ['more than 30 days ahead', () => inMs(30 * DAY_MS + 60_000)],
+      ['more than a minute ago', () => inMs(-61_000)],
+    ])('%s is refused', async (_, time) => {
+      const { status, body } = await send({ scheduledFor: time() });
+      expect({ status, code: body.error?.code }).toEqual({ status: 400, code: 'invalid_scheduled_time' });
+    });
+
+    it.each([
+      ['almost 30 days ahead', () => inMs(30 * DAY_MS - 60_000)],
+      ['with an offset', () => new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+Z$/, '+00:00')],
+    ])('%s waits, is echoed and is charged at once', async (_, time) => {
+      const before = await balance();
+      const scheduledFor = time();
+      const { status, body } = await send({ scheduledFor });
+      expect({ status, state: body.status, cost: body.cost }).toEqual({
+        status: 200,
+        state: 'pending',
+        cost: 30,
+      });
+      expect(body.scheduledFor).toBe(new Date(scheduledFor).toISOString());
+      expect(await balance()).toBe(before - 30);
+    });
+
+    it('up to a minute in the past is now', async () => {
+      const { body } = await send({ scheduledFor: inMs(-50_000) });
+      expect(body).not.toHaveProperty('scheduledFor');
+      await eventually(async () => (await get(body.id)).status === 'sent');
+    });
+
+    it('is stored as sent at once with a sandbox key (decision 26)', async () => {
+      const { body } = await send({ scheduledFor: inMs(HOUR_MS) }, account.sandboxKey);
+      expect(body).toMatchObject({ status: 'sent', cost: 0, sandbox: true });
+      expect((await cancel(body.id, account.sandboxKey)).body.error.code).toBe('message_not_cancelable');
+    });
+  });
+
+  it('leaves at its time: never before it, at most a second after', async () => {
+    const sent = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        send({ scheduledFor: inMs(700 + index * 53), message: `On time ${index}` }),
+      ),
+    );
+    await expectOnTime(sent.map(({ body }) => body));
+  });
+
+  it('leaves at its time after a restart, too', async () => {
+    const database = await createTestDatabase();
+    opened.push({ stop: () => database.drop() });
+    const routes = { SMS_ROUTES: `*=${smsc.url}` };
+    const first = await startTestGateway(routes, database);
+    opened.push(first);
+    const { key } = await first.createAccount();
+    const sent = await Promise.all(
+      Array.from({ length: 5 }, (_, index) => send({ scheduledFor: inMs(2_500 + index * 77) }, key, first)),
+    );
+    await first.stop();
+    const second = await startTestGateway(routes, database);
+    opened.push(second);
+    for (const { body } of sent) expect((await get(body.id, second, key)).status).toBe('pending');
+    await expectOnTime(
+      sent.map(({ body }) => body),
+      second,
+      key,
+    );
+  });
+
+  describe('DELETE /developers/messages/:id', () => {
+    it('ends a waiting message as failed, gives the money back and tells no webhook (decision 16)', async () => {
+      const receiver = await startWebhookReceiver();
+      opened.push(receiver);
+      const owner = await gateway.createAccount(1_000);
+      await gateway.call('POST', '/developers/webhooks', {
+        key: owner.key,
+        body: { url: receiver.url, events: ['sms.sent', 'sms.failed'] },
+      });
+      const { body: sent } = await send(
+        { to: '0700123456,0700123457', scheduledFor: inMs(HOUR_MS) },
+        owner.key,
+      );
+      expect(await balance(owner.key)).toBe(940);
+      const { status, body } = await cancel(sent.id, owner.key);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        id: sent.id,
+        status: 'failed',
+        cost: 60,
+        scheduledFor: sent.scheduledFor,
+        sid: null,
+      });
+      for (const recipient of body.recipients) {
+        expect(recipient).toMatchObject({ status: 'failed', error: { code: 'canceled' } });
+      }
+      expect(body.timeline.at(-1)).toMatchObject({ status: 'failed' });
+      expect(await balance(owner.key)).toBe(1_000);
+      // What comes later is there, so what was due before is not coming.
+      const { body: next } = await send({}, owner.key);
+      await receiver.waitFor((hook) => hook.body.messageId === next.id);
+      expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
+    });
+
+    it('comes too late for what has left, has failed or was canceled [decision 3]', async () => {
+      const { body: gone } = await send({});
+      await eventually(async () => (await get(gone.id)).status === 'sent');
+      const { body: canceled } = await send({ scheduledFor: inMs(HOUR_MS) });
+      await cancel(canceled.id);
+      const before = await balance();
+      for (const id of [gone.id, canceled.id]) {
+        const { status, body } = await cancel(id);
+        expect({ status, code: body.error?.code }).toEqual({ status: 409, code: 'message_not_cancelable' });
+      }
+      expect(await balance()).toBe(before);
+    });
+
+    it('is for keys that may send on the channel, and for their own account [decision 22; contract, Errors: 403, 404]', async () => {
+      const { body: sent } = await send({ scheduledFor: inMs(HOUR_MS) });
+      const keyFor = async (scope: string) =>
+        (await gateway.createKey(account.accountId, { scopes: [scope] })).key;
+      const byReader = await cancel(sent.id, await keyFor('READ_MESSAGES'));
+      expect(byReader.status).toBe(403);
+      expect(byReader.body.message).toMatch(
+        /^Insufficient scopes\. Required one of: .*SEND_SMS.*FULL_ACCESS$/,
+      );
+      const byMailer = await cancel(sent.id, await keyFor('SEND_EMAIL'));
+      expect(byMailer.body).toEqual({
+        statusCode: 403,
+        error: 'forbidden',
+        message: 'Insufficient scopes. Required one of: SEND_SMS, FULL_ACCESS',
+      });
+      const stranger = await gateway.createAccount();
+      expect((await cancel(sent.id, stranger.key)).status).toBe(404);
+      expect((await cancel(randomUUID())).status).toBe(404);
+      expect((await cancel('nonsense')).status).toBe(404);
+      expect((await cancel(sent.id, await keyFor('SEND_SMS'))).status).toBe(200);
+    });
+
+    it('cancels what no carrier has taken yet, but not what a carrier may have taken', async () => {
+      const sick = await startSmsc({ answer: 8 });
+      opened.push(sick);
+      const other = await startTestGateway({ SMS_ROUTES: `*=${sick.url}` });
+      opened.push(other);
+      const owner = await other.createAccount(1_000);
+      const tried = (id: string, times: number) =>
+        eventually(async () => {
+          const { timeline } = await get(id, other, owner.key);
+          return (
+            timeline.filter((entry: { detail?: string }) => entry.detail?.startsWith('Not taken')).length >=
+            times
+          );
+        });
+      const { body: refused } = await send({}, owner.key, other);
+      await tried(refused.id, 1);
+      expect((await cancel(refused.id, owner.key, other)).body).toMatchObject({ status: 'failed' });
+
+      sick.behave({ answer: 'drop' });
+      const { body: unsure } = await send({}, owner.key, other);
+      await tried(unsure.id, 1);
+      // A later try that certainly did not leave says nothing of the first.
+      sick.behave({ answer: 8 });
+      await tried(unsure.id, 2);
+      expect((await cancel(unsure.id, owner.key, other)).body.error.code).toBe('message_not_cancelable');
+      const { body } = await other.call('GET', '/account', { key: owner.key });
+      expect(body.balance).toBe(970);
+    });
+  });
+
+  it('never sends and refunds the same message, however close the cancellation comes to the hand-over', async () => {
+    const second = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` }, gateway.database);
+    opened.push(second);
+    const gateways = [gateway, second];
+    const owner = await gateway.createAccount(1_000_000);
+    const COUNT = 240;
+    const dueAt = Date.now() + 2_000;
+    const outcomes = await Promise.all(
+      Array.from({ length: COUNT }, async (_, index) => {
+        const due = dueAt + index * 10;
+        const message = `Race ${index}`;
+        const scheduledFor = new Date(due).toISOString();
+        const { body } = await send(
+          { message, scheduledFor, to: '0700123456,0700123457' },
+          owner.key,
+          gateways[index % 2],
+        );
+        // From 20 ms before its time to 40 ms after it.
+        const cancelAt = due - 20 + (index % 7) * 10;
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, cancelAt - Date.now())));
+        const canceled = await cancel(body.id, owner.key, gateways[(index + 1) % 2]);
+        return { id: body.id, message, status: canceled.status };
+      }),
+    );
+    const byStatus = Map.groupBy(outcomes, ({ status }) => status);
+    expect([...byStatus.keys()].sort()).toEqual([200, 409]);
+    await Promise.all(
+      outcomes.map(({ id, status }) =>
+        eventually(
+          async () => (await get(id, gateway, owner.key)).status === (status === 200 ? 'failed' : 'sent'),
+        ),
+      ),
+    );
+    const left = smsc
+      .messages()
+      .map(({ text }) => text)
+      .filter((text) => text.startsWith('Race'));
+    const expected = (byStatus.get(409) ?? []).flatMap(({ message }) => [message, message]);
+    expect(left.sort()).toEqual(expected.sort());
+    expect(await balance(owner.key)).toBe(1_000_000 - expected.length * 30);
+    await using sql = await openSql(gateway.database);
+    await checkLedger(sql, owner.accountId);
+  });
+});
