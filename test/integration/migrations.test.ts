@@ -1,0 +1,74 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { migrations } from '../../migrations/index.ts';
+import { migrate, rollbackAll } from '../../src/storage/migrate.ts';
+import { createTestDatabase, type TestDatabase, withKnex } from '../support/database.ts';
+
+let database: TestDatabase | undefined;
+afterEach(async () => {
+  await database?.drop();
+  database = undefined;
+});
+
+const newest = migrations.at(-1)?.name.slice(0, 14);
+
+/** Everything with a name in the schema `public` but the migrations' own two tables. */
+const LEFT_OVER = `
+  SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'
+  UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+  UNION ALL SELECT typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%schema_migrations%'`;
+/** The schema, as far as two of the same must agree. */
+const SHAPE = `
+  SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') AS line
+  FROM information_schema.columns WHERE table_schema = 'public'
+  UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+  WHERE connamespace = 'public'::regnamespace
+  UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY line`;
+
+describe('migrations', () => {
+  it('go up on an empty database, down again leaving nothing, and up to the same schema', async () => {
+    database = await createTestDatabase('template1');
+    await withKnex(database.connection, async (knex) => {
+      const rows = async (sql: string) => (await knex.raw(sql)).rows;
+      expect(await migrate(knex)).toEqual({ from: 'none', to: newest });
+      const shape = await rows(SHAPE);
+      await rollbackAll(knex);
+      expect(await rows(LEFT_OVER)).toEqual([]);
+      expect(await migrate(knex)).toEqual({ from: 'none', to: newest });
+      expect(await rows(SHAPE)).toEqual(shape);
+      expect(await migrate(knex)).toEqual({ from: newest, to: newest });
+    });
+  });
+
+  it('take each step alone down and up again', async () => {
+    database = await createTestDatabase('template1');
+    await withKnex(database.connection, async (knex) => {
+      for (const { up, down } of migrations) {
+        await up(knex);
+        await down(knex);
+        await up(knex);
+      }
+      for (const { down } of [...migrations].reverse()) await down(knex);
+      expect((await knex.raw(LEFT_OVER)).rows).toEqual([]);
+    });
+  });
+
+  it('are done once when several processes start at once, and a lock left behind by a killed one is freed', async () => {
+    database = await createTestDatabase('template1');
+    const { connection } = database;
+    const ends = await Promise.all([1, 2, 3].map(() => withKnex(connection, migrate)));
+    expect(ends.filter(({ from }) => from === 'none')).toHaveLength(1);
+    await withKnex(connection, async (knex) => {
+      await knex('schema_migrations_lock').update({ is_locked: 1 });
+      expect(await migrate(knex)).toEqual({ from: newest, to: newest });
+      expect(await knex('schema_migrations').select('name').orderBy('id')).toEqual(
+        migrations.map(({ name }) => ({ name })),
+      );
+    });
+  });
+
+  it('stand in the order of their names', () => {
+    const names = migrations.map(({ name }) => name);
+    expect(names).toEqual([...names].sort());
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
