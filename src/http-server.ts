@@ -6,8 +6,11 @@ import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
 import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
 import type { Logger } from './domain/ports/logger.ts';
+import { type GraphqlServer, startGraphqlServer } from './graphql/server.ts';
 import { createMetrics } from './metrics.ts';
 import { createDocsRouter } from './rest/docs.ts';
+import { parseJsonBody, readBody } from './rest/request-body.ts';
+import { requestIdOf } from './rest/request-id.ts';
 import { createRest, type Rest } from './rest/router.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -21,7 +24,13 @@ const MAX_CONTINUED_BYTES = 10 * 1024 * 1024;
 const READY_TIMEOUT_MS = 3_000;
 
 /** Everything that this process answers over HTTP. */
-function createApp(gateway: Gateway, rest: Rest, config: Config, logger: Logger): Express {
+function createApp(
+  gateway: Gateway,
+  rest: Rest,
+  graphql: GraphqlServer,
+  config: Config,
+  logger: Logger,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -61,6 +70,7 @@ function createApp(gateway: Gateway, rest: Rest, config: Config, logger: Logger)
   });
   app.use('/docs', createDocsRouter());
   app.use('/api/v1', rest.router);
+  app.all('/graphql', (request, response) => graphql.handle(request, response));
   app.use((request: Request, response: Response) => rest.notFound(request, response));
   app.use((error: unknown, request: Request, response: Response, next: NextFunction) =>
     rest.fault(error, request, response, next),
@@ -100,7 +110,15 @@ export interface HttpServer {
 /** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
   const rest = createRest({ ...gateway, logger });
-  const app = createApp(gateway, rest, config, logger);
+  const graphql = await startGraphqlServer({
+    ...gateway,
+    logger,
+    readJson: async (request, maxBytes) => parseJsonBody(request, await readBody(request, maxBytes)),
+    requestIdOf,
+    allowIntrospection: !config.isProduction,
+    isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
+  });
+  const app = createApp(gateway, rest, graphql, config, logger);
   const server = createServer({ connectionsCheckingInterval: TIMEOUT_CHECK_MS }, app);
   answerOddRequests(server, rest);
   server.requestTimeout = REQUEST_TIMEOUT_MS;
@@ -120,7 +138,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
         server.close(() => {
           clearInterval(idle);
           clearTimeout(deadline);
-          resolve();
+          void graphql.stop().then(resolve, resolve);
         });
         server.closeIdleConnections();
       }),

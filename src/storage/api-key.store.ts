@@ -112,6 +112,15 @@ export class PgApiKeyStore implements ApiKeyStore {
     return accountId === undefined ? query : query.where({ account_id: accountId });
   }
 
+  async findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
+    const rows: ApiKeyRow[] = await this.#sql
+      .table('api_keys')
+      .where({ account_id: accountId })
+      .whereIn('key_id', [...keyIds])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   async findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined> {
     const [row] = await this.#sql.query<
       ApiKeyRow & {

@@ -24,6 +24,7 @@ export interface SignedIn {
   readonly token: string;
   readonly expiresAt: Date;
   readonly user: User;
+  readonly session: Session;
 }
 /** A session as it was found; `isExtended` when this use moved its end. */
 export interface Session {
@@ -57,9 +58,11 @@ export class Sessions {
     const now = clock.now();
     const token = ids.random(32).toString('base64url');
     const expiresAt = new Date(now.getTime() + SESSION_MS);
-    await stores.sessions.insert({ tokenHash: hashToken(token), userId: user.id, createdAt: now, expiresAt });
+    const tokenHash = hashToken(token);
+    await stores.sessions.insert({ tokenHash, userId: user.id, createdAt: now, expiresAt });
     await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
-    return { token, expiresAt, user };
+    const session = { tokenHash, caller: callerFor(user), expiresAt, isExtended: false };
+    return { token, expiresAt, user, session };
   }
 
   /** The person whose password this is, with the same bounds on guessing as `signIn`. */

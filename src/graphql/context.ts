@@ -1,0 +1,30 @@
+import type { Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
+import { unauthorized } from '../domain/errors.ts';
+import type { Operations } from '../domain/operations.ts';
+import { createLoaders, type Run } from './loaders.ts';
+
+/** What every resolver is handed: who asks, and all that can be done. */
+export interface GraphqlContext {
+  readonly requestId: string;
+  readonly clientAddress: string;
+  readonly operations: Operations;
+  readonly sessions: Sessions;
+  /** Its session is undefined until somebody has signed in. An object of its own, since Apollo copies the context. */
+  readonly auth: { session: Session | undefined };
+  readonly run: Run;
+  readonly loaders: ReturnType<typeof createLoaders>;
+  /** Hands the browser a session's token, or takes it back. */
+  setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
+}
+
+/** The context of one request. Without a session every operation is refused as `unauthorized`. */
+export function createContext(parts: Omit<GraphqlContext, 'run' | 'loaders'>): GraphqlContext {
+  const run: Run = async (operation, input) => operation.run(sessionOf(parts).caller, input);
+  return { ...parts, run, loaders: createLoaders(run, parts.operations) };
+}
+
+/** The session of the request; throws `unauthorized` when there is none. */
+export function sessionOf({ auth }: Pick<GraphqlContext, 'auth'>): Session {
+  if (!auth.session) throw unauthorized('Sign in, and send the session token as a bearer token.');
+  return auth.session;
+}

@@ -1,0 +1,125 @@
+import { ApolloServerErrorCode, unwrapResolverError } from '@apollo/server/errors';
+import { GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
+import { DomainError, type ErrorCode } from '../domain/errors.ts';
+
+/** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
+const CODES: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'UNAUTHENTICATED',
+  rate_limit_exceeded: 'RATE_LIMITED',
+  validation_error: 'BAD_USER_INPUT',
+  internal_error: 'INTERNAL_SERVER_ERROR',
+};
+/** Statuses of refusals made before GraphQL runs. */
+const STATUSES: Partial<Record<ErrorCode, number>> = {
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  service_unavailable: 503,
+  internal_error: 500,
+};
+/** Codes that GraphQL itself uses for what the caller did; the messages may be shown. */
+const SHOWN: ReadonlySet<unknown> = new Set([...Object.values(ApolloServerErrorCode), 'BAD_USER_INPUT']);
+
+/** A refusal of what was given at `path`, before anything runs. */
+export function badUserInput(path: string, message: string): GraphQLError {
+  const fields = [{ path, message }];
+  return new GraphQLError(path === '' ? message : `${path}: ${message}`, {
+    extensions: { code: 'BAD_USER_INPUT', details: { fields }, http: { status: 400 } },
+  });
+}
+
+/** The refusal that an error stands for; undefined for what nobody foresaw. */
+export function domainErrorOf(
+  error: unknown,
+  faultOf: (error: unknown) => DomainError | undefined,
+): DomainError | undefined {
+  const original = unwrapResolverError(error);
+  return original instanceof DomainError ? original : faultOf(original);
+}
+
+/** True for an error that must be logged and not shown. */
+export function isUnforeseen(
+  error: GraphQLError,
+  faultOf: (error: unknown) => DomainError | undefined,
+): boolean {
+  if (domainErrorOf(error, faultOf)) return false;
+  return (
+    !SHOWN.has(error.extensions.code) || error.extensions.code === ApolloServerErrorCode.INTERNAL_SERVER_ERROR
+  );
+}
+
+function extensionsOf(error: DomainError): Record<string, unknown> {
+  return {
+    code: CODES[error.code] ?? error.code.toUpperCase(),
+    ...(error.details === undefined ? {} : { details: error.details }),
+    ...(error.retryAfterSeconds === undefined ? {} : { retryAfter: error.retryAfterSeconds }),
+  };
+}
+
+/** An error as the caller reads it: a refusal with its code, or a request id and nothing of what happened inside. */
+export function formatError(
+  formatted: GraphQLFormattedError,
+  error: unknown,
+  faultOf: (error: unknown) => DomainError | undefined,
+): GraphQLFormattedError {
+  const { locations, path } = formatted;
+  const where = { ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
+  const refused = domainErrorOf(error, faultOf);
+  if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
+  const { code, details, limit, requestId } = formatted.extensions ?? {};
+  if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {
+    const told =
+      details ?? (code === 'BAD_USER_INPUT' ? { fields: [variableFault(formatted.message)] } : undefined);
+    return {
+      message: formatted.message,
+      ...where,
+      extensions: {
+        // A value that does not fit its type is the caller's input, wherever it is written.
+        code: details === undefined ? code : 'BAD_USER_INPUT',
+        ...(told === undefined ? {} : { details: told }),
+        ...(limit === undefined ? {} : { limit }),
+      },
+    };
+  }
+  return {
+    message: `Something went wrong here. Quote request ${requestId}.`,
+    ...where,
+    extensions: { code: 'INTERNAL_SERVER_ERROR', requestId },
+  };
+}
+
+/** The answer to a request that was refused before GraphQL saw it. */
+export function earlyRefusal(error: DomainError): { status: number; body: object } {
+  return {
+    status: STATUSES[error.code] ?? 400,
+    body: { errors: [{ message: error.message, extensions: extensionsOf(error) }] },
+  };
+}
+
+const VALUE_KINDS: ReadonlySet<string> = new Set([
+  Kind.INT,
+  Kind.FLOAT,
+  Kind.STRING,
+  Kind.BOOLEAN,
+  Kind.NULL,
+  Kind.ENUM,
+  Kind.LIST,
+  Kind.OBJECT,
+  Kind.OBJECT_FIELD,
+]);
+
+/** Gives the validation errors that speak of a value their `details`. */
+export function markValueErrors(errors: readonly GraphQLError[]): void {
+  for (const error of errors) {
+    const [node] = error.nodes ?? [];
+    const argument = /^Field "[^"]*" argument "([^"]*)" of type/.exec(error.message)?.[1];
+    const field = /^Field "[^"]*\.([^".]*)" of required type/.exec(error.message)?.[1];
+    const path = argument ?? field ?? (node?.kind === Kind.OBJECT_FIELD ? node.name.value : '');
+    if (argument === undefined && !(node && VALUE_KINDS.has(node.kind))) continue;
+    error.extensions.details = { fields: [{ path, message: error.message }] };
+  }
+}
+
+function variableFault(message: string): { path: string; message: string } {
+  const [, name, at] = /^Variable "\$([^"]*)"(?:.* at "([^"]*)")?/.exec(message) ?? [];
+  return { path: at ?? name ?? '', message };
+}

@@ -1,0 +1,168 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql';
+import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
+import { badUserInput } from './error-format.ts';
+
+/** What a query may ask for; over one of these it is refused before it runs. */
+export const LIMITS = {
+  /** Checked while parsing. */
+  tokens: 1_000,
+  depth: 10,
+  aliases: 15,
+  directives: 50,
+  mutations: 1,
+  /** Objects that the answer may hold; a plain list counts as `LIST_SIZE`, a connection as its `first`. */
+  cost: 10_000,
+} as const;
+const LIST_SIZE = 10;
+
+type Variables = Readonly<Record<string, unknown>>;
+interface Measure {
+  readonly depth: number;
+  readonly cost: number;
+}
+
+/** Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds). */
+export function checkLimits(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  variables: Variables,
+): void {
+  let aliases = 0;
+  let directives = 0;
+  visit(document, {
+    Field: (field) => {
+      if (field.alias) aliases += 1;
+    },
+    Directive: () => {
+      directives += 1;
+    },
+  });
+  refuseOver('aliases', aliases);
+  refuseOver('directives', directives);
+  const type = schema.getRootType(operation.operation);
+  if (!type) return;
+  const meter = new Meter(document, variables);
+  if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
+  const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
+  refuseOver('depth', depth);
+  refuseOver('cost', cost);
+}
+
+function refuseOver(limit: keyof typeof LIMITS, value: number): void {
+  const most = LIMITS[limit];
+  if (value <= most) return;
+  throw new GraphQLError(`The query has a ${limit} of ${value}; at most ${most} are allowed.`, {
+    extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit, http: { status: 400 } },
+  });
+}
+
+/** Measures selections of a document that was validated: fragments are known and do not form rings. */
+class Meter {
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #variables: Variables;
+  /** A fragment is measured once, however often it is spread. */
+  readonly #measured = new Map<string, Measure>();
+
+  constructor(document: DocumentNode, variables: Variables) {
+    const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
+    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+    this.#variables = variables;
+  }
+
+  /** Depth and cost of what is selected of `type`; its own lists have `listSize` rows. */
+  measure(selections: SelectionSetNode, type: GraphQLObjectType, listSize: number): Measure {
+    let depth = 0;
+    let cost = 0;
+    for (const selection of selections.selections) {
+      const part = this.#measureSelection(selection, type, listSize);
+      depth = Math.max(depth, part.depth);
+      cost += part.cost;
+    }
+    return { depth, cost };
+  }
+
+  /** How many fields a selection has at its top. */
+  countFields(selections: SelectionSetNode): number {
+    const counted = new Map<string, number>();
+    const count = (set: SelectionSetNode): number =>
+      set.selections.reduce((sum, selection) => {
+        if (selection.kind === Kind.FIELD) return sum + 1;
+        if (selection.kind === Kind.INLINE_FRAGMENT) return sum + count(selection.selectionSet);
+        const name = selection.name.value;
+        const fragment = this.#fragments.get(name);
+        const known = counted.get(name) ?? (fragment ? count(fragment.selectionSet) : 0);
+        counted.set(name, known);
+        return sum + known;
+      }, 0);
+    return count(selections);
+  }
+
+  #measureSelection(
+    selection: SelectionSetNode['selections'][number],
+    type: GraphQLObjectType,
+    listSize: number,
+  ): Measure {
+    switch (selection.kind) {
+      case Kind.FIELD: {
+        const field = type.getFields()[selection.name.value];
+        return field ? this.#measureField(selection, field, listSize) : { depth: 1, cost: 0 };
+      }
+      case Kind.INLINE_FRAGMENT:
+        return this.measure(selection.selectionSet, type, listSize);
+      case Kind.FRAGMENT_SPREAD: {
+        const key = `${selection.name.value} ${listSize}`;
+        const known = this.#measured.get(key);
+        if (known) return known;
+        const fragment = this.#fragments.get(selection.name.value);
+        const measured = fragment
+          ? this.measure(fragment.selectionSet, type, listSize)
+          : { depth: 0, cost: 0 };
+        this.#measured.set(key, measured);
+        return measured;
+      }
+    }
+  }
+
+  #measureField(node: FieldNode, field: GraphQLField<unknown, unknown>, listSize: number): Measure {
+    const type = getNamedType(field.type);
+    if (!node.selectionSet || !isObjectType(type)) return { depth: 1, cost: 0 };
+    const isConnection = field.args.some((argument) => argument.name === 'first');
+    const inside = isConnection ? this.#first(node) : LIST_SIZE;
+    const { depth, cost } = this.measure(node.selectionSet, type, inside);
+    const nullable = isNonNullType(field.type) ? field.type.ofType : field.type;
+    const times = isListType(nullable) ? listSize : 1;
+    return { depth: depth + 1, cost: times * (1 + cost) };
+  }
+
+  /** The `first` of a connection. Throws `BAD_USER_INPUT` unless it is 1 to 100. */
+  #first(node: FieldNode): number {
+    const argument = node.arguments?.find(({ name }) => name.value === 'first')?.value;
+    let value: unknown = null;
+    if (argument?.kind === Kind.INT) value = Number(argument.value);
+    if (argument?.kind === Kind.VARIABLE) value = this.#variables[argument.name.value] ?? null;
+    if (value === null) return SLICE_DEFAULT;
+    // What is no number is refused where variables are read.
+    if (typeof value !== 'number') return SLICE_MAX;
+    if (!Number.isInteger(value) || value < 1 || value > SLICE_MAX) {
+      throw badUserInput('first', `must be a whole number from 1 to ${SLICE_MAX}`);
+    }
+    return value;
+  }
+}

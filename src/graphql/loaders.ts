@@ -1,0 +1,84 @@
+import DataLoader from 'dataloader';
+import type { Account } from '../domain/accounts/account.ts';
+import type { ApiKey } from '../domain/api-keys/api-key.ts';
+import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
+import type { Operation } from '../domain/operation.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
+import type { RecordedEvent } from '../domain/webhooks/event.ts';
+import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
+
+/** Runs an operation as the caller of the request. */
+export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
+
+/** Endpoints are few (decision 29), so they are read all at once. */
+const ALL_WEBHOOKS = { page: 1, limit: 100 };
+const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0 };
+
+/** The edges between objects, each loaded for all objects of a request at once; made anew for every request. */
+export function createLoaders(
+  run: Run,
+  { accounts, messageLists, apiKeyLists, webhooks, deliveries }: Operations,
+) {
+  const byMessage = <T>(load: (messages: readonly Message[]) => Promise<(message: Message) => T>) =>
+    new DataLoader<Message, T, string>(
+      async (messages) => {
+        const find = await load(messages);
+        return messages.map(find);
+      },
+      { cacheKeyFn: (message) => message.id },
+    );
+  const byKey = <Key, T>(load: (keys: readonly Key[]) => Promise<(key: Key) => T>) =>
+    new DataLoader<Key, T>(async (keys) => {
+      const find = await load(keys);
+      return keys.map(find);
+    });
+
+  return {
+    /** Nobody but operators sees more than one account, and they none of its people. */
+    account: new DataLoader<string, Account>((ids) =>
+      Promise.all(ids.map((id) => run(accounts.find, { id }))),
+    ),
+    recipients: byMessage<readonly Recipient[]>(async (messages) => {
+      const rows = await run(messageLists.recipientsOf, { messages });
+      const groups = Map.groupBy(rows, (row) => row.messageId);
+      return (message) => groups.get(message.id) ?? [];
+    }),
+    events: byMessage<readonly RecordedEvent[]>(async (messages) => {
+      const groups = Map.groupBy(await run(messageLists.eventsOf, { messages }), (row) => row.messageId);
+      return (message) => groups.get(message.id) ?? [];
+    }),
+    deliveriesOf: byMessage<readonly WebhookDelivery[]>(async (messages) => {
+      const groups = Map.groupBy(await run(messageLists.deliveriesOf, { messages }), (row) => row.messageId);
+      return (message) => groups.get(message.id) ?? [];
+    }),
+    timeline: byMessage<readonly TimelineEntry[]>(async (messages) => {
+      const timelines = await run(messageLists.timelinesOf, { messages });
+      return (message) => timelines.get(message.id) ?? [];
+    }),
+    message: byKey<string, Message | null>(async (ids) => {
+      const found = new Map((await run(messageLists.findMany, { ids })).map((row) => [row.id, row]));
+      return (id) => found.get(id) ?? null;
+    }),
+    apiKey: byKey<string, ApiKey | null>(async (keyIds) => {
+      const found = new Map((await run(apiKeyLists.findMany, { keyIds })).map((row) => [row.keyId, row]));
+      return (keyId) => found.get(keyId) ?? null;
+    }),
+    webhook: byKey<string, Webhook | null>(async () => {
+      const found = new Map((await run(webhooks.list, ALL_WEBHOOKS)).rows.map((row) => [row.id, row]));
+      return (id) => found.get(id) ?? null;
+    }),
+    deliveryCounts: byKey<string, DeliveryCounts>(async (webhookIds) => {
+      const counts = await run(deliveries.counts, { webhookIds });
+      return (id) => counts.get(id) ?? NO_COUNTS;
+    }),
+    attempts: byKey<string, readonly DeliveryAttempt[]>(async (deliveryIds) => {
+      const groups = Map.groupBy(await run(deliveries.attemptsOf, { deliveryIds }), (row) => row.deliveryId);
+      return (id) => groups.get(id) ?? [];
+    }),
+    event: byKey<number, RecordedEvent | null>(async (seqs) => {
+      const found = new Map((await run(deliveries.events, { seqs })).map((row) => [row.seq, row]));
+      return (seq) => found.get(seq) ?? null;
+    }),
+  };
+}

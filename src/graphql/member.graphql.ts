@@ -1,0 +1,143 @@
+import {
+  Arg,
+  Ctx,
+  Field,
+  FieldResolver,
+  ID,
+  Mutation,
+  ObjectType,
+  Query,
+  Resolver,
+  Root,
+} from 'type-graphql';
+import type { User } from '../domain/accounts/user.ts';
+import type { AccountRole, Role } from '../domain/caller.ts';
+import { AccountType } from './account.graphql.ts';
+import { type GraphqlContext, sessionOf } from './context.ts';
+import { RoleEnum } from './enums.ts';
+import { DateTime } from './scalars.ts';
+
+@ObjectType('User', { description: 'A person who signs in with email and password.', simpleResolvers: true })
+class UserType {
+  @Field(() => ID, { description: 'Identifier of the person.' })
+  id!: string;
+
+  @Field(() => String, { description: 'Email address, with which the person signs in.' })
+  email!: string;
+
+  @Field(() => RoleEnum, { description: 'What the person may do.' })
+  role!: Role;
+
+  @Field(() => Boolean, { description: 'True until a one-time password is changed; nothing is blocked.' })
+  mustChangePassword!: boolean;
+
+  @Field(() => DateTime, { description: 'When the person was added.' })
+  createdAt!: Date;
+}
+
+@ObjectType('Session', {
+  description: 'Stands for a person who signed in; ends 12 hours after its last use.',
+  simpleResolvers: true,
+})
+class SessionType {
+  @Field(() => String, {
+    description: 'To be sent as `Authorization: Bearer`. Also set as an HttpOnly cookie.',
+  })
+  token!: string;
+
+  @Field(() => DateTime, { description: 'When it ends unless it is used before.' })
+  expiresAt!: Date;
+
+  @Field(() => UserType, { description: 'The person it stands for.' })
+  user!: User;
+}
+
+@ObjectType({ description: 'A person who was invited.', simpleResolvers: true })
+class InvitedMember {
+  @Field(() => UserType, { description: 'The person.' })
+  user!: User;
+
+  @Field(() => String, { description: 'One-time password, shown this once.' })
+  password!: string;
+}
+
+@Resolver(() => UserType)
+export class MemberResolver {
+  @Query(() => UserType, { nullable: true, description: 'The person who is signed in.' })
+  viewer(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.members.viewer, {});
+  }
+
+  @Query(() => [UserType], { nullable: true, description: 'The people of the account, by email.' })
+  members(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.members.list, {});
+  }
+
+  @Mutation(() => SessionType, {
+    description: 'Signs in. After ten failures in 15 minutes for an email or an address: RATE_LIMITED.',
+  })
+  async signIn(
+    @Ctx() context: GraphqlContext,
+    @Arg('email', () => String, { description: 'Email address.' }) email: string,
+    @Arg('password', () => String, { description: 'Password.' }) password: string,
+  ) {
+    const signedIn = await context.sessions.signIn(email, password, context.clientAddress);
+    context.auth.session = signedIn.session;
+    context.setCookie(signedIn);
+    return signedIn;
+  }
+
+  @Mutation(() => Boolean, { description: 'Ends the session of the request.' })
+  async signOut(@Ctx() context: GraphqlContext) {
+    await context.sessions.signOut(sessionOf(context));
+    context.setCookie(undefined);
+    return true;
+  }
+
+  @Mutation(() => Boolean, { description: "Sets a new password and ends the person's other sessions." })
+  async changePassword(
+    @Ctx() context: GraphqlContext,
+    @Arg('current', () => String, { description: 'The password so far.' }) current: string,
+    @Arg('new', () => String, { description: 'The new password, 12 to 256 characters.' }) next: string,
+  ) {
+    const { run, operations, clientAddress: address } = context;
+    const sessionHash = sessionOf(context).tokenHash;
+    await run(operations.members.changePassword, { current, new: next, sessionHash, address });
+    return true;
+  }
+
+  @Mutation(() => InvitedMember, { description: 'Adds a person to the account.' })
+  inviteMember(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('email', () => String, { description: 'Email address, with which the person will sign in.' })
+    email: string,
+    @Arg('role', () => RoleEnum, { description: 'What the person may do; not OPERATOR.' }) role: AccountRole,
+  ) {
+    return run(operations.members.invite, { email, role });
+  }
+
+  @Mutation(() => UserType, {
+    description: 'Changes what a person of the account may do, from their next request on.',
+  })
+  setMemberRole(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
+    @Arg('role', () => RoleEnum, { description: 'The new role; not OPERATOR.' }) role: AccountRole,
+  ) {
+    return run(operations.members.setRole, { userId, role });
+  }
+
+  @Mutation(() => Boolean, { description: 'Takes a person out of the account and ends their sessions.' })
+  async removeMember(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
+  ) {
+    await run(operations.members.remove, { userId });
+    return true;
+  }
+
+  @FieldResolver(() => AccountType, { nullable: true, description: 'The account; null for an operator.' })
+  account(@Root() user: User, @Ctx() { loaders }: GraphqlContext) {
+    return user.accountId === null ? null : loaders.account.load(user.accountId);
+  }
+}

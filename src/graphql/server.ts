@@ -1,0 +1,185 @@
+import type { IncomingMessage } from 'node:http';
+import { ApolloServer, type ApolloServerPlugin } from '@apollo/server';
+import {
+  ApolloServerPluginLandingPageDisabled,
+  ApolloServerPluginUsageReportingDisabled,
+} from '@apollo/server/plugin/disabled';
+import { expressMiddleware } from '@as-integrations/express5';
+import { GraphQLError } from 'graphql';
+import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
+import { DomainError } from '../domain/errors.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { createContext, type GraphqlContext } from './context.ts';
+import { domainErrorOf, earlyRefusal, formatError, isUnforeseen, markValueErrors } from './error-format.ts';
+import { checkLimits, LIMITS } from './limits.ts';
+import { createSchema } from './schema.ts';
+
+const COOKIE = 'session';
+/** Nobody who has not signed in needs more; a member may hand over a file of contacts. */
+const MAX_ANONYMOUS_BYTES = 100 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_QUERY_LENGTH = 100 * 1024;
+const MAX_ERRORS_SHOWN = 10;
+
+type Middleware = ReturnType<typeof expressMiddleware>;
+type HttpRequest = Parameters<Middleware>[0];
+type HttpResponse = Parameters<Middleware>[1];
+
+export interface GraphqlOptions {
+  readonly operations: Operations;
+  readonly sessions: Sessions;
+  readonly logger: Logger;
+  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  readonly faultOf: (error: unknown) => DomainError | undefined;
+  /** Reads a request's body as JSON; throws `DomainError`. */
+  readonly readJson: (request: IncomingMessage, maxBytes: number) => Promise<unknown>;
+  readonly requestIdOf: (request: IncomingMessage) => string;
+  readonly allowIntrospection: boolean;
+  /** Whether browsers reach the gateway over HTTPS only. */
+  readonly isSecure: boolean;
+}
+
+export interface GraphqlServer {
+  /** Answers one request to `/graphql`; never rejects. */
+  handle(request: HttpRequest, response: HttpResponse): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the GraphQL API (graphql-names.md). It is stopped once. */
+export async function startGraphqlServer(options: GraphqlOptions): Promise<GraphqlServer> {
+  const { logger, faultOf } = options;
+  const server = new ApolloServer<GraphqlContext>({
+    schema: createSchema(),
+    nodeEnv: 'production',
+    introspection: options.allowIntrospection,
+    csrfPrevention: true,
+    allowBatchedHttpRequests: false,
+    persistedQueries: false,
+    hideSchemaDetailsFromClientErrors: true,
+    includeStacktraceInErrorResponses: false,
+    status400ForVariableCoercionErrors: true,
+    // Stopped twice, Apollo hangs.
+    stopOnTerminationSignals: false,
+    parseOptions: { maxTokens: LIMITS.tokens },
+    logger: apolloLogger(logger),
+    formatError: (formatted, error) => formatError(formatted, error, faultOf),
+    plugins: [
+      ApolloServerPluginLandingPageDisabled(),
+      ApolloServerPluginUsageReportingDisabled(),
+      guard(options),
+    ],
+  });
+  await server.start();
+  const contexts = new WeakMap<HttpRequest, GraphqlContext>();
+  const middleware = expressMiddleware(server, {
+    context: async ({ req }) => {
+      const context = contexts.get(req);
+      if (!context) throw new Error('the request has no context');
+      return context;
+    },
+  });
+  return {
+    async handle(request, response) {
+      const requestId = options.requestIdOf(request);
+      response.setHeader('X-Request-Id', requestId);
+      response.setHeader('Cache-Control', 'no-store');
+      try {
+        const context = await contextOf(options, request, response, requestId);
+        contexts.set(request, context);
+        const maxBytes = context.auth.session ? MAX_BYTES : MAX_ANONYMOUS_BYTES;
+        request.body = request.method === 'POST' ? await options.readJson(request, maxBytes) : {};
+        refuseLongQuery(request.body);
+        await middleware(request, response, () => undefined);
+      } catch (error) {
+        const refused = domainErrorOf(error, faultOf);
+        if (!refused) logger.error({ err: error, requestId }, 'GraphQL request failed');
+        const { status, body } = earlyRefusal(
+          refused ??
+            new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
+        );
+        if (status === 503) response.setHeader('Retry-After', '1');
+        response.status(status).json(body);
+      }
+    },
+    stop: () => server.stop(),
+  };
+}
+
+/** Refuses what is over the limits before it runs, marks errors and hides none but the unforeseen. */
+function guard({ logger, faultOf }: GraphqlOptions): ApolloServerPlugin<GraphqlContext> {
+  return {
+    async requestDidStart() {
+      return {
+        async validationDidStart() {
+          return async (errors) => markValueErrors((errors ?? []) as readonly GraphQLError[]);
+        },
+        async didResolveOperation({ schema, document, operation, request }) {
+          if (!operation) return;
+          if (operation.operation === 'subscription') {
+            throw new GraphQLError('Subscriptions are not served at this address.', {
+              extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
+            });
+          }
+          checkLimits(schema, document, operation, request.variables ?? {});
+        },
+        async didEncounterErrors({ errors, contextValue, response }) {
+          for (const error of errors) {
+            if (domainErrorOf(error, faultOf)?.code === 'service_unavailable') response.http.status = 503;
+            if (!isUnforeseen(error, faultOf)) continue;
+            const { requestId } = contextValue;
+            error.extensions.requestId = requestId;
+            logger.error({ err: error.originalError ?? error, requestId }, 'GraphQL request failed');
+          }
+        },
+        async willSendResponse({ response }) {
+          if (response.body.kind !== 'single') return;
+          const result = response.body.singleResult;
+          if (result.errors) result.errors = result.errors.slice(0, MAX_ERRORS_SHOWN);
+        },
+      };
+    },
+  };
+}
+
+async function contextOf(
+  options: GraphqlOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+): Promise<GraphqlContext> {
+  const { token, isCookie } = tokenOf(request);
+  const setCookie = (value: Pick<SignedIn, 'token'> | undefined) =>
+    void response.append('Set-Cookie', cookie(value?.token, options.isSecure));
+  const session: Session | undefined = token === undefined ? undefined : await options.sessions.find(token);
+  // The cookie would otherwise end in the browser 12 hours after sign-in, however much it was used.
+  if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
+  const { operations, sessions } = options;
+  const clientAddress = request.ip ?? request.socket.remoteAddress ?? '';
+  return createContext({ requestId, clientAddress, operations, sessions, auth: { session }, setCookie });
+}
+
+function tokenOf(request: HttpRequest): { token: string | undefined; isCookie: boolean } {
+  const bearer = /^Bearer +([A-Za-z0-9_-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (bearer !== undefined) return { token: bearer, isCookie: false };
+  const token = /(?:^|;) *session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/.exec(request.headers.cookie ?? '')?.[1];
+  return { token, isCookie: true };
+}
+
+function cookie(token: string | undefined, isSecure: boolean): string {
+  const maxAge = token === undefined ? 0 : SESSION_MS / 1000;
+  return `${COOKIE}=${token ?? ''}; Path=/graphql; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}
+
+function refuseLongQuery(body: unknown): void {
+  const query = typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined;
+  if (typeof query === 'string' && query.length > MAX_QUERY_LENGTH) {
+    throw new DomainError('payload_too_large', `The query has more than ${MAX_QUERY_LENGTH} characters.`);
+  }
+}
+
+function apolloLogger(logger: Logger) {
+  const say = (level: 'debug' | 'info' | 'warn' | 'error') => (message: unknown) =>
+    logger[level]({}, String(message));
+  return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+}

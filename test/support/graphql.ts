@@ -1,0 +1,39 @@
+import type { Answer, TestGateway } from './gateway.ts';
+
+/** One GraphQL request; a body that is given stands for query and variables. */
+export async function graphql(
+  gateway: Pick<TestGateway, 'url'>,
+  query: string,
+  options: { token?: string; variables?: object; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await fetch(`${gateway.url}/graphql`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
+      ...options.headers,
+    },
+    body: JSON.stringify({ query, variables: options.variables }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: JSON.parse(text), text };
+}
+
+/** A session token for an email and password. */
+export async function signIn(
+  gateway: Pick<TestGateway, 'url'>,
+  person: { email: string; password: string },
+): Promise<string> {
+  const query = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
+  const answer = await graphql(gateway, query, { variables: { e: person.email, p: person.password } });
+  const token = answer.body.data?.signIn?.token;
+  if (typeof token !== 'string') throw new Error(`cannot sign in: ${answer.text}`);
+  return token;
+}
+
+/** The codes of an answer's errors. */
+export function codesOf(answer: Answer): string[] {
+  return (answer.body.errors ?? []).map(
+    (error: { extensions?: { code?: string } }) => error.extensions?.code ?? '',
+  );
+}
