@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const WORKER = new URL('../support/crashing-worker.ts', import.meta.url).pathname;
+const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+/** A job of a dead process is anybody's after 10 s without its heartbeat. */
+const RECOVERY_MS = 45_000;
+const STEPS = [
+  { step: 'event recorded', sentBefore: 0, sentAfter: 1 },
+  { step: 'job fetched', sentBefore: 0, sentAfter: 1 },
+  // The worker could not write down that it was sent, so it is sent again: at least once, under the same id.
+  { step: 'attempt made, not recorded', sentBefore: 1, sentAfter: 2 },
+  { step: 'attempt recorded, job not done', sentBefore: 1, sentAfter: 1 },
+] as const;
+
+const children = new Set<ChildProcess>();
+const closers: (() => Promise<unknown>)[] = [];
+
+/** A worker on `database` that goes as far as `step`; resolves when it is there. */
+async function workUntil(step: string, database: TestDatabase): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [WORKER, step], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: database.url,
+      MASTER_KEY,
+      NODE_ENV: 'test',
+      ROLES: 'worker',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    },
+  });
+  children.add(child);
+  for await (const line of createInterface({ input: child.stdout })) if (line === 'reached') return child;
+  throw new Error(`the worker ended before it came to "${step}"`);
+}
+
+/** Sends one SMS, kills its worker at `step`, lets another process go on, and tells what came of it all. */
+async function crashAt(step: string) {
+  const database = await createTestDatabase();
+  closers.unshift(() => database.drop());
+  const receiver = await startWebhookReceiver();
+  closers.unshift(() => receiver.stop());
+  const api = await startTestGateway({ ROLES: 'api' }, database);
+  closers.unshift(() => api.stop());
+  const { key } = await api.createAccount();
+  const registered = await api.call('POST', '/developers/webhooks', {
+    key,
+    body: { url: receiver.url, events: ['sms.sent'] },
+  });
+  const sent = await api.call('POST', '/developers/sms', {
+    key,
+    body: { to: '+256700123456', message: 'Hello' },
+  });
+  const child = await workUntil(step, database);
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+  const sentBefore = receiver.received.length;
+
+  const worker = await startTestGateway({ ROLES: 'worker' }, database);
+  closers.unshift(() => worker.stop());
+  const path = `/developers/webhooks/${registered.body.webhook.id}/deliveries`;
+  const deliveries = await eventually(async () => {
+    const { data } = (await api.call('GET', path, { key })).body;
+    return data[0]?.status === 'success' && data;
+  }, RECOVERY_MS);
+  // The job that the dead worker held is gone too, and with it any further attempt.
+  await eventually(async () => {
+    const { webhook, 'webhook-backlog': backlog } = await worker.parts.queue.depth();
+    return webhook + backlog === 0;
+  }, RECOVERY_MS);
+  const feed = await api.call('GET', '/developers/events', { key });
+  return {
+    messageId: sent.body.id,
+    sentBefore,
+    deliveries,
+    feed: feed.body.data,
+    received: receiver.received,
+  };
+}
+
+describe('kill -9 in the middle of a delivery (issue 4, 2; contract, Delivery and retries: 1, 4)', () => {
+  // All at once: most of the time is waiting for the heartbeat of the dead.
+  const crashes = new Map<string, ReturnType<typeof crashAt>>();
+  beforeAll(() => {
+    for (const { step } of STEPS) {
+      const crash = crashAt(step);
+      crash.catch(() => undefined);
+      crashes.set(step, crash);
+    }
+  });
+  afterAll(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await Promise.allSettled(crashes.values());
+    for (const close of closers) await close();
+  }, 60_000);
+
+  it.each(STEPS)(
+    'after "$step" loses nothing: the event is delivered under the one id',
+    async ({ step, sentBefore, sentAfter }) => {
+      const crash = await crashes.get(step);
+      if (!crash) throw new Error('not started');
+      expect(crash.sentBefore).toBe(sentBefore);
+      expect(crash.received).toHaveLength(sentAfter);
+      expect(crash.deliveries).toEqual([
+        expect.objectContaining({ messageId: crash.messageId, status: 'success', attempts: 1 }),
+      ]);
+      const ids = crash.received.map((hook) => hook.headers['x-service-delivery']);
+      expect(new Set(ids)).toEqual(new Set([crash.deliveries[0].id]));
+      expect(new Set(crash.received.map((hook) => hook.raw.toString())).size).toBe(1);
+      expect(crash.feed).toEqual([crash.received[0]?.body]);
+    },
+    2 * RECOVERY_MS + 30_000,
+  );
+});

@@ -1,0 +1,51 @@
+/**
+ * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. It is the real
+ * thing, wired by compose.ts, but goes no further than one step of a webhook delivery; there it waits for the kill -9.
+ */
+import { PgBoss } from 'pg-boss';
+import { compose } from '../../src/compose.ts';
+import { loadConfig } from '../../src/config.ts';
+import { DeliverWebhooks } from '../../src/domain/webhooks/deliver.ts';
+import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
+import { PgDeliveryStore } from '../../src/storage/delivery.store.ts';
+import { silentLogger } from './database.ts';
+
+/** Says that the step is reached, and never goes on. */
+function reached(): Promise<never> {
+  process.stdout.write('reached\n');
+  return new Promise(() => undefined);
+}
+
+const STEPS: Readonly<Record<string, () => void>> = {
+  'event recorded'() {
+    const work = PgBossQueue.prototype.work;
+    PgBossQueue.prototype.work = async function (this: PgBossQueue, queue, options, handler) {
+      if (queue === 'submit') await work.call(this, queue, options, handler as never);
+    };
+    const insert = PgDeliveryStore.prototype.insert;
+    PgDeliveryStore.prototype.insert = async function (this: PgDeliveryStore, deliveries) {
+      await insert.call(this, deliveries);
+      // Moments after the transaction that this is part of; until it commits there is no event to lose.
+      if (deliveries.length > 0) setTimeout(reached, 500);
+    };
+  },
+  'job fetched'() {
+    DeliverWebhooks.prototype.handle = reached;
+  },
+  'attempt made, not recorded'() {
+    PgDeliveryStore.prototype.record = reached;
+  },
+  'attempt recorded, job not done'() {
+    const deleteJob = PgBoss.prototype.deleteJob;
+    PgBoss.prototype.deleteJob = function (this: PgBoss, name, id, options) {
+      return name === 'webhook' ? reached() : deleteJob.call(this, name, id, options);
+    };
+  },
+};
+
+const [step = ''] = process.argv.slice(2);
+const prepare = STEPS[step];
+if (!prepare) throw new Error(`there is no step "${step}"`);
+prepare();
+const gateway = await compose(loadConfig(), silentLogger);
+await gateway.startWorking();
