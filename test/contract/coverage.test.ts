@@ -24,6 +24,13 @@ describe('the promises and the tests that hold them', () => {
     ]);
     expect(contractRowsIn('x [contract, Versioning]')).toHaveLength(4);
     expect(contractRowsIn('x [contract, Limits: of nothing]')).toEqual([]);
+    expect(contractRowsIn('x [contract, Limits: SMS message; contract, Errors: 429]')).toEqual([
+      'Limits: SMS message',
+      'Errors: 429',
+    ]);
+    expect(contractRowsIn('x [contract, SMS message metadata: smsCount]')).toEqual([
+      'SMS message metadata: smsCount',
+    ]);
     expect(contractRowsIn('x [contract, GET /developers/sms/history]')).toEqual([
       'GET /developers/sms/history',
     ]);

@@ -65,12 +65,14 @@ export function decisionsIn(title: string): string[] {
 export function contractRowsIn(title: string): string[] {
   const start = title.indexOf('contract');
   if (start < 0) return [];
-  const sections = Object.keys(CONTRACT).sort((a, b) => b.length - a.length);
   return title
     .slice(start)
     .split(/[;)\]]/)
     .flatMap((chunk) => {
-      const section = sections.find((name) => holdsWord(chunk, name));
+      // The first that is named, since a row may have the name of another section: `Limits: SMS message`.
+      const section = Object.keys(CONTRACT)
+        .filter((name) => holdsWord(chunk, name))
+        .sort((a, b) => chunk.indexOf(a) - chunk.indexOf(b) || b.length - a.length)[0];
       if (section === undefined) return [];
       const rest = chunk.slice(chunk.indexOf(section) + section.length).replace(/decisions?\s+\d.*/i, '');
       const named = rest.replaceAll(/["':,\s]+/g, ' ').trim();
