@@ -32,8 +32,6 @@ export interface RestOptions {
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** Looks at every answer before it is sent; tests check it against the route's schema. */
-  readonly onAnswer?: (route: Route, answer: unknown) => void;
 }
 
 /** How the REST contract meets Express. */
@@ -172,7 +170,6 @@ async function answer(
     }),
   );
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
-  options.onAnswer?.(route, 'json' in result ? JSON.parse(result.json) : result.body);
   sendJson(
     request,
     response,
