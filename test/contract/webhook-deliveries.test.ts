@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestAccount } from '../support/gateway.ts';
+import { rawReceiver } from '../support/raw-receiver.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
 let bench: Awaited<ReturnType<typeof startWebhookBench>>;
@@ -280,23 +281,12 @@ describe('deletion (decision 30)', () => {
 
 describe('fairness (issue 4, 3)', () => {
   it('keeps at most 10 attempts of an endpoint on the wire while others are served at once', async () => {
-    // An endpoint that takes what comes and never answers.
-    const { createServer } = await import('node:net');
-    let open = 0;
     let most = 0;
-    const dead = createServer((socket) => {
-      open += 1;
-      most = Math.max(most, open);
-      socket.on('close', () => {
-        open -= 1;
-      });
-      socket.on('error', () => undefined);
-      socket.resume();
+    const dead = await rawReceiver(() => {
+      most = Math.max(most, dead.open);
     });
-    await new Promise<void>((resolve) => dead.listen(0, '127.0.0.1', resolve));
-    const { port } = dead.address() as { port: number };
     try {
-      const { id } = await bench.register(owner, { url: `http://127.0.0.1:${port}/`, maxRetries: 0 });
+      const { id } = await bench.register(owner, { url: `http://127.0.0.1:${dead.port}/`, maxRetries: 0 });
       for (let index = 0; index < 3; index += 1) {
         const to = Array.from(
           { length: 200 },
@@ -308,7 +298,7 @@ describe('fairness (issue 4, 3)', () => {
         });
         expect(sent.status).toBe(200);
       }
-      await eventually(() => open === 10);
+      await eventually(() => dead.open === 10);
       await eventually(async () => (await bench.deliveries(owner, id)).pagination.total > 500);
       const receiver = await bench.receiving();
       const live = await bench.gateway.createAccount();
@@ -320,7 +310,7 @@ describe('fairness (issue 4, 3)', () => {
       expect(most).toBe(10);
       await bench.call(owner, 'DELETE', `/${id}`);
     } finally {
-      dead.close();
+      await dead.close();
     }
   });
 });
