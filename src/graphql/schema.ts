@@ -5,6 +5,7 @@ import { buildTypeDefsAndResolversSync } from 'type-graphql';
 import { AccountResolver, LedgerResolver } from './account.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { AuditResolver } from './audit.graphql.ts';
+import { ContactResolver } from './contact.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
@@ -30,6 +31,7 @@ export function createSchema(): GraphQLSchema {
       UsageResolver,
       PriceResolver,
       AuditResolver,
+      ContactResolver,
     ],
     validate: false,
   });

@@ -1,5 +1,6 @@
 import { type Contact, type ContactFilter, foldForSearch } from '../domain/contacts/contact.ts';
 import { parseMsisdn } from '../domain/messages/msisdn.ts';
+import type { KeyRange } from '../domain/paging.ts';
 import type { ContactStore } from '../domain/ports/contact-store.ts';
 import type { Page, PageRequest } from '../domain/ports/stores.ts';
 import { type Sql, statement } from './sql.ts';
@@ -78,6 +79,34 @@ export class PgContactStore implements ContactStore {
   }
 
   async page(accountId: string, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
+    const matching = this.#matching(accountId, filter);
+    const total = await this.#sql.count(matching);
+    const skipped = (page - 1) * limit;
+    if (skipped >= total) return { rows: [], total };
+    const rows: ContactRow[] = await matching
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset(skipped)
+      .select(...COLUMNS);
+    return { rows: rows.map(mapRow), total };
+  }
+
+  async slice(
+    accountId: string,
+    filter: ContactFilter,
+    { limit, after }: KeyRange,
+  ): Promise<readonly Contact[]> {
+    const matching = this.#matching(accountId, filter).orderBy('id', 'desc').limit(limit);
+    if (after !== undefined) matching.where('id', '<', after);
+    const rows: ContactRow[] = await matching.select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  count(accountId: string, filter: ContactFilter): Promise<number> {
+    return this.#sql.count(this.#matching(accountId, filter));
+  }
+
+  #matching(accountId: string, filter: ContactFilter) {
     const matching = this.#sql.table<ContactRow>('contacts').where('account_id', accountId);
     if (filter.tag !== undefined) matching.whereRaw('tags @> ARRAY[?]::text[]', [filter.tag]);
     if (filter.search !== undefined) {
@@ -88,15 +117,7 @@ export class PgContactStore implements ContactStore {
         phone,
       ]);
     }
-    const total = await this.#sql.count(matching);
-    const skipped = (page - 1) * limit;
-    if (skipped >= total) return { rows: [], total };
-    const rows: ContactRow[] = await matching
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .offset(skipped)
-      .select(...COLUMNS);
-    return { rows: rows.map(mapRow), total };
+    return matching;
   }
 
   async find(accountId: string, id: string): Promise<Contact | undefined> {

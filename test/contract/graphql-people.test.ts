@@ -1,29 +1,51 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Knex } from 'knex';
+import { withKnex } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { graphql, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+
+const VIEWER = '{ viewer { email mustChangePassword account { id balance currency } } }';
+const SIGN_IN = `mutation ($e: String!, $p: String!) {
+  signIn(email: $e, password: $p) { token expiresAt user { id email role account { id } } }
+}`;
+const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 describe('signing in (graphql-names.md, Signing in)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.0/8,::1/128' });
     account = await gateway.createAccount();
   });
   afterAll(() => gateway?.stop());
 
-  const SIGN_IN =
-    'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token expiresAt user { id email role account { id } } } }';
+  const database = <T>(work: (knex: Knex) => Promise<T>) => withKnex(gateway.database.connection, work);
+  const tryPassword = (e: string, p: string, address = '203.0.113.1') =>
+    graphql(gateway, SIGN_IN, { variables: { e, p }, headers: { 'X-Forwarded-For': address } });
 
   it('gives a token that stands for the person, also as a HttpOnly, SameSite=Strict cookie', async () => {
-    const answer = await graphql(gateway, SIGN_IN, { variables: { e: account.email, p: account.password } });
+    const answer = await tryPassword(account.email, account.password);
     expect(answer.body).toMatchObject({
       data: { signIn: { user: { email: account.email, role: 'OWNER', account: { id: account.accountId } } } },
     });
-    const { token } = answer.body.data.signIn;
+    const { token, expiresAt } = answer.body.data.signIn;
+    expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(11.9 * 3_600_000);
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^session=[\w-]{43}; Path=\/graphql; Max-Age=43200; HttpOnly; SameSite=Strict$/);
 
-    const viewer = '{ viewer { email mustChangePassword account { id balance currency } } }';
     const expected = {
       data: {
         viewer: {
@@ -33,8 +55,172 @@ describe('signing in (graphql-names.md, Signing in)', () => {
         },
       },
     };
-    expect((await graphql(gateway, viewer, { token })).body).toEqual(expected);
-    const headers = { cookie: cookie.split(';')[0] ?? '' };
-    expect((await graphql(gateway, viewer, { headers })).body).toEqual(expected);
+    expect((await graphql(gateway, VIEWER, { token })).body).toEqual(expected);
+    const headers = { cookie: `other=1; ${cookie.split(';')[0]}` };
+    expect((await graphql(gateway, VIEWER, { headers })).body).toEqual(expected);
+  });
+
+  it('stores only the hash of a token', async () => {
+    const token = await signIn(gateway, account);
+    const rows = await database((knex) => knex('sessions').select('token_hash'));
+    const hashes = rows.map((row) => row.token_hash.toString('hex'));
+    expect(hashes).toContain(createHash('sha256').update(token).digest('hex'));
+  });
+
+  it('marks the cookie Secure where browsers come over HTTPS', async () => {
+    const port = await freePort();
+    const environment = { PUBLIC_URL: 'https://gateway.example', PORT: String(port) };
+    await using _secure = await startTestGateway(environment, gateway.database);
+    const url = `http://127.0.0.1:${port}`;
+    const answer = await graphql({ url }, SIGN_IN, { variables: { e: account.email, p: account.password } });
+    expect(answer.headers.get('set-cookie')).toMatch(/; Secure$/);
+  });
+
+  it('takes no API key here and no session on REST', async () => {
+    const answer = await graphql(gateway, VIEWER, {
+      token: account.key,
+      headers: { 'X-Api-Key': account.key },
+    });
+    expect(codesOf(answer)).toEqual(['UNAUTHENTICATED']);
+    const token = await signIn(gateway, account);
+    const rest = await gateway.call('GET', '/account', { headers: { Authorization: `Bearer ${token}` } });
+    expect(rest.status).toBe(401);
+  });
+
+  it('ends a session with signOut, and takes the cookie back', async () => {
+    const token = await signIn(gateway, account);
+    const answer = await graphql(gateway, 'mutation { signOut }', { token });
+    expect(answer.body).toEqual({ data: { signOut: true } });
+    expect(answer.headers.get('set-cookie')).toMatch(/^session=; Path=\/graphql; Max-Age=0;/);
+    expect(codesOf(await graphql(gateway, VIEWER, { token }))).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('ends a session 12 hours after its last use, and prolongs it with each use', async () => {
+    const token = await signIn(gateway, account);
+    const token_hash = createHash('sha256').update(token).digest();
+    const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+    const expireAt = (expires_at: Date) =>
+      database((knex) => knex('sessions').where({ token_hash }).update({ expires_at }));
+    await expireAt(inHours(1));
+    const used = await graphql(gateway, VIEWER, { headers: { cookie: `session=${token}` } });
+    expect(codesOf(used)).toEqual([]);
+    expect(used.headers.get('set-cookie')).toContain('Max-Age=43200');
+    const [row] = await database((knex) => knex('sessions').where({ token_hash }).select('expires_at'));
+    expect(row.expires_at.getTime()).toBeGreaterThan(inHours(11.9).getTime());
+    await expireAt(inHours(-0.001));
+    expect(codesOf(await graphql(gateway, VIEWER, { token }))).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('changes a password for the right current one, and ends the other sessions', async () => {
+    const person = await gateway.createAccount();
+    const [own, other] = [await signIn(gateway, person), await signIn(gateway, person)];
+    const change = (c: string, n: string) => graphql(gateway, CHANGE, { token: own, variables: { c, n } });
+    expect((await change('wrong', 'a new long password')).body.errors[0].extensions).toEqual({
+      code: 'BAD_USER_INPUT',
+      details: { fields: [{ path: 'current', message: 'is not the current password' }] },
+    });
+    expect(codesOf(await change(person.password, 'too short'))).toEqual(['BAD_USER_INPUT']);
+    expect((await change(person.password, 'a new long password')).body).toEqual({
+      data: { changePassword: true },
+    });
+    const viewer = await graphql(gateway, VIEWER, { token: own });
+    expect(viewer.body.data.viewer.mustChangePassword).toBe(false);
+    expect(codesOf(await graphql(gateway, VIEWER, { token: other }))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(person.email, person.password))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(person.email, 'a new long password'))).toEqual([]);
+  });
+
+  it.each(['known', 'unknown'])('refuses an email after ten failures: %s', async (kind) => {
+    const person = await gateway.createAccount();
+    const email = kind === 'known' ? person.email : 'nobody@test.example';
+    const answers = [];
+    // Each from an address of its own, in any case of the email.
+    for (let count = 0; count < 10; count += 1) {
+      answers.push(
+        await tryPassword(count % 2 ? email.toUpperCase() : email, 'guess', `198.51.100.${count}`),
+      );
+    }
+    expect(answers.map(codesOf)).toEqual(Array(10).fill(['UNAUTHENTICATED']));
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+    const refused = await tryPassword(email, person.password, '198.51.100.20');
+    expect(refused.body.errors[0]).toMatchObject({
+      message: 'Too many sign-ins failed. Try again in 15 minutes.',
+      extensions: { code: 'RATE_LIMITED', retryAfter: expect.any(Number) },
+    });
+    // Another process on the same database knows of it.
+    await using second = await startTestGateway({}, gateway.database);
+    const elsewhere = await graphql(second, SIGN_IN, { variables: { e: email, p: person.password } });
+    expect(codesOf(elsewhere)).toEqual(['RATE_LIMITED']);
+    // Once the window has passed the right password is enough.
+    await database((knex) => knex('sign_in_failures').update({ at: knex.raw(`at - interval '15 minutes'`) }));
+    expect(codesOf(await tryPassword(email, person.password))).toEqual(
+      kind === 'known' ? [] : ['UNAUTHENTICATED'],
+    );
+  });
+
+  it('refuses an address after ten failures, also when they come all at once', async () => {
+    const address = '192.0.2.77';
+    const guesses = Array.from({ length: 25 }, (_, index) =>
+      tryPassword(`who${index}@test.example`, 'x', address),
+    );
+    const codes = (await Promise.all(guesses)).flatMap(codesOf);
+    expect(codes.filter((code) => code === 'UNAUTHENTICATED')).toHaveLength(10);
+    expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(15);
+    expect(codesOf(await tryPassword(account.email, account.password, address))).toEqual(['RATE_LIMITED']);
+    expect(codesOf(await tryPassword(account.email, account.password, '192.0.2.78'))).toEqual([]);
+  });
+
+  it('does not count what turned out well', async () => {
+    const person = await gateway.createAccount();
+    for (let count = 0; count < 12; count += 1) {
+      expect(codesOf(await tryPassword(person.email, person.password, '192.0.2.90'))).toEqual([]);
+    }
+  });
+
+  it('lets members in with a one-time password, changes their role at once and ends their sessions', async () => {
+    const owner = await signIn(gateway, account);
+    const member = await inviteMember(gateway, owner, 'VIEWER');
+    const token = await signIn(gateway, member);
+    const invite = 'mutation { inviteMember(email: "x@test.example", role: VIEWER) { password } }';
+    expect(codesOf(await graphql(gateway, invite, { token }))).toEqual(['FORBIDDEN']);
+
+    const setRole = 'mutation ($id: ID!, $role: Role!) { setMemberRole(userId: $id, role: $role) { role } }';
+    const raised = await graphql(gateway, setRole, {
+      token: owner,
+      variables: { id: member.id, role: 'ADMIN' },
+    });
+    expect(raised.body).toEqual({ data: { setMemberRole: { role: 'ADMIN' } } });
+    expect(codesOf(await graphql(gateway, invite, { token }))).toEqual([]);
+    // An ADMIN makes no OWNER, and no member becomes an OPERATOR.
+    const grab = await graphql(gateway, setRole, { token, variables: { id: member.id, role: 'OWNER' } });
+    expect(codesOf(grab)).toEqual(['FORBIDDEN']);
+    const rise = await graphql(gateway, setRole, {
+      token: owner,
+      variables: { id: member.id, role: 'OPERATOR' },
+    });
+    expect(codesOf(rise)).toEqual(['BAD_USER_INPUT']);
+
+    const emails = async () =>
+      (await graphql(gateway, '{ members { email } }', { token: owner })).body.data.members.map(
+        (found: { email: string }) => found.email,
+      );
+    expect(await emails()).toContain(member.email);
+    const remove = 'mutation ($id: ID!) { removeMember(userId: $id) }';
+    const removed = await graphql(gateway, remove, { token: owner, variables: { id: member.id } });
+    expect(removed.body).toEqual({ data: { removeMember: true } });
+    expect(codesOf(await graphql(gateway, VIEWER, { token }))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(member.email, member.password))).toEqual(['UNAUTHENTICATED']);
+    expect(await emails()).not.toContain(member.email);
+  });
+
+  it('never leaves an account without an OWNER', async () => {
+    const owner = await gateway.createAccount();
+    const token = await signIn(gateway, owner);
+    const { id } = (await graphql(gateway, '{ viewer { id } }', { token })).body.data.viewer;
+    const remove = await graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', {
+      token,
+      variables: { id },
+    });
+    expect(codesOf(remove)).toEqual(['BAD_USER_INPUT']);
   });
 });

@@ -37,3 +37,17 @@ export function codesOf(answer: Answer): string[] {
     (error: { extensions?: { code?: string } }) => error.extensions?.code ?? '',
   );
 }
+
+let invited = 0;
+
+/** A new member of the account whose owner or admin `token` is; what they sign in with. */
+export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: string, role: string) {
+  invited += 1;
+  const email = `member${invited}-${Date.now()}@test.example`;
+  const query = `mutation ($email: String!, $role: Role!) {
+    inviteMember(email: $email, role: $role) { user { id } password }
+  }`;
+  const answer = await graphql(gateway, query, { token, variables: { email, role } });
+  const { user, password } = answer.body.data.inviteMember;
+  return { id: user.id as string, email, password: password as string };
+}

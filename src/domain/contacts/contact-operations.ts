@@ -3,6 +3,7 @@ import { ALL_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { Page, PageRequest, Tx } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import {
@@ -27,6 +28,24 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
         return stores.contacts.page(accountIdOf(caller), input.filter, input.page);
+      },
+    ),
+
+    /** A slice of the contacts that fit, the newest first. */
+    slice: operation(
+      'contact.slice',
+      READ,
+      async (caller, input: SliceInput & { readonly filter: ContactFilter }): Promise<Slice<Contact>> => {
+        const accountId = accountIdOf(caller);
+        checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
+        const range = keyRange(input, UUID_KEY);
+        const rows = await stores.contacts.slice(accountId, input.filter, range);
+        return sliceOf(
+          rows,
+          range,
+          (contact) => contact.id,
+          () => stores.contacts.count(accountId, input.filter),
+        );
       },
     ),
 

@@ -1,4 +1,5 @@
 import type { Contact, ContactFilter } from '../contacts/contact.ts';
+import type { KeyRange } from '../paging.ts';
 import type { Page, PageRequest } from './stores.ts';
 
 export interface ContactStore {
@@ -6,6 +7,9 @@ export interface ContactStore {
   lockAll(accountId: string): Promise<void>;
   /** Newest first. */
   page(accountId: string, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
+  /** Newest first, by id. */
+  slice(accountId: string, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
+  count(accountId: string, filter: ContactFilter): Promise<number>;
   find(accountId: string, id: string): Promise<Contact | undefined>;
   /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
   findTwin(
