@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+import { sweepAt } from '../support/sweeps.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+describe('every message ends [decision 14]', () => {
+  /** Accepts and never hands over, like a gateway whose workers are all down. */
+  let idle: TestGateway;
+  let sql: TestSql;
+  const opened: { stop(): Promise<void> }[] = [];
+  beforeAll(async () => {
+    idle = await startTestGateway({ ROLES: 'api' });
+    opened.push(idle);
+    sql = await openSql(idle.database);
+    opened.push({ stop: () => sql.close() });
+  });
+  afterAll(async () => {
+    for (const each of opened.reverse()) await each.stop();
+  });
+
+  // Sweeps never look back, and each test begins its own time.
+  beforeEach(() => sql.query('DELETE FROM sweep_marks'));
+
+  const send = async (at: TestGateway, key: string, to: string, rest: object = {}) =>
+    (await at.call('POST', '/developers/sms', { key, body: { to, message: 'Hello', ...rest } })).body;
+  const get = async (at: TestGateway, key: string, id: string) =>
+    (await at.call('GET', `/developers/messages/${id}`, { key })).body;
+  const balance = async (at: TestGateway, key: string) =>
+    (await at.call('GET', '/account', { key })).body.balance;
+  const sinceDue = (message: { createdAt: string; scheduledFor?: string }, ms: number) =>
+    new Date(Date.parse(message.scheduledFor ?? message.createdAt) + ms);
+
+  it.each([
+    ['a message', {}],
+    [
+      'a scheduled message, counted from its time',
+      { scheduledFor: new Date(Date.now() + 72 * HOUR_MS).toISOString() },
+    ],
+  ])(
+    '%s that no carrier answered for in 24 hours has failed as expired, and is refunded once',
+    async (_, rest) => {
+      const { key, accountId } = await idle.createAccount(100);
+      const message = await send(idle, key, '0700123456,0700123457', rest);
+      const sandbox = await send(
+        idle,
+        (await idle.createKey(accountId, { environment: 'sandbox' })).key,
+        '0700123456',
+      );
+      await sweepAt(idle, sinceDue(message, 24 * HOUR_MS));
+      expect(await get(idle, key, message.id)).toMatchObject({ status: 'pending' });
+
+      for (let round = 0; round < 3; round++)
+        await sweepAt(idle, sinceDue(message, 24 * HOUR_MS + (16 + round) * MINUTE_MS));
+      const found = await get(idle, key, message.id);
+      expect(found.status).toBe('failed');
+      for (const { error } of found.recipients) expect(error.code).toBe('expired');
+      expect(await balance(idle, key)).toBe(100);
+      expect((await get(idle, key, sandbox.id)).status).toBe('sent');
+      await checkLedger(sql, accountId);
+    },
+  );
+
+  it('two processes that sweep at once refund once', async () => {
+    const { key, accountId } = await idle.createAccount(10_000);
+    const messages = await Promise.all(
+      Array.from({ length: 30 }, () => send(idle, key, '0700123456,0700123457')),
+    );
+    const now = sinceDue(messages.at(-1), 30 * 24 * HOUR_MS);
+    await Promise.all([sweepAt(idle, now), sweepAt(idle, now), sweepAt(idle, now)]);
+    await sweepAt(idle, now);
+    expect(await balance(idle, key)).toBe(10_000);
+    await checkLedger(sql, accountId);
+  });
+
+  it('a carrier that answers never gets it after its deadline, and the webhook is told [contract, Events: sms.failed]', async () => {
+    const sick: Smsc = await startSmsc({ answer: 8 });
+    opened.push(sick);
+    const receiver = await startWebhookReceiver();
+    opened.push(receiver);
+    const gateway = await startTestGateway({ SMS_ROUTES: `*=${sick.url}` });
+    opened.push(gateway);
+    const own = await openSql(gateway.database);
+    opened.push({ stop: () => own.close() });
+    const { key, accountId } = await gateway.createAccount(100);
+    await gateway.call('POST', '/developers/webhooks', {
+      key,
+      body: { url: receiver.url, events: ['sms.failed'] },
+    });
+    const message = await send(gateway, key, '0700123456');
+    await eventually(() => sick.received.length > 0);
+    await own.query(`UPDATE messages SET expires_at = now() WHERE id = $1`, [message.id]);
+    sick.behave({ answer: 'accept' });
+    const tries = sick.received.length;
+    const hook = await receiver.waitFor((received) => received.body.messageId === message.id);
+    expect(hook.body.data).toMatchObject({ errorCode: 'expired', stage: 'submission', permanent: false });
+    expect(sick.received).toHaveLength(tries);
+    expect(await balance(gateway, key)).toBe(100);
+    await checkLedger(own, accountId);
+  });
+
+  it('a message without a delivery report in 72 hours keeps sent, says so, and a late report still counts', async () => {
+    const smsc = await startSmsc();
+    opened.push(smsc);
+    const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
+    opened.push(gateway);
+    const own = await openSql(gateway.database);
+    opened.push({ stop: () => own.close() });
+    const { key } = await gateway.createAccount();
+    const silent = await send(gateway, key, '0700123456');
+    const young = await send(gateway, key, '0700123457');
+    for (const { id } of [silent, young])
+      await eventually(async () => (await get(gateway, key, id)).status === 'sent');
+    // This one left only after many tries.
+    await own.query(`UPDATE recipients SET sent_at = sent_at + interval '20 hours' WHERE message_id = $1`, [
+      young.id,
+    ]);
+
+    await sweepAt(gateway, sinceDue(silent, 72 * HOUR_MS - MINUTE_MS));
+    expect(await get(gateway, key, silent.id)).not.toHaveProperty('statusReason');
+    await sweepAt(gateway, sinceDue(young, 72 * HOUR_MS + MINUTE_MS));
+    expect(await get(gateway, key, silent.id)).toMatchObject({
+      status: 'sent',
+      statusReason: 'delivery_unconfirmed',
+    });
+    expect(await get(gateway, key, young.id)).not.toHaveProperty('statusReason');
+    await sweepAt(gateway, sinceDue(young, 98 * HOUR_MS));
+    expect(await get(gateway, key, young.id)).toMatchObject({
+      status: 'sent',
+      statusReason: 'delivery_unconfirmed',
+    });
+
+    const { sid } = await get(gateway, key, silent.id);
+    await gateway.parts.reports.take(`smpp:${new URL(smsc.url).username}@${new URL(smsc.url).host}`, [
+      { sid, status: 'delivered' },
+    ]);
+    const late = await get(gateway, key, silent.id);
+    expect(late.status).toBe('delivered');
+    expect(late).not.toHaveProperty('statusReason');
+  });
+
+  it('a scheduled message is unconfirmed 72 hours after it left, not before', async () => {
+    const smsc = await startSmsc();
+    opened.push(smsc);
+    const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
+    opened.push(gateway);
+    const own = await openSql(gateway.database);
+    opened.push({ stop: () => own.close() });
+    const { key } = await gateway.createAccount();
+    const message = await send(gateway, key, '0700123456', {
+      scheduledFor: new Date(Date.now() + 500).toISOString(),
+    });
+    await eventually(async () => (await get(gateway, key, message.id)).status === 'sent');
+    // As if it had been scheduled ten days ahead and had left then.
+    const scheduledFor = sinceDue(message, 240 * HOUR_MS);
+    await own.query('UPDATE messages SET scheduled_for = $2 WHERE id = $1', [message.id, scheduledFor]);
+    await own.query('UPDATE recipients SET sent_at = $2 WHERE message_id = $1', [message.id, scheduledFor]);
+    await sweepAt(gateway, new Date(scheduledFor.getTime() + 71 * HOUR_MS));
+    expect(await get(gateway, key, message.id)).not.toHaveProperty('statusReason');
+    await sweepAt(gateway, new Date(scheduledFor.getTime() + 73 * HOUR_MS));
+    expect(await get(gateway, key, message.id)).toMatchObject({
+      status: 'sent',
+      statusReason: 'delivery_unconfirmed',
+    });
+  });
+});
