@@ -1,5 +1,14 @@
 import { ApolloServerErrorCode, unwrapResolverError } from '@apollo/server/errors';
-import { GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
+import {
+  type ArgumentNode,
+  type ASTNode,
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLFormattedError,
+  Kind,
+  type ObjectFieldNode,
+  visit,
+} from 'graphql';
 import { DomainError, type ErrorCode } from '../domain/errors.ts';
 
 /** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
@@ -95,28 +104,40 @@ export function earlyRefusal(error: DomainError): { status: number; body: object
   };
 }
 
-const VALUE_KINDS: ReadonlySet<string> = new Set([
-  Kind.INT,
-  Kind.FLOAT,
-  Kind.STRING,
-  Kind.BOOLEAN,
-  Kind.NULL,
-  Kind.ENUM,
-  Kind.LIST,
-  Kind.OBJECT,
-  Kind.OBJECT_FIELD,
-]);
-
 /** Gives the validation errors that speak of a value their `details`. */
-export function markValueErrors(errors: readonly GraphQLError[]): void {
+export function markValueErrors(document: DocumentNode, errors: readonly GraphQLError[]): void {
+  const paths = errors.length > 0 ? valuePaths(document) : new Map<ASTNode, string>();
   for (const error of errors) {
-    const [node] = error.nodes ?? [];
-    const argument = /^Field "[^"]*" argument "([^"]*)" of type/.exec(error.message)?.[1];
-    const field = /^Field "[^"]*\.([^".]*)" of required type/.exec(error.message)?.[1];
-    const path = argument ?? field ?? (node?.kind === Kind.OBJECT_FIELD ? node.name.value : '');
-    if (argument === undefined && !(node && VALUE_KINDS.has(node.kind))) continue;
+    const inside = error.nodes?.[0] && paths.get(error.nodes[0]);
+    const missing =
+      /^Field "[^"]*" argument "([^"]*)" of type .* is required/.exec(error.message)?.[1] ??
+      /^Field "[^"]*\.([^".]*)" of required type/.exec(error.message)?.[1];
+    const path = [inside, missing].filter((part) => part !== undefined && part !== '').join('.');
+    if (inside === undefined && missing === undefined) continue;
     error.extensions.details = { fields: [{ path, message: error.message }] };
   }
+}
+
+/** Where in the arguments each value of a document stands, e.g. `input.scopes`. */
+function valuePaths(document: DocumentNode): Map<ASTNode, string> {
+  const paths = new Map<ASTNode, string>();
+  const names: string[] = [];
+  const named = {
+    enter: (node: ArgumentNode | ObjectFieldNode) => {
+      names.push(node.name.value);
+      if (node.kind === Kind.OBJECT_FIELD) paths.set(node, names.join('.'));
+      paths.set(node.value, names.join('.'));
+    },
+    leave: () => void names.pop(),
+  };
+  visit(document, {
+    Argument: named,
+    ObjectField: named,
+    ListValue: (list) => {
+      for (const value of list.values) paths.set(value, names.join('.'));
+    },
+  });
+  return paths;
 }
 
 function variableFault(message: string): { path: string; message: string } {

@@ -53,7 +53,9 @@ export function checkLimits(
     Directive: () => {
       directives += 1;
     },
+    StringValue: ({ value }) => checkText(value, ''),
   });
+  checkText(variables, '');
   refuseOver('aliases', aliases);
   refuseOver('directives', directives);
   const type = schema.getRootType(operation.operation);
@@ -63,6 +65,19 @@ export function checkLimits(
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);
   refuseOver('cost', cost);
+}
+
+/** Text that cannot be stored as given is refused wherever it stands (decision 5). */
+function checkText(value: unknown, path: string): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0')) throw badUserInput(path, 'must not contain U+0000');
+    if (!value.isWellFormed()) throw badUserInput(path, 'contains half of a surrogate pair');
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      checkText(name, path);
+      checkText(member, path === '' ? name : `${path}.${name}`);
+    }
+  }
 }
 
 function refuseOver(limit: keyof typeof LIMITS, value: number): void {

@@ -1,9 +1,10 @@
-import { GraphQLError, GraphQLScalarType, Kind } from 'graphql';
+import { GraphQLScalarType, Kind } from 'graphql';
 import { parseIsoTime } from '../domain/iso-time.ts';
 
 function parse(value: unknown): Date {
   const time = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  if (!time) throw new GraphQLError('DateTime must be an ISO 8601 time with Z or an offset');
+  // A plain error, so that GraphQL adds where the value stands.
+  if (!time) throw new TypeError('it must be an ISO 8601 time with Z or an offset.');
   return time;
 }
 

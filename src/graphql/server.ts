@@ -7,7 +7,7 @@ import {
 import { expressMiddleware } from '@as-integrations/express5';
 import { GraphQLError } from 'graphql';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
-import { DomainError } from '../domain/errors.ts';
+import { DomainError, validationError } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { createContext, type GraphqlContext } from './context.ts';
@@ -111,8 +111,8 @@ function guard({ logger, faultOf }: GraphqlOptions): ApolloServerPlugin<GraphqlC
   return {
     async requestDidStart() {
       return {
-        async validationDidStart() {
-          return async (errors) => markValueErrors((errors ?? []) as readonly GraphQLError[]);
+        async validationDidStart({ document }) {
+          return async (errors) => markValueErrors(document, (errors ?? []) as readonly GraphQLError[]);
         },
         async didResolveOperation({ schema, document, operation, request }) {
           if (!operation) return;
@@ -174,7 +174,8 @@ function cookie(token: string | undefined, isSecure: boolean): string {
 function refuseLongQuery(body: unknown): void {
   const query = typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined;
   if (typeof query === 'string' && query.length > MAX_QUERY_LENGTH) {
-    throw new DomainError('payload_too_large', `The query has more than ${MAX_QUERY_LENGTH} characters.`);
+    const message = `must have at most ${MAX_QUERY_LENGTH} characters`;
+    throw validationError([{ path: 'query', message }]);
   }
 }
 

@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from '@jest/globals';
+import {
+  buildSchema,
+  findBreakingChanges,
+  type GraphQLNamedType,
+  isEnumType,
+  isInputObjectType,
+  isIntrospectionType,
+  isObjectType,
+  isSpecifiedScalarType,
+} from 'graphql';
+import { createSchema, schemaText } from '../../src/graphql/schema.ts';
+
+const inSchemaFolder = (name: string) => readFile(new URL(`../../schema/${name}`, import.meta.url), 'utf8');
+const schema = createSchema();
+const types = Object.values(schema.getTypeMap()).filter(
+  (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
+);
+
+/** Everything that a reader of the schema can ask the meaning of, with its description. */
+function described(type: GraphQLNamedType): [string, string | null | undefined][] {
+  const own: [string, string | null | undefined] = [type.name, type.description];
+  if (isEnumType(type)) {
+    return [
+      own,
+      ...type.getValues().map((value): typeof own => [`${type.name}.${value.name}`, value.description]),
+    ];
+  }
+  if (!isObjectType(type) && !isInputObjectType(type)) return [own];
+  const fields = Object.values(type.getFields()).flatMap((field): (typeof own)[] => [
+    [`${type.name}.${field.name}`, field.description],
+    ...('args' in field ? field.args : []).map((argument): typeof own => [
+      `${type.name}.${field.name}(${argument.name})`,
+      argument.description,
+    ]),
+  ]);
+  // The roots are known to every reader.
+  const isRoot = type === schema.getQueryType() || type === schema.getMutationType();
+  return isRoot ? fields : [own, ...fields];
+}
+
+describe('the schema of the GraphQL API', () => {
+  it('is committed as it is: npm run schema writes it', async () => {
+    expect(await inSchemaFolder('schema.graphql')).toBe(schemaText());
+  });
+
+  it('keeps everything that the last release had, with its type', async () => {
+    const released = buildSchema(await inSchemaFolder('released.graphql'));
+    expect(findBreakingChanges(released, schema)).toEqual([]);
+  });
+
+  it('would fail for a field that is removed or retyped', async () => {
+    const released = await inSchemaFolder('released.graphql');
+    const removed = buildSchema(released.replace(/\n {2}"""[^"]*"""\n {2}balance: Float!/, ''));
+    const retyped = buildSchema(released.replace('balance: Float!', 'balance: String'));
+    expect(findBreakingChanges(buildSchema(released), removed)).toHaveLength(1);
+    expect(findBreakingChanges(buildSchema(released), retyped)).toHaveLength(1);
+  });
+
+  it('describes every type, field, argument and enum value', () => {
+    const nameless = types.flatMap(described).flatMap(([name, text]) => (text?.trim() ? [] : [name]));
+    expect(nameless).toEqual([]);
+  });
+
+  it('has the names that are fixed (graphql-names.md)', () => {
+    const fields = (name: string) =>
+      Object.keys((schema.getType(name) as ReturnType<typeof schema.getQueryType>)?.getFields() ?? {});
+    expect(fields('Query')).toEqual(expect.arrayContaining(QUERIES));
+    expect(fields('Mutation')).toEqual(expect.arrayContaining(MUTATIONS));
+    expect(fields('Session')).toEqual(expect.arrayContaining(['token', 'expiresAt', 'user']));
+    for (const [type, names] of Object.entries(TYPES)) {
+      expect([type, fields(type)]).toEqual([type, expect.arrayContaining(names.split(' '))]);
+    }
+  });
+
+  it('has connections of one shape, and plain lists where the names say so', () => {
+    const connections = types.filter((type) => type.name.endsWith('Connection'));
+    expect(connections.map((type) => type.name)).toEqual(
+      expect.arrayContaining(['MessageConnection', 'WebhookDeliveryConnection', 'ContactConnection']),
+    );
+    for (const connection of connections) {
+      if (!isObjectType(connection)) throw new Error(`${connection.name} is no object`);
+      const node = connection.name.replace('Connection', '');
+      const shape = Object.values(connection.getFields()).map((field) => `${field.name}: ${field.type}`);
+      expect(shape).toEqual([
+        `edges: [${node}Edge!]!`,
+        `nodes: [${node}!]!`,
+        'pageInfo: PageInfo!',
+        'totalCount: Int!',
+      ]);
+    }
+    const lists = ['apiKeys', 'webhooks', 'eventTypes', 'usage', 'members', 'prices', 'scopes'];
+    const query = schema.getQueryType()?.getFields();
+    for (const name of lists) expect(`${name}: ${query?.[name]?.type}`).toMatch(/: \[\w+!\]$/);
+  });
+});
+
+const QUERIES =
+  `viewer account accounts message messages apiKeys apiKey webhooks webhook webhookDeliveries eventTypes
+  contacts contact usage ledger auditLog members prices scopes estimateSms`.split(/\s+/);
+const MUTATIONS =
+  `signIn signOut changePassword createApiKey updateApiKey rotateApiKey revokeApiKey setRateLimit
+  registerWebhook updateWebhook deleteWebhook rotateWebhookSecret sendTestEvent redeliver redeliverFailed sendSms
+  cancelMessage createContact updateContact deleteContact inviteMember setMemberRole removeMember createAccount
+  topUpAccount setPrice`.split(/\s+/);
+const TYPES: Record<string, string> = {
+  User: 'id email role account mustChangePassword',
+  Message:
+    'id sid channel to from content status cost currency sandbox createdAt metadata scheduledFor statusReason recipients events deliveries timeline apiKey',
+  Recipient: 'to status sid error sentAt deliveredAt',
+  Webhook: 'id url events description isActive disabledReason maxRetries createdAt deliveries stats',
+  WebhookStats: 'succeeded failed pending',
+  WebhookDelivery:
+    'id event messageId status httpStatus attempts responseBody errorMessage nextRetryAt createdAt webhook message payload attemptLog',
+  DeliveryAttempt: 'at httpStatus durationMs errorMessage',
+  ApiKey:
+    'keyId name scopes environment enableHmac ipAllowlist rateLimit createdAt expiresAt lastUsedAt revokedAt createdBy',
+  RateLimit: 'perMinute perSecond',
+  CreateApiKeyInput: 'name scopes environment enableHmac ipAllowlist expiresAt',
+  RegisterWebhookInput: 'url events description maxRetries',
+  SendSmsInput: 'to message from scheduledFor idempotencyKey environment',
+};

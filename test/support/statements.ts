@@ -1,0 +1,22 @@
+import pg from 'pg';
+
+/** What the queue, the listener and the periodic tasks ask is no part of a request. */
+const BACKGROUND = /gateway_|pgboss|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|job|advisory/i;
+
+/** Records the SQL statements that this process sends from now on, until it is disposed. */
+export function countStatements(): Disposable & { texts(): string[] } {
+  const texts: string[] = [];
+  const original = pg.Client.prototype.query;
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    const [first] = given as [string | { text?: string } | undefined];
+    const text = typeof first === 'string' ? first : (first?.text ?? '');
+    if (!BACKGROUND.test(text)) texts.push(text);
+    return (original as (...args: unknown[]) => unknown).apply(this, given);
+  } as typeof original;
+  return {
+    texts: () => texts,
+    [Symbol.dispose]() {
+      pg.Client.prototype.query = original;
+    },
+  };
+}
