@@ -161,8 +161,8 @@ export class LedgerResolver {
     description: "What moved the account's balance, the newest first.",
   })
   async ledger(@Ctx() { run, operations }: GraphqlContext, @Args(() => SliceArgs) slice: SliceArgs) {
-    const { currency } = await run(operations.accounts.find, {});
     const shown = connection(await run(operations.accounts.ledger, slice));
+    const { currency } = await run(operations.accounts.find, {});
     const edges = shown.edges.map((edge) => ({ ...edge, node: { ...edge.node, currency } }));
     return { ...shown, edges, nodes: edges.map((edge) => edge.node) };
   }

@@ -63,9 +63,10 @@ export class UsageResolver {
     })
     environment?: Environment | null,
   ): Promise<ShownUsage[]> {
-    const { currency } = await run(operations.accounts.find, {});
     const query = { from, to, interval, groupBy: groupBy ?? [], environment: environment ?? undefined };
-    return (await run(operations.usage.query, query)).map((row) => ({ ...row, currency }));
+    const rows = await run(operations.usage.query, query);
+    const { currency } = await run(operations.accounts.find, {});
+    return rows.map((row) => ({ ...row, currency }));
   }
 
   @FieldResolver(() => Float, {

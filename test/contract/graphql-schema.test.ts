@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   buildSchema,
   findBreakingChanges,
+  type GraphQLArgument,
   type GraphQLNamedType,
   isEnumType,
   isInputObjectType,
@@ -30,7 +31,7 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
   if (!isObjectType(type) && !isInputObjectType(type)) return [own];
   const fields = Object.values(type.getFields()).flatMap((field): (typeof own)[] => [
     [`${type.name}.${field.name}`, field.description],
-    ...('args' in field ? field.args : []).map((argument): typeof own => [
+    ...('args' in field ? field.args : []).map((argument: GraphQLArgument): typeof own => [
       `${type.name}.${field.name}(${argument.name})`,
       argument.description,
     ]),

@@ -1,0 +1,335 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type GraphQLArgument, type GraphQLInputField, getNamedType, isInputObjectType } from 'graphql';
+import { type Caller, refusal } from '../../src/domain/caller.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import type { Operation } from '../../src/domain/operation.ts';
+import { createSchema } from '../../src/graphql/schema.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR'] as const;
+type Role = (typeof ROLES)[number];
+/** Which people may do what: each operation with the roles that may, reviewed by eye and held by the tests below. */
+const TABLE = new URL('operation-roles.json', import.meta.url);
+const NOBODY = '01939f5e-7a00-7000-8000-000000000000';
+const SYSTEM: Caller = { kind: 'system', name: 'test' };
+
+const callerOf = (role: Role): Caller =>
+  role === 'OPERATOR'
+    ? { kind: 'operator', userId: NOBODY }
+    : { kind: 'member', accountId: NOBODY, userId: NOBODY, role };
+
+/** A root field, as it is asked for; with what is nobody's, so that it does nothing where it is allowed. */
+const ASKED: Record<string, { by: string; document: string }> = {
+  viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
+  account: { by: 'account.find', document: `{ account(id: "${NOBODY}") { id } }` },
+  accounts: { by: 'account.list', document: '{ accounts(first: 1) { nodes { id } } }' },
+  ledger: { by: 'account.ledger', document: '{ ledger { nodes { seq } } }' },
+  members: { by: 'member.list', document: '{ members { id } }' },
+  message: { by: 'message.find', document: `{ message(id: "${NOBODY}") { id } }` },
+  messages: { by: 'message.list', document: '{ messages { nodes { id } } }' },
+  apiKeys: { by: 'apiKey.list', document: '{ apiKeys { keyId } }' },
+  apiKey: { by: 'apiKey.find', document: '{ apiKey(id: "0123456789abcdef") { keyId } }' },
+  webhooks: { by: 'webhook.list', document: '{ webhooks { id } }' },
+  webhook: { by: 'webhook.get', document: `{ webhook(id: "${NOBODY}") { id } }` },
+  webhookDeliveries: { by: 'delivery.list', document: '{ webhookDeliveries { nodes { id } } }' },
+  eventTypes: { by: 'event.types', document: '{ eventTypes { event } }' },
+  contacts: { by: 'contact.slice', document: '{ contacts { nodes { id } } }' },
+  contact: { by: 'contact.get', document: `{ contact(id: "${NOBODY}") { id } }` },
+  usage: {
+    by: 'usage.query',
+    document: '{ usage(from: "2026-01-01T00:00:00Z", to: "2026-02-01T00:00:00Z", interval: DAY) { at } }',
+  },
+  auditLog: { by: 'audit.list', document: '{ auditLog { nodes { id } } }' },
+  prices: { by: 'price.list', document: '{ prices { amount } }' },
+  estimateSms: {
+    by: 'message.quoteSms',
+    document: '{ estimateSms(input: { to: "x", message: "Hi" }) { cost } }',
+  },
+  createAccount: {
+    by: 'account.create',
+    document: 'mutation { createAccount(input: { email: "a@b.example", currency: "none" }) { id } }',
+  },
+  topUpAccount: {
+    by: 'account.topUp',
+    document: `mutation { topUpAccount(accountId: "${NOBODY}", amount: 1) { id } }`,
+  },
+  changePassword: {
+    by: 'member.changePassword',
+    document: 'mutation { changePassword(current: "x", new: "y") }',
+  },
+  inviteMember: {
+    by: 'member.invite',
+    document: 'mutation { inviteMember(email: "none", role: VIEWER) { password } }',
+  },
+  setMemberRole: {
+    by: 'member.setRole',
+    document: `mutation { setMemberRole(userId: "${NOBODY}", role: VIEWER) { id } }`,
+  },
+  removeMember: { by: 'member.remove', document: `mutation { removeMember(userId: "${NOBODY}") }` },
+  createApiKey: {
+    by: 'apiKey.create',
+    document: `mutation { createApiKey(input: { name: "", scopes: [SEND_SMS], environment: SANDBOX, accountId: "${NOBODY}" }) { key } }`,
+  },
+  updateApiKey: {
+    by: 'apiKey.update',
+    document: 'mutation { updateApiKey(keyId: "x", input: { name: "n" }) { keyId } }',
+  },
+  rotateApiKey: { by: 'apiKey.rotate', document: 'mutation { rotateApiKey(keyId: "x") { key } }' },
+  revokeApiKey: { by: 'apiKey.revoke', document: 'mutation { revokeApiKey(keyId: "x") { keyId } }' },
+  setRateLimit: {
+    by: 'apiKey.setRateLimit',
+    document: 'mutation { setRateLimit(keyId: "x", perMinute: 5) { keyId } }',
+  },
+  registerWebhook: {
+    by: 'webhook.register',
+    document: 'mutation { registerWebhook(input: { url: "https://x.example", events: [] }) { secret } }',
+  },
+  updateWebhook: {
+    by: 'webhook.update',
+    document: `mutation { updateWebhook(id: "${NOBODY}", input: {}) { id } }`,
+  },
+  deleteWebhook: { by: 'webhook.delete', document: `mutation { deleteWebhook(id: "${NOBODY}") }` },
+  rotateWebhookSecret: {
+    by: 'webhook.rotateSecret',
+    document: `mutation { rotateWebhookSecret(id: "${NOBODY}") { secret } }`,
+  },
+  sendTestEvent: {
+    by: 'webhook.test',
+    document: `mutation { sendTestEvent(webhookId: "${NOBODY}") { id } }`,
+  },
+  redeliver: { by: 'webhook.retry', document: `mutation { redeliver(deliveryId: "${NOBODY}") { id } }` },
+  redeliverFailed: {
+    by: 'webhook.recover',
+    document: `mutation { redeliverFailed(webhookId: "${NOBODY}", since: "2026-01-01T00:00:00Z") { queued } }`,
+  },
+  sendSms: {
+    by: 'message.sendSms',
+    document: 'mutation { sendSms(input: { to: "x", message: "Hi" }) { id } }',
+  },
+  cancelMessage: { by: 'message.cancel', document: `mutation { cancelMessage(id: "${NOBODY}") { id } }` },
+  createContact: {
+    by: 'contact.create',
+    document: 'mutation { createContact(input: { name: "n" }) { id } }',
+  },
+  updateContact: {
+    by: 'contact.update',
+    document: `mutation { updateContact(id: "${NOBODY}", input: {}) { id } }`,
+  },
+  deleteContact: { by: 'contact.remove', document: `mutation { deleteContact(id: "${NOBODY}") }` },
+  setPrice: {
+    by: 'price.set',
+    document: 'mutation { setPrice(input: { currency: "none", channel: SMS, amount: 1 }) { amount } }',
+  },
+};
+/** Open to everybody: signing in, signing out of the own session, and a list of words. */
+const OPEN = ['signIn', 'signOut', 'scopes'];
+
+const schema = createSchema();
+const rootFields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+  Object.values(type?.getFields() ?? {}),
+);
+
+describe('who may do what (graphql-names.md, Signing in)', () => {
+  let gateway: TestGateway;
+  let table: Record<string, Role[]>;
+  const tokens = new Map<Role, string>();
+  let account: TestAccount;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    const owner = await signIn(gateway, account);
+    tokens.set('OWNER', owner);
+    for (const role of ['ADMIN', 'DEVELOPER', 'VIEWER'] as const) {
+      tokens.set(role, await signIn(gateway, await inviteMember(gateway, owner, role)));
+    }
+    const email = 'operator@platform.example';
+    const operator = await gateway.parts.operations.accounts.createOperator.run(SYSTEM, { email });
+    tokens.set('OPERATOR', await signIn(gateway, { email, password: operator.password }));
+    if (process.env.WRITE_ROLES) await writeFile(TABLE, `${JSON.stringify(computed(), null, 2)}\n`);
+    table = JSON.parse(await readFile(TABLE, 'utf8'));
+  });
+  afterAll(() => gateway?.stop());
+
+  const operations = (): Operation<never, unknown>[] =>
+    Object.values(gateway.parts.operations).flatMap((noun) => Object.values(noun));
+  const computed = () =>
+    Object.fromEntries(
+      operations()
+        .map((operation) => [
+          operation.name,
+          ROLES.filter((role) => refusal(operation.access, callerOf(role)) === undefined),
+        ])
+        .sort(([left], [right]) => String(left).localeCompare(String(right))),
+    );
+
+  it('is written in test/contract/operation-roles.json, for every operation (WRITE_ROLES=1 writes it)', () => {
+    expect(computed()).toEqual(table);
+    const names = operations().map((operation) => operation.name);
+    expect(names).toHaveLength(new Set(names).size);
+  });
+
+  it('is refused by each operation for each role that is not in the table, before anything else', async () => {
+    for (const operation of operations()) {
+      for (const role of ROLES.filter((candidate) => !table[operation.name]?.includes(candidate))) {
+        const outcome = await operation
+          .run(callerOf(role), undefined as never)
+          .catch((error: unknown) => error);
+        const what = `${role} ${operation.name}`;
+        expect([what, outcome instanceof DomainError && outcome.code]).toEqual([what, 'forbidden']);
+      }
+    }
+  });
+
+  it('asks every root field of the schema', () => {
+    expect([...Object.keys(ASKED), ...OPEN].sort()).toEqual(rootFields.map((field) => field.name).sort());
+  });
+
+  it.each(Object.entries(ASKED))(
+    '%s holds for every role, and nobody who has not signed in',
+    async (_, { by, document }) => {
+      const codes: Record<string, string> = {};
+      for (const role of ROLES) {
+        const answer = await graphql(gateway, document, { token: tokens.get(role) as string });
+        codes[role] = codesOf(answer)[0] === 'FORBIDDEN' ? 'refused' : 'let in';
+        expect(codesOf(answer)).not.toContain('INTERNAL_SERVER_ERROR');
+      }
+      expect(codes).toEqual(
+        Object.fromEntries(ROLES.map((role) => [role, table[by]?.includes(role) ? 'let in' : 'refused'])),
+      );
+      expect(codesOf(await graphql(gateway, document))).toEqual(['UNAUTHENTICATED']);
+    },
+  );
+
+  it('lets a DEVELOPER manage the keys they made, and none with FULL_ACCESS', async () => {
+    const developer = { token: tokens.get('DEVELOPER') as string };
+    const create = (scope: string) =>
+      graphql(
+        gateway,
+        `mutation { createApiKey(input: { name: "k", scopes: [${scope}], environment: SANDBOX }) { apiKey { keyId createdBy } } }`,
+        developer,
+      );
+    expect(codesOf(await create('FULL_ACCESS'))).toEqual(['FORBIDDEN']);
+    const { keyId, createdBy } = (await create('SEND_SMS')).body.data.createApiKey.apiKey;
+    expect(createdBy).toMatch(/^user:/);
+    const revoke = (id: string) =>
+      graphql(gateway, 'mutation ($id: ID!) { revokeApiKey(keyId: $id) { revokedAt } }', {
+        ...developer,
+        variables: { id },
+      });
+    expect(codesOf(await revoke(keyId))).toEqual([]);
+    const foreign = await gateway.createKey(account.accountId, {});
+    expect(codesOf(await revoke(foreign.keyId))).toEqual(['FORBIDDEN']);
+  });
+});
+
+describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
+  let gateway: TestGateway;
+  let token: string;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
+  const ids: Record<string, string> = {};
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    const [mine, theirs] = [await gateway.createAccount(), await gateway.createAccount()];
+    token = await signIn(gateway, mine);
+    const other = await signIn(gateway, theirs);
+    receiver = await startWebhookReceiver();
+    const { url } = receiver;
+    const ask = async (query: string, variables: object = {}) =>
+      (await graphql(gateway, query, { token: other, variables })).body.data;
+    ids.account = theirs.accountId;
+    ids.user = (await inviteMember(gateway, other, 'VIEWER')).id;
+    ids.key = (await gateway.createKey(theirs.accountId, {})).keyId;
+    const register = `mutation ($url: String!) {
+      registerWebhook(input: { url: $url, events: ["sms.sent"] }) { webhook { id } } }`;
+    ids.webhook = (await ask(register, { url })).registerWebhook.webhook.id;
+    ids.contact = (
+      await ask('mutation { createContact(input: { externalId: "x" }) { id } }')
+    ).createContact.id;
+    const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
+    ids.message = (await ask(send)).sendSms.id;
+    ids.delivery = await eventually(async () => {
+      const found = await ask('query ($id: ID!) { message(id: $id) { deliveries { id } } }', {
+        id: ids.message,
+      });
+      return found.message.deliveries[0]?.id as string | undefined;
+    });
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await receiver?.stop();
+  });
+
+  /** A field that takes an id, asked for with another account's. */
+  const FOREIGN: Record<string, () => string> = {
+    'account.id': () => `{ account(id: "${ids.account}") { id } }`,
+    'message.id': () => `{ message(id: "${ids.message}") { content } }`,
+    'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
+    'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
+    'contact.id': () => `{ contact(id: "${ids.contact}") { name } }`,
+    'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,
+    'removeMember.userId': () => `mutation { removeMember(userId: "${ids.user}") }`,
+    'updateApiKey.keyId': () =>
+      `mutation { updateApiKey(keyId: "${ids.key}", input: { name: "x" }) { keyId } }`,
+    'rotateApiKey.keyId': () => `mutation { rotateApiKey(keyId: "${ids.key}") { key } }`,
+    'revokeApiKey.keyId': () => `mutation { revokeApiKey(keyId: "${ids.key}") { keyId } }`,
+    'updateWebhook.id': () =>
+      `mutation { updateWebhook(id: "${ids.webhook}", input: { isActive: false }) { id } }`,
+    'deleteWebhook.id': () => `mutation { deleteWebhook(id: "${ids.webhook}") }`,
+    'rotateWebhookSecret.id': () => `mutation { rotateWebhookSecret(id: "${ids.webhook}") { secret } }`,
+    'sendTestEvent.webhookId': () => `mutation { sendTestEvent(webhookId: "${ids.webhook}") { id } }`,
+    'redeliver.deliveryId': () => `mutation { redeliver(deliveryId: "${ids.delivery}") { id } }`,
+    'redeliverFailed.webhookId': () =>
+      `mutation { redeliverFailed(webhookId: "${ids.webhook}", since: "2026-01-01T00:00:00Z") { queued } }`,
+    'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
+    'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
+    'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
+  };
+  /** Filters find nothing of another account's. */
+  const FILTERS: Record<string, () => string> = {
+    'messages.filter.apiKeyId': () =>
+      `{ messages(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
+    'webhookDeliveries.filter.webhookId': () =>
+      `{ webhookDeliveries(filter: { webhookId: "${ids.webhook}" }) { nodes { id } totalCount } }`,
+    'webhookDeliveries.filter.messageId': () =>
+      `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
+  };
+  /** For operators, who stand above accounts. */
+  const ABOVE = ['topUpAccount.accountId', 'setRateLimit.keyId', 'createApiKey.input.accountId'];
+
+  it('tries every place that takes an id', () => {
+    const places = (at: string, argument: GraphQLArgument | GraphQLInputField): string[] => {
+      const type = getNamedType(argument.type);
+      const path = `${at}.${argument.name}`;
+      if (isInputObjectType(type))
+        return Object.values(type.getFields()).flatMap((field) => places(path, field));
+      return type.name === 'ID' ? [path] : [];
+    };
+    const all = rootFields.flatMap((field) => field.args.flatMap((argument) => places(field.name, argument)));
+    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE];
+    expect(tried.sort()).toEqual(all.sort());
+  });
+
+  it.each(Object.entries(FOREIGN))('%s of another account is NOT_FOUND', async (_, document) => {
+    const answer = await graphql(gateway, document(), { token });
+    expect(codesOf(answer)).toEqual(['NOT_FOUND']);
+    expect(Object.values(answer.body.data ?? { none: null })).toEqual([null]);
+  });
+
+  it.each(Object.entries(FILTERS))('%s of another account finds nothing', async (_, document) => {
+    const answer = await graphql(gateway, document(), { token });
+    expect(answer.body.errors).toBeUndefined();
+    expect(Object.values(answer.body.data)).toEqual([{ nodes: [], totalCount: 0 }]);
+  });
+
+  it('gives a member a key in their own account, whatever account they name', async () => {
+    const create = `mutation { createApiKey(input: {
+      name: "k", scopes: [SEND_SMS], environment: SANDBOX, accountId: "${ids.account}" }) { key apiKey { keyId } } }`;
+    const created = (await graphql(gateway, create, { token })).body.data.createApiKey;
+    const own = await gateway.call('GET', '/account', { key: created.key });
+    expect(own.body.id).not.toBe(ids.account);
+  });
+});
