@@ -253,7 +253,7 @@ export class MessageResolver {
 
   @FieldResolver(() => MessageMetadata, { description: 'Figures of the message.' })
   metadata(@Root() message: Message) {
-    return messageResource(message).metadata;
+    return messageResource(message).metadata ?? {};
   }
 
   @FieldResolver(() => [RecipientType], {
