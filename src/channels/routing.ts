@@ -1,6 +1,7 @@
 import type { Channel } from '../domain/messages/message.ts';
 import type { Provider, Submission } from '../domain/ports/provider.ts';
 import type { Routing } from '../domain/ports/routing.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
 
 /** One line of a channel's routes: addresses that start with `prefix` (digits, '' for all) go to `providers`, best first. */
 export interface Route {
@@ -9,11 +10,22 @@ export interface Route {
   readonly providers: readonly Provider<Submission>[];
 }
 
-/** Routes by longest prefix, with failover in the order given (running.md, SMS_ROUTES). */
+/**
+ * Routes by longest prefix, with failover in the order given (running.md, SMS_ROUTES). Every provider stands behind
+ * a circuit breaker of its own, in however many routes it is.
+ */
 export function createRouting(routes: readonly Route[]): Routing {
-  const byName = new Map(routes.map((route) => [routeName(route.channel, route.prefix), route]));
+  const breakers = new Map(
+    routes.flatMap((route) => route.providers).map((provider) => [provider, new CircuitBreaker(provider)]),
+  );
+  const byName = new Map(
+    routes.map((route) => [
+      routeName(route.channel, route.prefix),
+      route.providers.flatMap((provider) => breakers.get(provider) ?? []),
+    ]),
+  );
   const longest = Math.max(0, ...routes.map((route) => route.prefix.length));
-  const providers = [...new Set(routes.flatMap((route) => route.providers))];
+  const providers = [...breakers.values()];
   return {
     routeFor(channel, address) {
       const digits = address.replace(/^\+/, '');
@@ -23,7 +35,7 @@ export function createRouting(routes: readonly Route[]): Routing {
       }
       return undefined;
     },
-    providers: (route) => byName.get(route)?.providers ?? [],
+    providers: (route) => byName.get(route) ?? [],
     health: () => providers.map((provider) => provider.health()),
     start(onReports) {
       for (const provider of providers) provider.start(onReports);

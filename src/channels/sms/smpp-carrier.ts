@@ -212,7 +212,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     const { submission, message, reference } = draft;
     try {
       if (this.#now() >= submission.expiresAt)
-        return untouched('the message expired before it could be sent');
+        return { ...untouched('the message expired before it could be sent'), onlyThis: true };
       const answer = await session.submit(partFields(message, index, reference));
       return this.#read(session, answer, `${submission.messageId}:${submission.position}:${index}`);
     } finally {

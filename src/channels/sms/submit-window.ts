@@ -3,7 +3,7 @@
  * Never more places are taken than the limit; the limit is halved when the carrier throttles and grows by
  * one for each limit's worth of successes, up to the configured maximum.
  */
-import { WaitLine } from './wait-line.ts';
+import { WaitLine } from '../wait-line.ts';
 
 const MAX_PAUSE_MS = 5_000;
 

@@ -1,0 +1,17 @@
+import { parseMailbox } from '../../domain/messages/email-address.ts';
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { EmailSubmission, Provider } from '../../domain/ports/provider.ts';
+import type { Route } from '../routing.ts';
+import { EmailSimulator } from './email-simulator.ts';
+import { SmtpProvider } from './smtp-provider.ts';
+
+/** The email route of the configuration (EMAIL_URL), in the order of failover; none when no URL is given. */
+export function emailRoutes(urls: readonly string[], defaultFrom: string, logger: Logger): Route[] {
+  if (urls.length === 0) return [];
+  const messageIdDomain = parseMailbox(defaultFrom)?.address.split('@').at(-1) ?? 'localhost';
+  const providers = [...new Set(urls)].map(
+    (url): Provider<EmailSubmission> =>
+      url === 'simulator:' ? new EmailSimulator() : new SmtpProvider({ url, logger, messageIdDomain }),
+  );
+  return [{ channel: 'email', prefix: '', providers }];
+}

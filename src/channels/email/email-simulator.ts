@@ -1,0 +1,48 @@
+import type {
+  EmailSubmission,
+  Provider,
+  ProviderHealth,
+  SubmitOutcome,
+} from '../../domain/ports/provider.ts';
+
+const TEMPORARY_FAILURES = 2;
+
+/**
+ * A mail server that exists only inside this process, so that the whole path works with nothing configured. The end
+ * of the recipient's local part chooses what happens, as the last digits of a number do for SMS: `0001` is rejected,
+ * `0003` is put off twice and then accepted, everything else is accepted. Nothing is mailed.
+ */
+export class EmailSimulator implements Provider<EmailSubmission> {
+  readonly name = 'email-simulator';
+
+  #isStopped = false;
+
+  start(): void {}
+
+  async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    if (this.#isStopped || signal.aborted) {
+      return { kind: 'unavailable', reason: 'the simulator is being stopped', nothingLeft: true };
+    }
+    const ending = submission.to.slice(0, submission.to.lastIndexOf('@')).slice(-4);
+    if (ending === '0001') {
+      const reason = 'The simulator rejects addresses whose local part ends in 0001.';
+      return { kind: 'rejected', code: 'SIM_REJECTED', reason };
+    }
+    if (ending === '0003' && submission.attempt < TEMPORARY_FAILURES) {
+      const reason = 'the simulator puts off twice what goes to a local part ending in 0003';
+      return { kind: 'unavailable', reason, nothingLeft: true, onlyThis: true };
+    }
+    return {
+      kind: 'accepted',
+      sid: `<sim-${submission.messageId}-${submission.position}@simulator.invalid>`,
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+  }
+
+  health(): ProviderHealth {
+    return { name: this.name, state: 'up', inFlight: 0 };
+  }
+}

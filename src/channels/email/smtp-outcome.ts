@@ -1,0 +1,81 @@
+/** What a mail server's answers, and its silence, mean for one mail (decision 23: 4xx again, 5xx never). */
+import type { SubmitOutcome } from '../../domain/ports/provider.ts';
+
+/** The errors of nodemailer, as far as they are looked at. */
+export interface SmtpError {
+  readonly message: string;
+  readonly code?: string | undefined;
+  readonly originalCode?: string | undefined;
+  /** The three digits of the server's answer, when there was one. */
+  readonly responseCode?: number | undefined;
+  readonly response?: string | undefined;
+  /** The command that was answered. */
+  readonly command?: string | undefined;
+  readonly recipient?: string | undefined;
+  readonly rejectedErrors?: readonly SmtpError[] | undefined;
+}
+
+/** `isServerFault`: the server, or the way to it, is in trouble, and not this mail. */
+export interface ReadFailure {
+  readonly outcome: Exclude<SubmitOutcome, { kind: 'accepted' }>;
+  readonly isServerFault: boolean;
+}
+
+/** Answers that ask us to log in or to encrypt: the operator's affair, so the mail waits for it. */
+const LOGIN_WANTED = [530, 534, 535, 538];
+const SERVICE_CLOSING = 421;
+const BAD_SEQUENCE = 503;
+const REASON_MAX_LENGTH = 300;
+/** Errors that come before the first byte of a mail. */
+const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
+const NO_CONNECTION = /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const NO_GREETING = /^(Connection timeout|Greeting never received)/;
+
+/** Reads the error with which a mail to `to` ended; of several recipients' answers `to`'s own counts. */
+export function readFailure(error: SmtpError, to: string): ReadFailure {
+  const own = error.rejectedErrors?.find((rejected) => rejected.recipient === to) ?? error;
+  const isAboutMail = own.code === 'EENVELOPE' || own.code === 'EMESSAGE';
+  return isAboutMail ? readAnswer(own) : readBreak(own);
+}
+
+function readAnswer(error: SmtpError): ReadFailure {
+  const { responseCode } = error;
+  const reason = wordsOf(error);
+  if (responseCode === undefined) {
+    // The client itself saw that the server would not take it.
+    const code = error.code === 'EMESSAGE' ? 'message_too_large' : 'invalid_envelope';
+    return { outcome: { kind: 'rejected', code, reason }, isServerFault: false };
+  }
+  const isFinal =
+    responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
+  if (isFinal)
+    return { outcome: { kind: 'rejected', code: String(responseCode), reason }, isServerFault: false };
+  const isServerFault =
+    responseCode >= 500 || responseCode === SERVICE_CLOSING || error.command === 'MAIL FROM';
+  const unavailable = { kind: 'unavailable', reason, nothingLeft: true } as const;
+  return { outcome: isServerFault ? unavailable : { ...unavailable, onlyThis: true }, isServerFault };
+}
+
+function readBreak(error: SmtpError): ReadFailure {
+  const { code = '', originalCode = '' } = error;
+  const isBeforeMail =
+    BEFORE_MAIL.includes(code) ||
+    NO_CONNECTION.test(originalCode || code) ||
+    NO_GREETING.test(error.message) ||
+    error.responseCode !== undefined;
+  const what = code === 'EAUTH' ? 'the mail server refuses the login' : 'the mail server cannot be used';
+  const reason = `${what}: ${wordsOf(error)}`;
+  const unknown = `${reason}; whether it took the mail is unknown`;
+  return {
+    outcome: isBeforeMail
+      ? { kind: 'unavailable', reason, nothingLeft: true }
+      : { kind: 'unavailable', reason: unknown },
+    isServerFault: true,
+  };
+}
+
+/** The server's words, else the client's, in one line. */
+function wordsOf(error: SmtpError): string {
+  const words = (error.response || error.message).replace(/\s+/g, ' ').trim();
+  return words.length > REASON_MAX_LENGTH ? `${words.slice(0, REASON_MAX_LENGTH)}…` : words;
+}

@@ -1,0 +1,54 @@
+/** What an `smtp://` or `smtps://` URL says, and the patience of the client. */
+export interface SmtpSettings {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the first byte (`smtps:`). */
+  readonly isSecure: boolean;
+  /** Without TLS nothing is sent: `smtps:`, or STARTTLS with `?requireTLS`. */
+  readonly requiresTls: boolean;
+  /** Whether the server's certificate must be good; an unprotected relay on this machine may have any. */
+  readonly verifiesCertificate: boolean;
+  readonly login: { readonly user: string; readonly password: string } | undefined;
+}
+
+const SMTP_PORT = 587;
+const SMTPS_PORT = 465;
+const LOOPBACK = /^(localhost|127\.[0-9.]+|::1)$/;
+
+/**
+ * Reads `smtp://user:password@host:587[?requireTLS]` or `smtps://…` (default port 465). STARTTLS is used wherever the
+ * server offers it. Throws Error that names the fault and never the password.
+ */
+export function parseSmtpUrl(url: string): SmtpSettings {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^smtps?:$/.test(parsed.protocol))
+    throw new Error('not an smtp:// or smtps:// URL');
+  if (parsed.hostname === '') throw new Error('the SMTP URL names no host');
+  for (const name of parsed.searchParams.keys()) {
+    if (name !== 'requireTLS') throw new Error(`unknown SMTP parameter ${name}`);
+  }
+  const isSecure = parsed.protocol === 'smtps:';
+  const requireTls = parsed.searchParams.get('requireTLS');
+  if (requireTls !== null && !/^(|1|0|true|false)$/.test(requireTls)) {
+    throw new Error('SMTP parameter requireTLS must be true or false');
+  }
+  const requiresTls = isSecure || (requireTls !== null && !/^(0|false)$/.test(requireTls));
+  const host = parsed.hostname.replace(/^\[|\]$/g, '');
+  const user = decode(parsed.username, 'user');
+  return {
+    host,
+    port: parsed.port === '' ? (isSecure ? SMTPS_PORT : SMTP_PORT) : Number(parsed.port),
+    isSecure,
+    requiresTls,
+    verifiesCertificate: requiresTls || !LOOPBACK.test(host),
+    login: user === '' ? undefined : { user, password: decode(parsed.password, 'password') },
+  };
+}
+
+function decode(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(`the ${what} of the SMTP URL is not percent-encoded correctly`);
+  }
+}

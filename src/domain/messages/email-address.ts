@@ -1,0 +1,124 @@
+/**
+ * Mail addresses, read more narrowly than RFC 5322 allows: what is refused here (groups, comments, routes, quoted
+ * local parts, address literals, control characters) serves nobody but those who smuggle recipients or headers.
+ * **Address**: `local@domain`, the domain in small ASCII letters. **Mailbox**: an address, with or without a name.
+ */
+export interface Mailbox {
+  readonly name: string;
+  readonly address: string;
+}
+
+/** Without `!`, `%` and `|`, by which old relays were told to pass mail on, and without encoded words. */
+const LOCAL_PART = /^(?!.*=\?)[A-Za-z0-9#$&'*+/=?^_{}~-]+(\.[A-Za-z0-9#$&'*+/=?^_{}~-]+)*$/;
+const LOCAL_MAX = 64;
+const DOMAIN_MAX = 253;
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const NAME_MAX = 200;
+/** Control characters, the invisible line separators, and marks that turn the direction of writing. */
+const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+
+/** Whether text can stand in a header: it has no line ends and no other control characters. */
+export function isOneLine(text: string): boolean {
+  return !CONTROL.test(text);
+}
+
+/** Reads `local@domain`; international domains become ASCII. Undefined for anything else. */
+export function parseEmailAddress(raw: string): string | undefined {
+  const text = raw.trim();
+  const at = text.lastIndexOf('@');
+  const local = text.slice(0, at);
+  if (at < 1 || local.length > LOCAL_MAX || !LOCAL_PART.test(local)) return undefined;
+  const domain = parseDomain(text.slice(at + 1));
+  return domain === undefined ? undefined : `${local}@${domain}`;
+}
+
+/** Reads an address, or `Name <address>` with the name bare or in double quotes. Undefined for anything else. */
+export function parseMailbox(raw: string): Mailbox | undefined {
+  const text = raw.trim();
+  if (!text.endsWith('>')) {
+    const address = parseEmailAddress(text);
+    return address === undefined ? undefined : { name: '', address };
+  }
+  const open = text.lastIndexOf('<');
+  const address = open < 0 ? undefined : parseEmailAddress(text.slice(open + 1, -1));
+  const name = open < 0 ? undefined : parseName(text.slice(0, open).trim());
+  return address === undefined || name === undefined ? undefined : { name, address };
+}
+
+/** A mailbox as text that `parseMailbox` reads. */
+export function mailboxText({ name, address }: Mailbox): string {
+  if (name === '') return address;
+  return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
+}
+
+/** Longer lists are refused before they are read. */
+const LIST_MAX_LENGTH = 100_000;
+const LIST_MAX_ELEMENTS = 1_000;
+
+/** What makes a list one that nobody writes who means well; undefined when it may be read. */
+export function listFault(list: string | readonly string[]): string | undefined {
+  if (typeof list === 'string') {
+    return list.length > LIST_MAX_LENGTH ? `must have at most ${LIST_MAX_LENGTH} characters` : undefined;
+  }
+  return list.length > LIST_MAX_ELEMENTS ? `must have at most ${LIST_MAX_ELEMENTS} elements` : undefined;
+}
+
+/** The elements of a list: its members, or what stands between the commas outside quotes. Empty ones are left out. */
+export function splitAddresses(list: string | readonly string[]): string[] {
+  const elements = typeof list === 'string' ? splitAtCommas(list) : list;
+  return elements.map((element) => element.trim()).filter((element) => element !== '');
+}
+
+function splitAtCommas(text: string): string[] {
+  const elements: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let index = 0; index < text.length; index++) {
+    const char = text[index];
+    if (char === '"') isQuoted = !isQuoted;
+    else if (char === '\\' && isQuoted) index += 1;
+    else if (char === ',' && !isQuoted) {
+      elements.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  return [...elements, text.slice(start)];
+}
+
+/** The addresses of a list, once each (letters' case aside), and what could not be read. */
+export function parseAddresses(list: string | readonly string[]): {
+  readonly valid: readonly string[];
+  readonly invalid: readonly string[];
+  readonly duplicatesRemoved: number;
+} {
+  const valid = new Map<string, string>();
+  const invalid: string[] = [];
+  let duplicatesRemoved = 0;
+  for (const element of splitAddresses(list)) {
+    const address = parseMailbox(element)?.address;
+    if (address === undefined) invalid.push(element);
+    else if (valid.has(address.toLowerCase())) duplicatesRemoved += 1;
+    else valid.set(address.toLowerCase(), address);
+  }
+  return { valid: [...valid.values()], invalid, duplicatesRemoved };
+}
+
+function parseName(text: string): string | undefined {
+  const isQuoted = text.length >= 2 && text.startsWith('"') && text.endsWith('"');
+  const name = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
+  const isClean = isQuoted ? /^(?:[^"\\]|\\.)*$/.test(text.slice(1, -1)) : !/[<>@,;:"\\]/.test(name);
+  return isClean && name.length <= NAME_MAX && isOneLine(name) ? name : undefined;
+}
+
+function parseDomain(raw: string): string | undefined {
+  // URL knows how international names become ASCII; plain ones must not pass, as it would read numbers as addresses.
+  const isAscii = /^[\x21-\x7e]*$/.test(raw);
+  const domain = isAscii
+    ? raw.toLowerCase()
+    : URL.parse(`http://${raw.replace(/[\s\p{Cc}/\\?#@:[\]]/gu, ' ')}`)?.hostname;
+  if (domain === undefined || domain.length > DOMAIN_MAX) return undefined;
+  const labels = domain.split('.');
+  const isNamed = labels.length > 1 || domain === 'localhost';
+  const isNumeric = /^[0-9]+$/.test(labels.at(-1) ?? '');
+  return isNamed && !isNumeric && labels.every((label) => LABEL.test(label)) ? domain : undefined;
+}

@@ -1,0 +1,171 @@
+import { type FieldFault, validationError } from '../errors.ts';
+import type { EmailAttachment } from '../ports/provider.ts';
+import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from './email-address.ts';
+import { checkEmailHeader } from './email-headers.ts';
+import type { Message } from './message.ts';
+
+/** In UTF-16 code units. */
+export const EMAIL_SUBJECT_MAX_LENGTH = 998;
+/** Copies of each kind, and headers, that one email may have. */
+export const EMAIL_MAX_COPIES = 50;
+export const EMAIL_MAX_HEADERS = 50;
+export const EMAIL_MAX_ATTACHMENTS = 50;
+/** All attachments of an email together (decision 23). */
+export const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
+/** What lists show of an email; all of it is kept for the mail itself. */
+const SHOWN_LENGTH = 10_000;
+const FILENAME_MAX_LENGTH = 255;
+const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
+
+export interface EmailContentInput {
+  readonly subject: string;
+  readonly text?: string | undefined;
+  readonly html?: string | undefined;
+  readonly from?: string | undefined;
+  readonly replyTo?: string | undefined;
+  readonly cc?: string | readonly string[] | undefined;
+  readonly bcc?: string | readonly string[] | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly attachments?:
+    | readonly {
+        readonly filename: string;
+        readonly content: string;
+        readonly contentType?: string | undefined;
+      }[]
+    | undefined;
+}
+
+/** What an email has beyond its recipients and sender, and lists may read. */
+export interface EmailPayload {
+  readonly subject: string;
+  readonly replyTo: string | null;
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The whole of what is mailed, of which lists read nothing: it may have megabytes. */
+export interface EmailBulk {
+  readonly text: string | null;
+  readonly html: string | null;
+  readonly attachments: readonly EmailAttachment[];
+}
+
+export interface EmailContent {
+  readonly from: string;
+  /** What lists show: the text, else the HTML, the first 10,000 code units of it. */
+  readonly shown: string;
+  readonly payload: EmailPayload;
+  readonly bulk: EmailBulk;
+}
+
+/**
+ * Checks everything of an email but its recipients (decision 23): no field can add a header or a recipient. Throws
+ * `validation_error` with all faults.
+ */
+export function checkEmailContent(input: EmailContentInput, defaultFrom: string): EmailContent {
+  const faults: FieldFault[] = [];
+  const fault = (path: string, message: string) => faults.push({ path, message });
+  checkSubject(input.subject, fault);
+  if (!input.text && !input.html) fault('text', 'give text or html, or both');
+  const payload = {
+    subject: input.subject,
+    replyTo: mailbox('replyTo', input.replyTo, fault) ?? null,
+    cc: copies('cc', input.cc, fault),
+    bcc: copies('bcc', input.bcc, fault),
+    headers: checkHeaders(input.headers ?? {}, fault),
+  };
+  const from = mailbox('from', input.from, fault) ?? defaultFrom;
+  const attachments = checkAttachments(input.attachments ?? [], fault);
+  if (faults.length > 0) throw validationError(faults);
+  const text = input.text || null;
+  const html = input.html || null;
+  return { from, shown: shown(text ?? html ?? ''), payload, bulk: { text, html, attachments } };
+}
+
+/** The payload of an email, as `checkEmailContent` made it. */
+export function emailPayload(message: Message): EmailPayload {
+  return message.payload as unknown as EmailPayload;
+}
+
+type Fault = (path: string, message: string) => void;
+
+function checkSubject(subject: string, fault: Fault): void {
+  if (subject.trim() === '') fault('subject', 'must not be empty');
+  if (subject.length > EMAIL_SUBJECT_MAX_LENGTH) {
+    fault('subject', `must have at most ${EMAIL_SUBJECT_MAX_LENGTH} characters`);
+  }
+  if (!isOneLine(subject)) fault('subject', 'must be one line without control characters');
+}
+
+function mailbox(path: string, raw: string | undefined, fault: Fault): string | undefined {
+  if (raw === undefined) return undefined;
+  const parsed = parseMailbox(raw);
+  if (!parsed) fault(path, 'must be one address, such as ann@example.com or "Ann" <ann@example.com>');
+  return parsed && mailboxText(parsed);
+}
+
+/** Copies are named by whoever writes the mail, so a wrong one is refused and not skipped. */
+function copies(path: string, list: string | readonly string[] = [], fault: Fault): readonly string[] {
+  const wrong = listFault(list);
+  if (wrong !== undefined) {
+    fault(path, wrong);
+    return [];
+  }
+  const { valid, invalid } = parseAddresses(list);
+  if (invalid.length > 0) fault(path, `${JSON.stringify(invalid[0]?.slice(0, 100))} is no mail address`);
+  if (valid.length > EMAIL_MAX_COPIES) fault(path, `at most ${EMAIL_MAX_COPIES} addresses`);
+  return valid;
+}
+
+function checkHeaders(headers: Readonly<Record<string, string>>, fault: Fault): Record<string, string> {
+  const entries = Object.entries(headers);
+  if (entries.length > EMAIL_MAX_HEADERS) fault('headers', `at most ${EMAIL_MAX_HEADERS} headers`);
+  const seen = new Set<string>();
+  for (const [name, value] of entries.slice(0, EMAIL_MAX_HEADERS)) {
+    const wrong = seen.has(name.toLowerCase()) ? 'is given twice' : checkEmailHeader(name, value);
+    seen.add(name.toLowerCase());
+    if (wrong !== undefined) fault(`headers.${name.slice(0, 80)}`, wrong);
+  }
+  return { ...headers };
+}
+
+function checkAttachments(
+  attachments: NonNullable<EmailContentInput['attachments']>,
+  fault: Fault,
+): EmailAttachment[] {
+  if (attachments.length > EMAIL_MAX_ATTACHMENTS) fault('attachments', `at most ${EMAIL_MAX_ATTACHMENTS}`);
+  let bytes = 0;
+  const checked = attachments.slice(0, EMAIL_MAX_ATTACHMENTS).map((attachment, index) => {
+    const { filename, content, contentType = DEFAULT_CONTENT_TYPE } = attachment;
+    const path = `attachments.${index}`;
+    if (!isFilename(filename))
+      fault(`${path}.filename`, 'must be a file name of 1 to 255 characters, without path');
+    if (!isContentType(contentType)) fault(`${path}.contentType`, 'must be a type such as application/pdf');
+    if (!isBase64(content)) fault(`${path}.content`, 'must be base64, with padding and without line ends');
+    bytes += Buffer.byteLength(content, 'base64');
+    return { filename, contentType, content };
+  });
+  if (bytes > EMAIL_MAX_ATTACHMENT_BYTES) fault('attachments', 'must have at most 7 MiB together');
+  return checked;
+}
+
+function isFilename(name: string): boolean {
+  return name.trim() !== '' && name.length <= FILENAME_MAX_LENGTH && isOneLine(name) && !/[/\\]/.test(name);
+}
+
+/** Types that are containers of further parts could hide what they hold. */
+function isContentType(type: string): boolean {
+  const token = '[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}';
+  const isType = new RegExp(`^${token}/${token}(; ?charset="?[A-Za-z0-9_-]{1,40}"?)?$`).test(type);
+  return isType && !/^(multipart|message)\//i.test(type);
+}
+
+function isBase64(content: string): boolean {
+  return content.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(content);
+}
+
+/** No surrogate pair is cut in two. */
+function shown(text: string): string {
+  return text.slice(0, SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '');
+}

@@ -1,0 +1,47 @@
+import { isOneLine } from './email-address.ts';
+
+/** Headers besides `X-…` that a caller may set; their values are ASCII, as their syntax wants it (decision 23). */
+const NAMED = new Set([
+  'auto-submitted',
+  'feedback-id',
+  'importance',
+  'in-reply-to',
+  'list-archive',
+  'list-help',
+  'list-id',
+  'list-post',
+  'list-subscribe',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'precedence',
+  'priority',
+  'references',
+]);
+/** Headers by which mail providers take orders, among them to whom a mail goes. */
+const ORDERS =
+  /^x-(smtpapi|mc-|mandrill|mailgun|mg-|mj-|mailjet|ses-|pm-|postmark|sparkpost|msys-|sib-|mailin-|elasticemail|tm-|original|envelope|rcpt|resent|forward|bcc|cc$|to$|from$|sender)/;
+const NAME = /^[A-Za-z0-9-]{1,76}$/;
+const VALUE_MAX_LENGTH = 998;
+
+/**
+ * What is wrong with a header that a caller wants to set; undefined when it may be set: `X-…` but for those by which
+ * mail providers take orders, and a short list of named ones (List-Unsubscribe among them).
+ */
+export function checkEmailHeader(name: string, value: string): string | undefined {
+  const lower = name.toLowerCase();
+  const isCustom = lower.startsWith('x-') && !ORDERS.test(lower);
+  if (!NAME.test(name) || !(isCustom || NAMED.has(lower))) {
+    return 'cannot be set; allowed are X-… and List-Unsubscribe and its like';
+  }
+  if (value === '' || value.length > VALUE_MAX_LENGTH) return `must have 1 to ${VALUE_MAX_LENGTH} characters`;
+  if (!isOneLine(value)) return 'must be one line without control characters';
+  if (!isCustom && !/^[\x20-\x7e]*$/.test(value)) return 'must be ASCII';
+  if (lower === 'list-unsubscribe' && !isUnsubscribe(value)) {
+    return 'must be addresses in angle brackets, such as <https://example.com/u/1>, <mailto:u@example.com>';
+  }
+  return undefined;
+}
+
+function isUnsubscribe(value: string): boolean {
+  return value.split(',').every((part) => /^\s*<(https?:\/\/|mailto:)[^<>\s]+>\s*$/.test(part));
+}

@@ -1,0 +1,184 @@
+/** What every provider of every channel must do (docs/providers.md). Each runs it against a peer that speaks its wire. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { DeliveryReport, Provider, Submission } from '../../src/domain/ports/provider.ts';
+import { eventually } from './eventually.ts';
+
+/**
+ * How the peer treats what comes next. `silent`: it takes it and never answers. `down`: it cannot be reached, or cuts
+ * every connection.
+ */
+export type Treatment = 'accept' | 'reject' | 'throttle' | 'silent' | 'down';
+
+/** A provider with its peer. Its patience with a silent peer is short, so that the suite is. */
+export interface ProviderBench<S extends Submission> {
+  readonly provider: Provider<S>;
+  /** What a submission of this provider has beyond what all have; `to` is one that the provider takes. */
+  readonly content: Omit<S, 'messageId' | 'position' | 'attempt' | 'expiresAt' | 'from'> & {
+    readonly from?: string;
+  };
+  /** Makes the peer treat so what comes next; the members that a submission needs for it, if any. */
+  arrange(treatment: Treatment): Partial<S> | undefined | Promise<Partial<S> | undefined>;
+  /** How many submissions have reached the peer, refused ones counted in. */
+  reached(): number;
+  /** Open connections at the peer. */
+  connections(): number;
+  /** Makes the peer report that what it knows under this sid was delivered; absent where nobody reports. */
+  reportDelivered?(sid: string): void | Promise<void>;
+  /** Stops the peer. */
+  stop(): Promise<void>;
+}
+
+export interface Conformance {
+  /** What the peer can be made to do; all by default. */
+  readonly treatments?: readonly Treatment[];
+  /** Handing the same submission over twice gives the same sid, so that a repeat can be told. */
+  readonly isRepeatKnown?: boolean;
+  /** The peer tells later what became of a submission. */
+  readonly reports?: boolean;
+}
+
+const ALL: readonly Treatment[] = ['accept', 'reject', 'throttle', 'silent', 'down'];
+
+/** Declares the suite for one provider; `start` makes a provider that is not started yet, and its peer. */
+export function describeProvider<S extends Submission>(
+  name: string,
+  start: () => Promise<ProviderBench<S>>,
+  { treatments = ALL, isRepeatKnown = false, reports: doesReport = false }: Conformance = {},
+): void {
+  describe(`${name} does what every provider must`, () => {
+    const opened: (() => Promise<void>)[] = [];
+    afterEach(async () => {
+      for (const close of opened.splice(0).reverse()) await close();
+    });
+    const signal = new AbortController().signal;
+    const whenTreated = (treatment: Treatment) => (treatments.includes(treatment) ? it : it.skip);
+
+    async function open() {
+      const bench = await start();
+      opened.push(
+        () => bench.stop(),
+        () => bench.provider.stop(),
+      );
+      const reports: { provider: string; report: DeliveryReport }[] = [];
+      bench.provider.start(async (provider, taken) => {
+        reports.push(...taken.map((report) => ({ provider, report })));
+      });
+      const submission = (members: Partial<S> | undefined = {}): S =>
+        ({
+          from: 'ACME',
+          ...bench.content,
+          messageId: randomUUID(),
+          position: 0,
+          attempt: 0,
+          expiresAt: new Date(Date.now() + 3_600_000),
+          ...members,
+        }) as unknown as S;
+      return {
+        ...bench,
+        reports,
+        submission,
+        submitTreated: async (treatment: Treatment) =>
+          bench.provider.submit(submission(await bench.arrange(treatment)), signal),
+      };
+    }
+
+    it('accepts: each submission has a sid of its own, and the health is up', async () => {
+      const { provider, submitTreated } = await open();
+      const first = await submitTreated('accept');
+      const second = await submitTreated('accept');
+      expect(first).toMatchObject({ kind: 'accepted', sid: expect.stringMatching(/./) });
+      expect(second).toMatchObject({ kind: 'accepted' });
+      expect(first).not.toEqual(second);
+      expect(provider.health()).toMatchObject({ name: provider.name, state: 'up', inFlight: 0 });
+    });
+
+    whenTreated('reject')('rejects what the peer refuses for good, with its code and words', async () => {
+      const { submitTreated } = await open();
+      expect(await submitTreated('reject')).toEqual({
+        kind: 'rejected',
+        code: expect.stringMatching(/./),
+        reason: expect.stringMatching(/./),
+      });
+    });
+
+    whenTreated('throttle')(
+      'puts off what the peer cannot take now, and nothing of it has left',
+      async () => {
+        const { submitTreated } = await open();
+        const outcome = await submitTreated('throttle');
+        expect(outcome).toMatchObject({
+          kind: 'unavailable',
+          reason: expect.stringMatching(/./),
+          nothingLeft: true,
+        });
+        expect(await submitTreated('accept')).toMatchObject({ kind: 'accepted' });
+      },
+    );
+
+    whenTreated('silent')('gives up on a silent peer, and does not claim that nothing has left', async () => {
+      const { provider, submitTreated } = await open();
+      const outcome = await submitTreated('silent');
+      expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringMatching(/./) });
+      expect(outcome).not.toHaveProperty('nothingLeft');
+      expect(provider.health().inFlight).toBe(0);
+    });
+
+    whenTreated('down')(
+      'is unavailable while the peer is down, and works again once it is back',
+      async () => {
+        const { submitTreated } = await open();
+        expect(await submitTreated('down')).toMatchObject({ kind: 'unavailable' });
+        await eventually(async () => (await submitTreated('accept')).kind === 'accepted');
+      },
+    );
+
+    it('hands a repeat over like any other, under the same sid where the peer can tell it', async () => {
+      const { provider, submission, arrange } = await open();
+      const once = submission(await arrange('accept'));
+      const first = await provider.submit(once, signal);
+      const again = await provider.submit({ ...once, attempt: 1 }, signal);
+      expect([first.kind, again.kind]).toEqual(['accepted', 'accepted']);
+      if (isRepeatKnown) expect(again).toEqual(first);
+    });
+
+    (doesReport ? it : it.skip)('tells what the peer reports, under its own name and the sid', async () => {
+      const { provider, submitTreated, reports, reportDelivered } = await open();
+      const outcome = await submitTreated('accept');
+      if (!reportDelivered || outcome.kind !== 'accepted') throw new Error('the bench cannot report');
+      await reportDelivered(outcome.sid);
+      const told = await eventually(() => reports.find(({ report }) => report.sid === outcome.sid));
+      expect(told).toMatchObject({ provider: provider.name, report: { status: 'delivered' } });
+    });
+
+    it('hands nothing over once the signal is aborted', async () => {
+      const { provider, submission, arrange, reached } = await open();
+      const members = await arrange('accept');
+      const before = reached();
+      const outcome = await provider.submit(submission(members), AbortSignal.abort());
+      expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+      expect(reached()).toBe(before);
+    });
+
+    it('stops: what is under way ends, nothing more is taken, no connection stays open', async () => {
+      const { provider, submission, arrange, connections, reached } = await open();
+      const members = await arrange('accept');
+      await provider.submit(submission(members), signal);
+      const underWay = provider.submit(submission(members), signal);
+      await provider.stop();
+      expect(['accepted', 'unavailable']).toContain((await underWay).kind);
+      const before = reached();
+      expect(await provider.submit(submission(members), signal)).toMatchObject({ kind: 'unavailable' });
+      expect(reached()).toBe(before);
+      await eventually(() => connections() === 0);
+      await provider.stop();
+    });
+
+    it('has a name that is the same each time and holds no secret', async () => {
+      const [one, other] = [await open(), await open()];
+      const withoutPort = (text: string) => text.replace(/:\d+/g, '');
+      expect(withoutPort(one.provider.name)).toBe(withoutPort(other.provider.name));
+      expect(one.provider.name).not.toMatch(/secret/i);
+    });
+  });
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
+import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+
+const DEAD: SubmitOutcome = { kind: 'unavailable', reason: 'no answer' };
+const ACCEPTED: SubmitOutcome = { kind: 'accepted', sid: '1' };
+const REJECTED: SubmitOutcome = { kind: 'rejected', code: 'NO', reason: 'no' };
+const never = new AbortController().signal;
+
+const submission: Submission = {
+  messageId: 'm',
+  position: 0,
+  to: '+256700123456',
+  from: 'ACME',
+  attempt: 0,
+  expiresAt: new Date(8.64e15),
+};
+
+/** A provider that answers with what is put into it, and the clock of its breaker. */
+function bench(options: { failures?: number } = {}) {
+  const answers: (SubmitOutcome | Promise<SubmitOutcome>)[] = [];
+  let asked = 0;
+  let nowMs = 1_000;
+  const provider: Provider<Submission> = {
+    name: 'carrier',
+    start: () => undefined,
+    async submit() {
+      asked += 1;
+      return answers.shift() ?? DEAD;
+    },
+    stop: async () => undefined,
+    health: () => ({ name: 'carrier', state: 'up', inFlight: 0 }),
+  };
+  const breaker = new CircuitBreaker(provider, {
+    failures: 3,
+    restMs: 1_000,
+    longestRestMs: 3_000,
+    now: () => nowMs,
+    ...options,
+  });
+  return {
+    breaker,
+    answers,
+    asked: () => asked,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+    submit: (signal = never) => breaker.submit(submission, signal),
+    async submitTimes(times: number) {
+      for (let time = 0; time < times; time++) await breaker.submit(submission, never);
+    },
+  };
+}
+
+describe('circuit breaker', () => {
+  it('hands answers through while the provider works', async () => {
+    const { submit, answers, breaker } = bench();
+    answers.push(ACCEPTED, REJECTED, DEAD, ACCEPTED);
+    expect(await submit()).toEqual(ACCEPTED);
+    expect(await submit()).toEqual(REJECTED);
+    expect(await submit()).toEqual(DEAD);
+    expect(await submit()).toEqual(ACCEPTED);
+    expect(breaker.health()).toEqual({ name: 'carrier', state: 'up', inFlight: 0 });
+  });
+
+  it('opens after so many failures in a row, and then answers at once, saying when to come back', async () => {
+    const { submit, submitTimes, asked, pass, breaker } = bench();
+    await submitTimes(3);
+    pass(400);
+    const answer = await submit();
+    expect(asked()).toBe(3);
+    expect(answer).toMatchObject({ kind: 'unavailable', retryAfterMs: 600, nothingLeft: true });
+    expect(breaker.health()).toMatchObject({
+      state: 'down',
+      detail: 'resting after 3 failures in a row: no answer',
+    });
+  });
+
+  it('an answer in between, also a refusal, begins the count again', async () => {
+    const { submitTimes, answers, asked } = bench();
+    answers.push(DEAD, DEAD, REJECTED, DEAD, DEAD, ACCEPTED, DEAD, DEAD);
+    await submitTimes(8);
+    await submitTimes(1);
+    expect(asked()).toBe(9);
+  });
+
+  it.each<[string, SubmitOutcome]>([
+    ['puts off one recipient only', { ...DEAD, onlyThis: true }],
+    ['says itself when to come back', { ...DEAD, retryAfterMs: 50 }],
+  ])('does not open when the provider %s', async (_name, answer) => {
+    const { submitTimes, answers, asked } = bench();
+    answers.push(...Array(10).fill(answer));
+    await submitTimes(10);
+    expect(asked()).toBe(10);
+  });
+
+  it('does not count what ended because the process drains', async () => {
+    const { submit, submitTimes, asked } = bench();
+    const aborted = AbortSignal.abort();
+    for (let time = 0; time < 5; time++) await submit(aborted);
+    await submitTimes(1);
+    expect(asked()).toBe(6);
+  });
+
+  it('lets one probe through after the rest, and nothing beside it', async () => {
+    const { submit, submitTimes, answers, asked, pass, breaker } = bench();
+    await submitTimes(3);
+    pass(1_000);
+    let answerProbe: (outcome: SubmitOutcome) => void = () => undefined;
+    answers.push(
+      new Promise((resolve) => {
+        answerProbe = resolve;
+      }),
+    );
+    const probe = submit();
+    expect(await submit()).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(asked()).toBe(4);
+    answerProbe(ACCEPTED);
+    expect(await probe).toEqual(ACCEPTED);
+    answers.push(ACCEPTED, ACCEPTED);
+    await submitTimes(2);
+    expect(asked()).toBe(6);
+    expect(breaker.health().state).toBe('up');
+  });
+
+  it('rests twice as long after each probe that fails, up to the longest rest', async () => {
+    const { submit, submitTimes, asked, pass } = bench();
+    await submitTimes(3);
+    for (const [probe, restMs] of [2_000, 3_000, 3_000].entries()) {
+      pass(probe === 0 ? 1_000 : ([2_000, 3_000][probe - 1] ?? 0));
+      await submit();
+      expect(asked()).toBe(4 + probe);
+      expect(await submit()).toMatchObject({ retryAfterMs: restMs });
+    }
+  });
+
+  it('those under way when it opened do not make the rest longer', async () => {
+    const { submit, breaker, pass } = bench();
+    await Promise.all(Array.from({ length: 10 }, () => submit()));
+    pass(999);
+    expect(await submit()).toMatchObject({ retryAfterMs: 1 });
+    expect(breaker.health().detail).toContain('10 failures');
+  });
+});
