@@ -69,6 +69,28 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
+  leaf(account, 'retention', 'say how long an account keeps its messages; what is forgotten cannot be had back')
+    .requiredOption('--account <id>', 'id of the account')
+    .requiredOption('--content-days <number>', 'days until the text of a message is erased, or keep', days)
+    .requiredOption('--message-days <number>', 'days until a message is deleted, or keep', days)
+    .addHelpText(
+      'after',
+      examples(
+        'account retention --account 0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11 --content-days 30 --message-days keep',
+      ),
+    )
+    .action(({ json, account: accountId, contentDays, messageDays }) =>
+      runner.run(json, async ({ operations }) => ({
+        json: {
+          retention: await operations.accounts.setRetention.run(CLI, {
+            accountId,
+            contentDays: contentDays === 'keep' ? null : contentDays,
+            messageDays: messageDays === 'keep' ? null : messageDays,
+          }),
+        },
+      })),
+    );
+
   const key = group(program, 'key', 'API keys', 'revoke --key f4f3d11fe74a826e');
   leaf(key, 'create', 'create an API key, which is shown once')
     .requiredOption('--account <id>', 'id of the account')
@@ -170,6 +192,10 @@ function count(text: string): number {
   if (!/^[1-9]\d{0,6}$/.test(text))
     throw new InvalidArgumentError('It must be a whole number from 1 to 9999999.');
   return Number(text);
+}
+
+function days(text: string): number | 'keep' {
+  return text === 'keep' ? 'keep' : count(text);
 }
 
 function list(text: string): string[] {

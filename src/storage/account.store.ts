@@ -1,4 +1,4 @@
-import type { Account, LedgerEntry } from '../domain/accounts/account.ts';
+import type { Account, LedgerEntry, RetentionDays } from '../domain/accounts/account.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { AccountStore } from '../domain/ports/stores.ts';
 import { isUuid } from '../domain/uuid.ts';
@@ -161,6 +161,15 @@ export class PgAccountStore implements AccountStore {
       .where({ id: accountId })
       .first('ledger_seq');
     return row?.ledger_seq ?? 0;
+  }
+
+  async setRetention(id: string, { contentDays, messageDays }: RetentionDays) {
+    const account = this.#sql
+      .table<{ id: string; content_days: number | null; message_days: number | null }>('accounts')
+      .where({ id });
+    const before = await account.clone().forNoKeyUpdate().first('content_days', 'message_days');
+    await account.update({ content_days: contentDays, message_days: messageDays });
+    return before && { contentDays: before.content_days, messageDays: before.message_days };
   }
 
   async isEmpty(): Promise<boolean> {

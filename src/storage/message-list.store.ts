@@ -1,5 +1,10 @@
 import { CHANNELS, type Channel, type Message, type Recipient } from '../domain/messages/message.ts';
-import type { MessageKey, MessageListFilter, MessageListStore } from '../domain/ports/list-stores.ts';
+import type {
+  ChannelCounter,
+  MessageKey,
+  MessageListFilter,
+  MessageListStore,
+} from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { EventType } from '../domain/webhooks/webhook.ts';
 import { containing } from './like.ts';
@@ -16,7 +21,10 @@ import { type Sql, statement } from './sql.ts';
 
 const COUNTERS = statement(
   'list-message-counters',
-  `SELECT sms_seq, email_seq, push_seq, whatsapp_seq FROM accounts WHERE id = $1`,
+  `SELECT c.channel, c.last, c.last - coalesce(r.removed_seq, 0) AS kept FROM accounts a
+   CROSS JOIN LATERAL (VALUES ('sms', a.sms_seq), ('email', a.email_seq), ('push', a.push_seq),
+     ('whatsapp', a.whatsapp_seq)) AS c (channel, last)
+   LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = c.channel WHERE a.id = $1`,
 );
 const MATCHES = `m.account_id = $1 AND ($2::text IS NULL OR m.status = $2)
   AND ($3::text IS NULL OR m.environment = $3) AND ($4::timestamptz IS NULL OR m.created_at >= $4)
@@ -89,9 +97,10 @@ export class PgMessageListStore implements MessageListStore {
     this.#sql = sql;
   }
 
-  async counters(accountId: string): Promise<ReadonlyMap<Channel, number>> {
-    const [row] = await this.#sql.query<Record<`${Channel}_seq`, number>>(COUNTERS, [accountId]);
-    return new Map(CHANNELS.map((channel) => [channel, row?.[`${channel}_seq`] ?? 0]));
+  async counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>> {
+    const rows = await this.#sql.query<ChannelCounter & { channel: Channel }>(COUNTERS, [accountId]);
+    const counters = new Map(rows.map(({ channel, last, kept }) => [channel, { last, kept }]));
+    return new Map(CHANNELS.map((channel) => [channel, counters.get(channel) ?? { last: 0, kept: 0 }]));
   }
 
   async keys(

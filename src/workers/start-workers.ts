@@ -1,5 +1,6 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
+import type { Retention } from '../domain/messages/retention.ts';
 import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
@@ -18,6 +19,7 @@ const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pause
 const KEPT_REPORTS_MS = 1_000;
 const KEY_USES_MS = 2_000;
 const SWEEPS_MS = 60_000;
+const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
 const USAGE_MS = 10_000;
 
@@ -36,6 +38,7 @@ export async function startWorkers(parts: {
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
   sweeps: Sweeps;
+  retention: Retention;
   /** Forgets events that are past their time. */
   forgetOldEvents: () => Promise<unknown>;
   usage: UsageStore;
@@ -55,6 +58,7 @@ export async function startWorkers(parts: {
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
+    repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
     repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),

@@ -21,3 +21,9 @@ export interface LedgerEntry {
   readonly actor: string | null;
   readonly createdAt: Date;
 }
+
+/** For how many days, counted from its acceptance, a message's text is kept, and the message; null is for ever. */
+export interface RetentionDays {
+  readonly contentDays: number | null;
+  readonly messageDays: number | null;
+}

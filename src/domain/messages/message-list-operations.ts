@@ -4,7 +4,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf } from '../paging.ts';
-import type { MessageKey, MessageListFilter } from '../ports/list-stores.ts';
+import type { ChannelCounter, MessageKey, MessageListFilter } from '../ports/list-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
@@ -57,7 +57,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
           () => {
             const isFiltered = Object.values(filter).some((value) => value !== undefined);
             if (isFiltered) return stores.messageLists.count(accountId, filter);
-            return Promise.resolve([...counters.values()].reduce((sum, count) => sum + count, 0));
+            return Promise.resolve([...counters.values()].reduce((sum, { kept }) => sum + kept, 0));
           },
         );
         return { ...slice, edges: slice.edges.map(({ cursor, node }) => ({ cursor, node: node.message })) };
@@ -138,8 +138,8 @@ function ownIds(caller: Caller, messages: readonly Message[]): string[] {
   return messages.map((message) => message.id);
 }
 
-function afterLast(counters: Positions): Positions {
-  return new Map([...counters].map(([channel, last]) => [channel, last + 1]));
+function afterLast(counters: ReadonlyMap<Channel, ChannelCounter>): Positions {
+  return new Map([...counters].map(([channel, { last }]) => [channel, last + 1]));
 }
 
 function positionsIn(key: string): Positions {

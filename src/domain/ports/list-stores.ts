@@ -23,6 +23,11 @@ export interface MessageKey {
   readonly seq: number;
   readonly createdAt: Date;
 }
+/** The last sequence number of a channel, and how many of its messages no retention has removed. */
+export interface ChannelCounter {
+  readonly last: number;
+  readonly kept: number;
+}
 export interface DeliveryListFilter {
   readonly webhookId?: string | undefined;
   readonly status?: DeliveryStatus | undefined;
@@ -44,8 +49,7 @@ export interface AuditFilter {
 
 /** Messages as people look through them. The edges of many messages come in one statement. */
 export interface MessageListStore {
-  /** The last sequence number of each channel. */
-  counters(accountId: string): Promise<ReadonlyMap<Channel, number>>;
+  counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>>;
   /** Of each channel in `before`, up to `limit` messages with a smaller sequence number, in falling order. */
   keys(
     accountId: string,

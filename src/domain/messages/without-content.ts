@@ -1,0 +1,51 @@
+/**
+ * Members that say who, when and how, but nothing of what was said. All others are taken for content: a member that
+ * somebody adds is erased until it is named here.
+ */
+const KEPT: ReadonlySet<string> = new Set([
+  // Of events.
+  'event',
+  'channel',
+  'messageId',
+  'timestamp',
+  'to',
+  'from',
+  'sid',
+  'errorCode',
+  'stage',
+  'readAt',
+  'deviceId',
+  // Of payloads.
+  'type',
+  'kind',
+  'priority',
+  'userIds',
+  'deviceIds',
+  'cc',
+  'bcc',
+  'replyTo',
+]);
+/** Members whose own members the sender names: not even their names are kept. */
+const SENDERS_OWN: ReadonlySet<string> = new Set(['headers', 'components']);
+
+/** `members` with every text that may hold content empty, at any depth, and the order of the members as it was. */
+export function withoutContent(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [name, KEPT.has(name) ? value : erased(name, value)]),
+  );
+}
+
+/** The envelope of an event (contract, Events) without content. */
+export function envelopeWithoutContent(body: string): string {
+  const envelope: { data?: Record<string, unknown> } & Record<string, unknown> = JSON.parse(body);
+  const { data } = envelope;
+  return JSON.stringify({ ...envelope, ...(data ? { data: withoutContent(data) } : {}) });
+}
+
+function erased(name: string, value: unknown): unknown {
+  if (typeof value === 'string') return '';
+  if (typeof value !== 'object' || value === null) return value;
+  if (SENDERS_OWN.has(name) || name === 'data') return Array.isArray(value) ? [] : {};
+  if (Array.isArray(value)) return value.map((item) => erased('', item));
+  return withoutContent(value as Record<string, unknown>);
+}
