@@ -32,10 +32,11 @@ const WRITE = statement(
    ), message AS (
      INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
        invalid_skipped, duplicates_removed, channel, environment, status, currency, api_key_id, user_id, sender,
-       content, payload)
+       content, payload, bulk)
      SELECT * FROM unnest($8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[], $13::timestamptz[],
        $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[], $20::text[],
-       $21::text[], $22::text[], $23::uuid[], $24::text[], $25::text[], $26::jsonb[])
+       $21::text[], $22::text[], $23::uuid[], $24::text[], $25::text[], $26::jsonb[],
+       $50::jsonb[])
      RETURNING account_id, created_at, channel, environment, status, api_key_id, cost_minor
    ), usage AS (
      INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
@@ -282,5 +283,6 @@ function writeValues(
     accounts.map(([, state]) => state.lastAcceptedAt),
     // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
     recipients.map(({ message }) => message.scheduledFor === null),
+    messages.map((message) => (message.bulk === null ? null : JSON.stringify(message.bulk))),
   ];
 }

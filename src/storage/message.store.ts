@@ -38,6 +38,7 @@ const RECIPIENTS = statement(
   'recipients-of',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) ORDER BY message_id, position`,
 );
+const BULK = statement('message-bulk', 'SELECT bulk FROM messages WHERE id = $1');
 const PENDING_RECIPIENTS = statement(
   'recipients-pending',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) AND status = 'pending'
@@ -133,6 +134,11 @@ export class PgMessageStore implements MessageStore {
   async recipients(messageIds: readonly string[]): Promise<readonly Recipient[]> {
     const rows = await this.#sql.query<RecipientRow>(RECIPIENTS, [messageIds]);
     return rows.map(mapRecipient);
+  }
+
+  async bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const [row] = await this.#sql.query<{ bulk: Record<string, unknown> | null }>(BULK, [messageId]);
+    return row?.bulk ?? undefined;
   }
 
   async timelineNotes(messageId: string) {

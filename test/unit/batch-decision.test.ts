@@ -14,6 +14,7 @@ function prepared(accountId: string, channel: Channel, costMinor: number, at: nu
     from: 'SERVICE',
     content: 'Hello',
     payload: null,
+    bulk: null,
     recipients: [{ address: '+256700123456', costMinor, group: 'route' }],
     costMinor,
     unitPriceMinor: costMinor,

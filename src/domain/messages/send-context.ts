@@ -23,6 +23,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     clock: deps.clock,
     ids: deps.ids,
     defaultSenderId: deps.settings.defaultSenderId,
+    emailFrom: deps.settings.emailFrom,
     tariff: () => tariffs.get('all'),
     async currencyOf(accountId) {
       const currency = await currencies.get(accountId);
