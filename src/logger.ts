@@ -19,6 +19,7 @@ function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error ? { code: error.code } : {};
   // Knex puts the statement, with its values, before " - " in the message.
-  const message = error.message.includes(' - ') && 'severity' in error ? error.message.split(' - ').at(-1) : error.message;
+  const message =
+    error.message.includes(' - ') && 'severity' in error ? error.message.split(' - ').at(-1) : error.message;
   return { type: error.name, message, ...code, stack: error.stack?.split('\n').slice(1, 8).join('\n') };
 }

@@ -1,4 +1,4 @@
-import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { PasswordHasher } from '../domain/ports/system.ts';
 

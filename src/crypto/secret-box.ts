@@ -35,7 +35,10 @@ export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] =
       const bytes = Buffer.from(body, 'base64url');
       const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES));
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      const plain = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      const plain = Buffer.concat([
+        decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
+        decipher.final(),
+      ]);
       return plain.toString('utf8');
     },
   };

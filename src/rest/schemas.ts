@@ -19,7 +19,7 @@ const wholeNumber = (name: string, least: number, most: number) =>
       },
     });
 
-export const MAX_PAGE = 1_000_000_000;
+const MAX_PAGE = 1_000_000_000;
 export const pageQuery = z.object({
   page: wholeNumber('page', 1, MAX_PAGE).optional().default(1).describe('Which page, from 1.'),
   limit: wholeNumber('limit', 1, 100).optional().default(20).describe('Entries on a page.'),

@@ -6,7 +6,10 @@ const CREATE = statement(
   'sweep-create',
   `INSERT INTO sweep_marks (name, last_id) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
 );
-const CLAIM = statement('sweep-claim', 'SELECT last_at, last_id FROM sweep_marks WHERE name = $1 FOR UPDATE SKIP LOCKED');
+const CLAIM = statement(
+  'sweep-claim',
+  'SELECT last_at, last_id FROM sweep_marks WHERE name = $1 FOR UPDATE SKIP LOCKED',
+);
 const FORGET = statement(
   'idempotency-forget',
   `DELETE FROM idempotency_records WHERE ctid = ANY (ARRAY(

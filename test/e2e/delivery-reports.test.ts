@@ -41,14 +41,23 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
   const eventsOf = (id: string) => receiver.received.filter((hook) => hook.body.messageId === id);
   const report = (sid: string, status: 'delivered' | 'failed', to?: string) =>
     gateway.parts.reports.take(PROVIDER_OF(smsc), [
-      { sid, status, ...(to === undefined ? {} : { to }), ...(status === 'failed' ? { code: 'UNDELIV' } : {}) },
+      {
+        sid,
+        status,
+        ...(to === undefined ? {} : { to }),
+        ...(status === 'failed' ? { code: 'UNDELIV' } : {}),
+      },
     ]);
 
   it('a report that comes before the answer to the submit is applied after it: sent, then delivered', async () => {
     smsc.behave({ reports: { form: 'tlv', when: 'before' }, answerDelayMs: 30 });
     const id = await send('+256700200001', 'early');
     const message = await becomes(id, 'delivered');
-    expect(message.timeline.map((entry: { status: string }) => entry.status)).toEqual(['pending', 'sent', 'delivered']);
+    expect(message.timeline.map((entry: { status: string }) => entry.status)).toEqual([
+      'pending',
+      'sent',
+      'delivered',
+    ]);
     await eventually(() => eventsOf(id).length === 1);
     expect(eventsOf(id)[0]?.body.event).toBe('sms.sent');
     smsc.behave({ reports: undefined, answerDelayMs: 0 });
@@ -59,8 +68,13 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
     const id = await send('+256700200002', 'no such phone');
     const message = await becomes(id, 'failed');
-    expect(message.recipients[0]).toMatchObject({ status: 'failed', error: { code: expect.stringContaining('UNDELIV') } });
-    const failed = await receiver.waitFor((hook) => hook.body.messageId === id && hook.body.event === 'sms.failed');
+    expect(message.recipients[0]).toMatchObject({
+      status: 'failed',
+      error: { code: expect.stringContaining('UNDELIV') },
+    });
+    const failed = await receiver.waitFor(
+      (hook) => hook.body.messageId === id && hook.body.event === 'sms.failed',
+    );
     expect(failed.body.data).toMatchObject({ to: '+256700200002', stage: 'delivery', permanent: true });
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before - 30);
     smsc.behave({ reports: undefined });
@@ -72,16 +86,27 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     const id = await send('+256700200003', 'bad address');
     await becomes(id, 'failed');
     const failed = await receiver.waitFor((hook) => hook.body.messageId === id);
-    expect(failed.body).toMatchObject({ event: 'sms.failed', data: { stage: 'submission', errorCode: 'ESME_RINVDSTADR' } });
+    expect(failed.body).toMatchObject({
+      event: 'sms.failed',
+      data: { stage: 'submission', errorCode: 'ESME_RINVDSTADR' },
+    });
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before);
     smsc.behave({ answer: 'accept' });
   });
 
   it.each([
-    ['hexadecimal answer and decimal report', 'hex' as const, (sid: string) => String(Number.parseInt(sid, 16))],
+    [
+      'hexadecimal answer and decimal report',
+      'hex' as const,
+      (sid: string) => String(Number.parseInt(sid, 16)),
+    ],
     ['hexadecimal answer and lower-case report', 'hex' as const, (sid: string) => sid.toLowerCase()],
     ['padded answer and bare report', 'padded' as const, (sid: string) => sid.replace(/^0+/, '')],
-    ['decimal answer and hexadecimal report', 'decimal' as const, (sid: string) => Number(sid).toString(16).toUpperCase()],
+    [
+      'decimal answer and hexadecimal report',
+      'decimal' as const,
+      (sid: string) => Number(sid).toString(16).toUpperCase(),
+    ],
   ])('matches %s', async (_name, messageIds, spell) => {
     smsc.behave({ messageIds });
     const id = await send('+256700200004', 'ids');
@@ -128,7 +153,9 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     await report(sid, 'failed');
     await report(sid, 'delivered');
     const message = await becomes(id, 'delivered');
-    expect(message.timeline.filter((entry: { detail?: string }) => entry.detail?.includes('changed nothing'))).toHaveLength(2);
+    expect(
+      message.timeline.filter((entry: { detail?: string }) => entry.detail?.includes('changed nothing')),
+    ).toHaveLength(2);
     expect(eventsOf(id).map((hook) => hook.body.event)).toEqual(['sms.sent']);
   });
 

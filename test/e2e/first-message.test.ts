@@ -18,7 +18,8 @@ describe('one SMS from POST to carrier to signed webhook', () => {
     for (const peer of opened) await peer.stop();
   });
 
-  const history = async () => (await gateway.call('GET', '/developers/sms/history', { key: account.key })).body.data;
+  const history = async () =>
+    (await gateway.call('GET', '/developers/sms/history', { key: account.key })).body.data;
 
   it('is delivered by the simulator, charged once and told to the webhook with the documented signature', async () => {
     const receiver = await startWebhookReceiver();
@@ -42,8 +43,12 @@ describe('one SMS from POST to carrier to signed webhook', () => {
       channel: 'sms',
       data: { to: '+256700123456', from: 'SERVICE', message: 'Hello' },
     });
-    const [, time, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(hook.headers['x-service-signature'])) ?? [];
-    const expected = createHmac('sha256', registered.body.secret).update(`${time}.`).update(hook.raw).digest('hex');
+    const [, time, v1] =
+      /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(hook.headers['x-service-signature'])) ?? [];
+    const expected = createHmac('sha256', registered.body.secret)
+      .update(`${time}.`)
+      .update(hook.raw)
+      .digest('hex');
     expect(v1).toBe(expected);
     expect(hook.headers['x-service-event']).toBe('sms.sent');
     expect(hook.headers['user-agent']).toBe('Service-Webhooks/1.0');
@@ -67,7 +72,11 @@ describe('one SMS from POST to carrier to signed webhook', () => {
       return details.body.status === 'delivered' && details.body;
     });
     expect(found.sid).not.toBeNull();
-    expect(found.timeline.map((entry: { status: string }) => entry.status)).toEqual(['pending', 'sent', 'delivered']);
+    expect(found.timeline.map((entry: { status: string }) => entry.status)).toEqual([
+      'pending',
+      'sent',
+      'delivered',
+    ]);
     expect(smsc.messages()).toEqual([expect.objectContaining({ text: 'Hello over SMPP €' })]);
   });
 });

@@ -15,7 +15,7 @@ export interface ServerConnection {
 }
 
 /** The database that every test database is cloned from. */
-export const TEMPLATE = 'gateway_template';
+const TEMPLATE = 'gateway_template';
 
 const silent = () => undefined;
 export const silentLogger: Logger = {
@@ -72,7 +72,10 @@ export async function createTemplate(server: ServerConnection): Promise<void> {
 }
 
 /** Runs `work` with a pool of its own. */
-export async function withKnex<T>(connection: DatabaseConnection, work: (knex: Knex) => Promise<T>): Promise<T> {
+export async function withKnex<T>(
+  connection: DatabaseConnection,
+  work: (knex: Knex) => Promise<T>,
+): Promise<T> {
   const knex = createKnex(connection, silentLogger, 4);
   try {
     return await work(knex);
@@ -86,7 +89,10 @@ function databaseUrl({ host, port, user, password, database }: ServerConnection)
   return `postgres://${encodeURIComponent(user)}${secret}@${encodeURIComponent(host)}:${port}/${database}`;
 }
 
-async function onServer(server: ServerConnection, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+async function onServer(
+  server: ServerConnection,
+  work: (client: pg.Client) => Promise<unknown>,
+): Promise<void> {
   const client = new pg.Client({ ...server });
   await client.connect();
   try {

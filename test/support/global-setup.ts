@@ -5,12 +5,12 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTemplate } from './database.ts';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+import { createTemplate } from './database.ts';
 
 type Connection = EmbeddedPostgres['connection'];
 

@@ -11,7 +11,9 @@ export interface ReceivedHook {
 }
 
 /** A real HTTP endpoint on loopback that records what it receives and answers as `answer` says (200 by default). */
-export async function startWebhookReceiver(answer: (hook: ReceivedHook, count: number) => number = () => 200) {
+export async function startWebhookReceiver(
+  answer: (hook: ReceivedHook, count: number) => number = () => 200,
+) {
   const received: ReceivedHook[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

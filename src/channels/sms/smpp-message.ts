@@ -62,7 +62,7 @@ export function partFields({ fields, text }: SmppMessage, index: number, referen
  * SMPP absolute time in UTC, `YYMMDDhhmmsst00+`; empty (the carrier's own default) from 48 h ahead on, which
  * many carriers refuse. Never less than a minute ahead, lest a carrier whose clock is fast refuse the message.
  */
-export function validityPeriod(expiresAt: Date, now: Date): string {
+function validityPeriod(expiresAt: Date, now: Date): string {
   const aheadMs = expiresAt.getTime() - now.getTime();
   if (!(aheadMs < MAX_VALIDITY_MS)) return '';
   const until = new Date(now.getTime() + Math.max(aheadMs, MIN_VALIDITY_MS));

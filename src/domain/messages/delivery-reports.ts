@@ -19,7 +19,7 @@ export class DeliveryReports {
   readonly #uow: UnitOfWork;
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #batches: Batcher<ProviderReport, void>;
+  readonly #batches: Batcher<ProviderReport, undefined>;
 
   constructor(uow: UnitOfWork, clock: Clock, ids: Ids) {
     this.#uow = uow;
@@ -47,7 +47,7 @@ export class DeliveryReports {
     return this.#batches.drain();
   }
 
-  #record(reports: readonly ProviderReport[]): Promise<void[]> {
+  #record(reports: readonly ProviderReport[]): Promise<undefined[]> {
     return this.#uow.run(async (tx) => {
       await applyReports(tx, this.#ids, reports, this.#clock.now());
       return reports.map(() => undefined);

@@ -6,9 +6,9 @@ import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
 import { describeText, type SmsTextDescription } from './sms-text.ts';
 
 /** Longest SMS, in UTF-16 code units (contract, Limits). */
-export const SMS_MAX_LENGTH = 1000;
+const SMS_MAX_LENGTH = 1000;
 /** Recipients a request may have after invalid and repeated ones are gone (decision 22). */
-export const SMS_MAX_RECIPIENTS = 1000;
+const SMS_MAX_RECIPIENTS = 1000;
 /** How far ahead a message may be scheduled, and how far in the past still counts as now (decision 18). */
 const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
 const SCHEDULE_GRACE_MS = 60_000;

@@ -27,7 +27,7 @@ export interface SubmitResult {
 export class SubmitOutcomes {
   readonly #uow: UnitOfWork;
   readonly #ids: Ids;
-  readonly #batches: Batcher<SubmitResult, void>;
+  readonly #batches: Batcher<SubmitResult, undefined>;
 
   constructor(uow: UnitOfWork, ids: Ids) {
     this.#uow = uow;
@@ -40,7 +40,7 @@ export class SubmitOutcomes {
     return this.#batches.add(result);
   }
 
-  #record(results: readonly SubmitResult[]): Promise<void[]> {
+  #record(results: readonly SubmitResult[]): Promise<undefined[]> {
     return this.#uow.run(async (tx) => {
       const messages = await tx.messages.lock([...new Set(results.map((result) => result.messageId))]);
       const steps = results.map((result) => stepOf(result, messages.get(result.messageId)));

@@ -7,7 +7,7 @@ import { operation } from '../operation.ts';
 import { fromMinor, isCurrency, toMinor } from './money.ts';
 import type { PriceRow } from './tariff.ts';
 
-export const REFERENCE_MAX_LENGTH = 100;
+const REFERENCE_MAX_LENGTH = 100;
 
 export interface SetPriceInput {
   readonly currency: string;

@@ -2,7 +2,7 @@ import type { Clock } from '../ports/system.ts';
 import type { EventStore } from '../ports/webhook-stores.ts';
 
 /** How long events are kept (decision 33). */
-export const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
+const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
 /** Small, so that no lock is held for long. */
 const BATCH = 500;
 

@@ -8,7 +8,7 @@ import { deliveryJobs } from './fan-out.ts';
 import { RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 /** An endpoint that did nothing but fail for this long is switched off (decision 31). */
-export const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
+const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
 /** Retries of one endpoint that are due within this long share a job. */
 const RETRY_STEP_MS = 20;
 const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
