@@ -1,11 +1,15 @@
 import type { Knex } from 'knex';
 import * as foundation from './20261121000000_foundation.ts';
-import * as peopleAndUsage from './20261121000200_people_and_usage.ts';
 import * as rateLimits from './20261121000100_rate_limits.ts';
+import * as peopleAndUsage from './20261121000200_people_and_usage.ts';
 import * as claimsAndFilters from './20261121000300_claims_and_filters.ts';
 import * as contacts from './20261121000400_contacts.ts';
 import * as spentSignatures from './20261121000500_spent_signatures.ts';
 import * as leanStorage from './20261121000600_lean_storage.ts';
+import * as devices from './20261121000700_devices.ts';
+import * as inboundMessages from './20261121000800_inbound_messages.ts';
+import * as messageBulk from './20261121000900_message_bulk.ts';
+import * as retention from './20261121001000_retention.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -22,4 +26,8 @@ export const migrations: readonly Migration[] = [
   { name: '20261121000400_contacts', ...contacts },
   { name: '20261121000500_spent_signatures', ...spentSignatures },
   { name: '20261121000600_lean_storage', ...leanStorage },
+  { name: '20261121000700_devices', ...devices },
+  { name: '20261121000800_inbound_messages', ...inboundMessages },
+  { name: '20261121000900_message_bulk', ...messageBulk },
+  { name: '20261121001000_retention', ...retention },
 ];

@@ -1,5 +1,7 @@
+import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
+import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -11,6 +13,7 @@ import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { DeliveryReports } from './domain/messages/delivery-reports.ts';
+import { Retention } from './domain/messages/retention.ts';
 import { SubmitMessages } from './domain/messages/submit-messages.ts';
 import { SubmitOutcomes } from './domain/messages/submit-outcomes.ts';
 import { Sweeps } from './domain/messages/sweeps.ts';
@@ -60,10 +63,26 @@ function smsRoutesOf(config: Config, logger: Logger) {
   }
 }
 
+function emailRoutesOf(config: Config, logger: Logger) {
+  try {
+    return emailRoutes(config.emailUrls, config.emailFrom, logger);
+  } catch (error) {
+    throw new ConfigError(`EMAIL_URL cannot be used: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
 /** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack) {
   const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
-  const routing = createRouting(smsRoutesOf(config, logger));
+  const client = createGuardedClient({
+    allowedNetworks: config.webhookAllowedNetworks,
+    requireHttps: config.isProduction,
+    maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+  });
+  const transport = createWebhookTransport({ client, serviceName: config.serviceName });
+  const push = await pushOf(config, logger, client);
+  const whatsApp = whatsAppOf(config, logger);
+  const routing = createRouting([...smsRoutesOf(config, logger), ...emailRoutesOf(config, logger), ...push.routes, ...whatsApp.routes]);
   const postgres =
     config.databaseUrl === undefined
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, database: 'gateway', logger })
@@ -92,13 +111,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const jobsFor = (client: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(client);
   const uow = createUnitOfWork(sql, jobsFor, changes);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
-  const client = createGuardedClient({
-    allowedNetworks: config.webhookAllowedNetworks,
-    requireHttps: config.isProduction,
-    maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
-  });
-  const transport = createWebhookTransport({ client, serviceName: config.serviceName });
   opened.defer(() => transport.close());
+  const reports = new DeliveryReports(uow, systemClock, systemIds);
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
   const deps: Dependencies = {
     stores,
@@ -106,12 +120,13 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     intake,
     routing,
     transport,
+    takeReports: (provider, taken) => reports.take(provider, taken),
     changes,
     secrets,
     passwords: passwordHasher,
     clock: systemClock,
     ids: systemIds,
-    settings: { defaultSenderId: config.defaultSenderId },
+    settings: { defaultSenderId: config.defaultSenderId, emailFrom: config.emailFrom, vapidPublicKey: push.vapidPublicKey },
   };
   const rateLimiter = new PgRateLimiter(sql);
   const authenticator = new Authenticator({
@@ -123,7 +138,6 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   });
   const sessions = new Sessions(deps);
   const outcomes = new SubmitOutcomes(uow, systemIds);
-  const reports = new DeliveryReports(uow, systemClock, systemIds);
 
   return {
     migration,
@@ -138,6 +152,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     secrets,
     diagnostics: new PgDiagnostics(sql),
     queue,
+    whatsAppCallbacks: whatsApp.callbacks,
     faultOf: databaseFault,
     /** Resolves when the database and the queue answer; rejects otherwise. */
     async checkReady(): Promise<void> {
@@ -155,6 +170,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
+        retention: new Retention(uow, stores, systemClock),
         forgetOldEvents: () => forgetOldEvents(stores.events, systemClock),
         usage: stores.usage,
         logger,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseIpNetwork } from './domain/ip-network.ts';
+import { mailboxText, parseMailbox } from './domain/messages/email-address.ts';
 import { parseSenderId } from './domain/messages/sender-id.ts';
 
 /** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
@@ -60,6 +61,20 @@ const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
+const emailUrls = z
+  .string()
+  .transform((text) => text.split('|').map((url) => url.trim()))
+  .refine((urls) => urls.every((url) => /^(simulator:$|smtps?:\/\/.)/.test(url)), {
+    error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
+  });
+
+const mailbox = z.string().transform((text, context) => {
+  const parsed = parseMailbox(text);
+  if (parsed) return mailboxText(parsed);
+  context.addIssue({ code: 'custom', message: 'must be an address such as no-reply@example.com' });
+  return z.NEVER;
+});
+
 const ROLES_RULE = 'must be api, worker or api,worker';
 
 const variables = z.object({
@@ -98,6 +113,28 @@ const variables = z.object({
   RATE_LIMIT_PER_SECOND: whole(0, 1_000_000).default(0),
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, 1_000_000).default(20),
   SMS_ROUTES: smsRoutes.optional(),
+  EMAIL_URL: emailUrls.optional(),
+  EMAIL_FROM: mailbox.default('no-reply@localhost'),
+  FCM_CREDENTIALS: z.string().optional(),
+  FCM_URL: httpUrl.optional(),
+  APNS_KEY: z.string().optional(),
+  APNS_KEY_ID: z.string().optional(),
+  APNS_TEAM_ID: z.string().optional(),
+  APNS_TOPIC: z.string().optional(),
+  APNS_URL: httpUrl.optional(),
+  VAPID_PUBLIC_KEY: z.string().optional(),
+  VAPID_PRIVATE_KEY: z.string().optional(),
+  VAPID_SUBJECT: z
+    .string()
+    .regex(/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/, {
+      error: 'must be an address such as mailto:ops@example.com or https://example.com',
+    })
+    .optional(),
+  WHATSAPP_URL: httpUrl.optional(),
+  WHATSAPP_PHONE_NUMBER_ID: z.string().optional(),
+  WHATSAPP_TOKEN: z.string().optional(),
+  WHATSAPP_APP_SECRET: z.string().optional(),
+  WHATSAPP_VERIFY_TOKEN: z.string().optional(),
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
   METRICS_TOKEN: z.string().optional(),
   LOG_LEVEL: z
@@ -113,9 +150,31 @@ const SECRETS: readonly string[] = [
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
   'SMS_ROUTES',
+  'EMAIL_URL',
+  'APNS_KEY',
+  'VAPID_PRIVATE_KEY',
+  'WHATSAPP_TOKEN',
+  'WHATSAPP_APP_SECRET',
+  'WHATSAPP_VERIFY_TOKEN',
   'METRICS_TOKEN',
 ];
 const SHOWN_LENGTH = 60;
+
+/** Variables of which none is of use without the others. */
+const TOGETHER: readonly (readonly string[])[] = [
+  ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
+  ['VAPID_PUBLIC_KEY', 'VAPID_PRIVATE_KEY'],
+  ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
+];
+
+/** A line for each variable that others ask for. */
+function lonely(given: Readonly<Record<string, string>>): string[] {
+  return TOGETHER.filter((names) => names.some((name) => given[name] !== undefined)).flatMap((names) =>
+    names
+      .filter((name) => given[name] === undefined)
+      .map((name) => `${name} is missing; ${names.join(', ')} are set together or not at all.`),
+  );
+}
 
 function faultLine(name: string, value: string, rule: string): string {
   const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(value.slice(0, SHOWN_LENGTH))}, but`;
@@ -163,6 +222,7 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
           : []),
       ]
     : [];
+  missing.push(...lonely(given));
   if (missing.length > 0) throw new ConfigError(missing.join('\n'));
   return config;
 }
@@ -189,7 +249,43 @@ function fromVariables(values: z.output<typeof variables>) {
       webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
     },
     // In production the simulator works only where it is asked for by name.
+    emailUrls: values.EMAIL_URL ?? (isProduction ? [] : ['simulator:']),
+    emailFrom: values.EMAIL_FROM,
     smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
+    fcm:
+      values.FCM_CREDENTIALS === undefined
+        ? undefined
+        : { credentials: values.FCM_CREDENTIALS, url: values.FCM_URL },
+    apns:
+      values.APNS_KEY === undefined
+        ? undefined
+        : {
+            key: values.APNS_KEY,
+            keyId: values.APNS_KEY_ID ?? '',
+            teamId: values.APNS_TEAM_ID ?? '',
+            topic: values.APNS_TOPIC ?? '',
+            url: values.APNS_URL,
+          },
+    vapid: {
+      /** Generated into the data directory when undefined. */
+      keys:
+        values.VAPID_PRIVATE_KEY === undefined
+          ? undefined
+          : { publicKey: values.VAPID_PUBLIC_KEY ?? '', privateKey: values.VAPID_PRIVATE_KEY },
+      subject: values.VAPID_SUBJECT ?? 'mailto:postmaster@localhost',
+    },
+    whatsApp: {
+      provider:
+        values.WHATSAPP_TOKEN === undefined
+          ? undefined
+          : {
+              baseUrl: values.WHATSAPP_URL ?? 'https://graph.facebook.com/v23.0',
+              phoneNumberId: values.WHATSAPP_PHONE_NUMBER_ID ?? '',
+              token: values.WHATSAPP_TOKEN,
+            },
+      appSecret: values.WHATSAPP_APP_SECRET,
+      verifyToken: values.WHATSAPP_VERIFY_TOKEN,
+    },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
     /** Undefined when not set: the server then logs from `info` up, the command line nothing. */

@@ -12,6 +12,7 @@ import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
 import { createRest, type Rest } from './rest/router.ts';
+import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that are out of time. */
@@ -69,6 +70,7 @@ function createApp(
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.use('/docs', createDocsRouter());
+  app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.use('/api/v1', rest.router);
   app.all('/graphql', (request, response) => graphql.handle(request, response));
   app.use((request: Request, response: Response) => rest.notFound(request, response));

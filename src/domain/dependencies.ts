@@ -1,5 +1,6 @@
 import type { Changes } from './ports/changes.ts';
 import type { Intake } from './ports/intake.ts';
+import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { Clock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
@@ -13,6 +14,8 @@ export interface Dependencies {
   readonly intake: Intake;
   readonly routing: Routing;
   readonly transport: WebhookTransport;
+  /** Where providers' reports go that come by another way than a provider's own connection. */
+  readonly takeReports: ReportSink;
   readonly changes: Changes;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
@@ -20,5 +23,9 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;
+    /** Mailbox that mails are from by default. */
+    readonly emailFrom: string;
+    /** What browsers subscribe with, base64url; undefined where nobody carries Web Push. */
+    readonly vapidPublicKey: string | undefined;
   };
 }

@@ -1,14 +1,19 @@
 import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
+import { retentionOperations } from './accounts/retention-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
 import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
+import { deviceOperations } from './devices/device-operations.ts';
+import { emailOperations } from './messages/email-operations.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
+import { pushOperations } from './messages/push-operations.ts';
 import { createSendContext } from './messages/send-context.ts';
+import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
@@ -20,11 +25,17 @@ import { webhookOperations } from './webhooks/webhook-operations.ts';
 export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
   return {
-    accounts: accountOperations(deps),
+    accounts: { ...accountOperations(deps), ...retentionOperations(deps) },
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),
-    messages: messageOperations(deps, context),
+    messages: {
+      ...messageOperations(deps, context),
+      ...emailOperations(context),
+      ...pushOperations(deps, context),
+      ...whatsAppOperations(deps, context),
+    },
+    devices: deviceOperations(deps),
     contacts: contactOperations(deps),
     messageLists: messageListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },

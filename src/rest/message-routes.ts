@@ -6,7 +6,7 @@ import { parseIsoTime } from '../domain/iso-time.ts';
 import type { SendAnswer } from '../domain/messages/accept-message.ts';
 import type { Channel, Message } from '../domain/messages/message.ts';
 import type { MessageDetails } from '../domain/messages/message-operations.ts';
-import { messageResource } from '../domain/messages/message-resource.ts';
+import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
@@ -64,7 +64,7 @@ export const messageDetails = z
 export function detailsOf({ message, recipients, timeline }: MessageDetails) {
   return {
     ...messageResource(message),
-    to: [...message.to],
+    to: [...shownTo(message)],
     recipients: recipients.map((recipient) => ({
       to: recipient.address,
       status: recipient.status,
@@ -155,7 +155,7 @@ function entryOf(message: Message) {
   return {
     id: message.id,
     status: message.status,
-    to: [...message.to],
+    to: [...shownTo(message)],
     content: message.content,
     cost: fromMinor(message.costMinor, message.currency),
     currency: message.currency,

@@ -16,6 +16,7 @@ export interface MessageRow {
   reached: number;
   failed: number;
   unregistered: number;
+  read_at: Date | null;
   content: string;
   payload: Record<string, unknown> | null;
   cost_minor: number;
@@ -43,7 +44,12 @@ export function mapMessage(row: MessageRow): Message {
     from: row.sender,
     to: row.to,
     sid: row.sid,
-    tally: { reached: row.reached, failed: row.failed, unregistered: row.unregistered },
+    tally: {
+      reached: row.reached,
+      failed: row.failed,
+      unregistered: row.unregistered,
+      readAt: row.read_at,
+    },
     content: row.content,
     payload: row.payload,
     costMinor: row.cost_minor,
@@ -118,7 +124,7 @@ export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
       (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
       count(*) FILTER (WHERE status = 'failed') AS failed,
-      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered
+      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at
     FROM recipients WHERE message_id = m.id) r`;
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
   error_message, sent_at, delivered_at, failed_at, read_at, claimed`;

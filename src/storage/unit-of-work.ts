@@ -6,12 +6,15 @@ import { PgApiKeyStore } from './api-key.store.ts';
 import { PgAuditStore } from './audit.store.ts';
 import { PgContactStore } from './contact.store.ts';
 import { PgDeliveryStore } from './delivery.store.ts';
+import { PgDeviceStore } from './device.store.ts';
 import { PgEventStore } from './event.store.ts';
+import { PgInboundStore } from './inbound.store.ts';
 import { PgListStore } from './list.store.ts';
 import { PgMessageListStore } from './message-list.store.ts';
 import { PgMessageStore } from './message.store.ts';
 import { PgPriceStore } from './price.store.ts';
 import { PgReportStore } from './report.store.ts';
+import { PgRetentionStore } from './retention.store.ts';
 import { type Change, CHANGES_CHANNEL, changePayload, NOTIFY, type PgChanges } from './pg-changes.ts';
 import type { Sql } from './sql.ts';
 import { PgSessionStore, PgSignInFailureStore } from './session.store.ts';
@@ -38,7 +41,10 @@ export function createStores(sql: Sql): Stores {
     events: new PgEventStore(sql),
     webhooks: new PgWebhookStore(sql),
     deliveries: new PgDeliveryStore(sql),
+    devices: new PgDeviceStore(sql),
+    inbound: new PgInboundStore(sql),
     sweeps: new PgSweepStore(sql),
+    retention: new PgRetentionStore(sql),
     audit: new PgAuditStore(sql),
     lists: new PgListStore(sql),
     messageLists: new PgMessageListStore(sql),

@@ -20,7 +20,7 @@ import {
 import { createPacedLookup, createSystemResolver, type Resolve } from './name-resolver.ts';
 import { OriginGate } from './origin-gate.ts';
 import { OriginPools } from './origin-pools.ts';
-import { dispatchOnce, storableText } from './response-reader.ts';
+import { dispatchOnce, type ResponseHeaders, storableText } from './response-reader.ts';
 import { parseTarget, type Target } from './target-url.ts';
 
 export interface GuardedClientOptions {
@@ -59,6 +59,7 @@ export type HttpExchange =
   | {
       readonly kind: 'response';
       readonly status: number;
+      readonly headers: ResponseHeaders;
       readonly body: string;
       readonly incomplete: HttpFailure | null;
       readonly durationMs: number;
@@ -172,10 +173,11 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
       const target = parseTarget(wanted.url, requireHttps);
       const addresses = await checkedAddresses(target, wanted.timeoutMs);
       const response = await admitted(target, addresses, wanted, deadline);
-      const { status, incomplete } = response;
+      const { status, headers, incomplete } = response;
       return {
         kind: 'response',
         status,
+        headers,
         body: storableText(response, wanted.maxResponseBytes),
         incomplete: incomplete && { code: incomplete.code, message: incomplete.message },
         durationMs: durationMs(),

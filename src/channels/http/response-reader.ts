@@ -14,9 +14,13 @@ export interface DispatchRequest {
   readonly timeoutMs: number;
 }
 
+/** By name in small letters. */
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
 /** A status line and what followed it. `incomplete` says why the body ended early, and is null when it ended by itself or at the limit. */
 export interface RawResponse {
   readonly status: number;
+  readonly headers: ResponseHeaders;
   readonly chunks: readonly Uint8Array[];
   readonly cut: boolean;
   readonly incomplete: GuardedHttpError | null;
@@ -47,6 +51,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   readonly #chunks: Uint8Array[] = [];
   #size = 0;
   #status = 0;
+  #headers: ResponseHeaders = {};
   #settled = false;
   #controller: Dispatcher.DispatchController | undefined;
 
@@ -70,8 +75,10 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#controller = controller;
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number): void {
-    if (status >= 200) this.#status = status;
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
@@ -114,7 +121,8 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     } else {
       // What would have come after the limit is of no interest, so neither is how it would have ended.
       const incomplete = this.#size >= this.#request.maxResponseBytes ? null : failure;
-      this.#resolve({ status: this.#status, chunks: this.#chunks, cut, incomplete });
+      const [status, headers] = [this.#status, this.#headers];
+      this.#resolve({ status, headers, chunks: this.#chunks, cut, incomplete });
     }
   }
 }

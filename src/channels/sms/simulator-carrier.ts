@@ -3,7 +3,7 @@ import type {
   Provider,
   ProviderHealth,
   ReportSink,
-  SmsSubmission,
+  Submission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
@@ -16,13 +16,17 @@ const TEMPORARY_FAILURES = 2;
  * four digits of the recipient choose what happens (running.md, Simulator carrier). Its sids are made from the
  * message's id, so a message handed over twice is the same message to it, as with a real message centre that dedupes.
  */
-export class SimulatorCarrier implements Provider<SmsSubmission> {
-  readonly name = 'simulator';
+export class SimulatorCarrier implements Provider<Submission> {
+  readonly name: string;
   readonly #logger: Logger;
+  readonly #tellsRead: boolean;
   readonly #timers = new Set<NodeJS.Timeout>();
   #onReports: ReportSink | undefined;
 
-  constructor(logger: Logger) {
+  /** `name` tells simulators of several channels apart; with `tellsRead` what is delivered is read a second later. */
+  constructor(logger: Logger, { name = 'simulator', tellsRead = false } = {}) {
+    this.name = name;
+    this.#tellsRead = tellsRead;
     this.#logger = logger;
   }
 
@@ -30,7 +34,7 @@ export class SimulatorCarrier implements Provider<SmsSubmission> {
     this.#onReports = onReports;
   }
 
-  async submit(submission: SmsSubmission): Promise<SubmitOutcome> {
+  async submit(submission: Submission): Promise<SubmitOutcome> {
     const sid = `sim-${submission.messageId}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
@@ -46,13 +50,14 @@ export class SimulatorCarrier implements Provider<SmsSubmission> {
       case '0003':
         if (submission.attempt < TEMPORARY_FAILURES) {
           const reason = 'the simulator fails twice for numbers ending in 0003';
-          return { kind: 'unavailable', reason, nothingLeft: true };
+          return { kind: 'unavailable', reason, nothingLeft: true, onlyThis: true };
         }
         break;
       case '0004':
         return { kind: 'accepted', sid };
     }
     this.#report({ sid, status: 'delivered' });
+    if (this.#tellsRead) this.#report({ sid, status: 'read' }, 2 * REPORT_AFTER_MS);
     return { kind: 'accepted', sid };
   }
 
@@ -66,14 +71,14 @@ export class SimulatorCarrier implements Provider<SmsSubmission> {
   }
 
   /** Reports about a second later; a report lost to a restart stays lost, as it may with any carrier. */
-  #report(report: DeliveryReport): void {
+  #report(report: DeliveryReport, afterMs = REPORT_AFTER_MS): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.#onReports?.(this.name, [report]).catch((error: unknown) => {
         this.#logger.warn({ err: error }, 'the simulator could not hand over a delivery report');
         if (this.#timers.size < 100_000) this.#report(report);
       });
-    }, REPORT_AFTER_MS);
+    }, afterMs);
     this.#timers.add(timer);
   }
 }

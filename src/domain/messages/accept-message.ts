@@ -22,6 +22,8 @@ export interface SendContext {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly defaultSenderId: string;
+  /** Who mails are from when their request names nobody (EMAIL_FROM). */
+  readonly emailFrom: string;
   tariff(): Promise<Tariff>;
   currencyOf(accountId: string): Promise<string>;
 }
@@ -33,11 +35,15 @@ export interface Draft {
   readonly from: string;
   readonly content: string;
   readonly payload: Readonly<Record<string, unknown>> | null;
+  /** Large content that only the hand-over needs. */
+  readonly bulk?: Readonly<Record<string, unknown>> | undefined;
   readonly recipients: readonly { readonly address: string; readonly costMinor: number }[];
   readonly unitPriceMinor: number;
   readonly invalidSkipped: number;
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
+  /** It is of no use later than this after it was to leave; decision 14's deadline when absent or longer. */
+  readonly usefulForMs?: number | undefined;
   readonly idempotencyKey: string | undefined;
 }
 
@@ -93,6 +99,7 @@ export async function prepareMessage(
     from: draft.from,
     content: draft.content,
     payload: draft.payload,
+    bulk: draft.bulk ?? null,
     recipients,
     costMinor: recipients.reduce((sum, recipient) => sum + recipient.costMinor, 0),
     unitPriceMinor: draft.unitPriceMinor,
@@ -103,7 +110,10 @@ export async function prepareMessage(
     userId: caller.kind === 'member' ? caller.userId : null,
     createdAt,
     scheduledFor: draft.scheduledFor,
-    expiresAt: new Date((draft.scheduledFor ?? createdAt).getTime() + SUBMIT_DEADLINE_MS),
+    expiresAt: new Date(
+      (draft.scheduledFor ?? createdAt).getTime() +
+        Math.min(SUBMIT_DEADLINE_MS, draft.usefulForMs ?? SUBMIT_DEADLINE_MS),
+    ),
     idempotency:
       draft.idempotencyKey === undefined ? null : { route: draft.channel, key: draft.idempotencyKey },
   };

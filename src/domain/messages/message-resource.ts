@@ -2,6 +2,11 @@ import { fromMinor } from '../money/money.ts';
 import { rulesOf } from './channels/channel-rules.ts';
 import type { Message } from './message.ts';
 
+/** Whom a message shows as its recipients: their addresses, or what the channel says instead. */
+export function shownTo(message: Message): readonly string[] {
+  return rulesOf(message.channel).shownTo?.(message) ?? message.to;
+}
+
 /**
  * A message as every answer about it shows it (contract, SMS message; decision 21). Members are written in the
  * order of the contract's table.
@@ -11,7 +16,7 @@ export function messageResource(message: Message) {
     id: message.id,
     sid: message.sid,
     channel: message.channel,
-    to: message.to,
+    to: shownTo(message),
     from: message.from,
     content: message.content,
     status: message.status,

@@ -50,6 +50,8 @@ export interface RecipientTally {
   readonly reached: number;
   readonly failed: number;
   readonly unregistered: number;
+  /** When the first recipient read it, where the channel tells. */
+  readonly readAt: Date | null;
 }
 
 export interface RecipientError {
@@ -103,6 +105,8 @@ export interface PreparedMessage {
   readonly from: string;
   readonly content: string;
   readonly payload: Readonly<Record<string, unknown>> | null;
+  /** What only the hand-over needs and no list should read, such as attachments. */
+  readonly bulk: Readonly<Record<string, unknown>> | null;
   readonly recipients: readonly PreparedRecipient[];
   readonly costMinor: number;
   readonly unitPriceMinor: number;
@@ -134,6 +138,7 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number): Message
       reached: prepared.environment === 'sandbox' ? prepared.recipients.length : 0,
       failed: 0,
       unregistered: 0,
+      readAt: null,
     },
     content: prepared.content,
     payload: prepared.payload,

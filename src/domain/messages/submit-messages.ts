@@ -1,9 +1,11 @@
+import { Batcher } from '../batcher.ts';
+import type { Device } from '../devices/device.ts';
 import type { HeldJob } from '../ports/job-queue.ts';
 import type { Provider, Submission, SubmitOutcome } from '../ports/provider.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { RecipientKey, Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
-import { rulesOf } from './channels/channel-rules.ts';
+import { type Directory, rulesOf } from './channels/channel-rules.ts';
 import type { Message, Recipient } from './message.ts';
 import type { SubmitOutcomes } from './submit-outcomes.ts';
 
@@ -11,6 +13,14 @@ import type { SubmitOutcomes } from './submit-outcomes.ts';
 export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
+
+/** Devices that one query looks up at the most. */
+const LOOKUPS = 500;
+const GONE: SubmitOutcome = {
+  kind: 'rejected',
+  code: 'recipient_gone',
+  reason: 'It was removed before the message could leave.',
+};
 
 /** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
 interface HeldRecipient {
@@ -29,19 +39,21 @@ interface HeldRecipient {
  */
 export class SubmitMessages {
   readonly #stores: Pick<Stores, 'messages'>;
+  readonly #directory: Directory;
   readonly #uow: UnitOfWork;
   readonly #routing: Routing;
   readonly #outcomes: SubmitOutcomes;
   readonly #clock: Clock;
 
   constructor(
-    stores: Pick<Stores, 'messages'>,
+    stores: Pick<Stores, 'messages' | 'devices'>,
     uow: UnitOfWork,
     routing: Routing,
     outcomes: SubmitOutcomes,
     clock: Clock,
   ) {
     this.#stores = stores;
+    this.#directory = directoryOf(stores);
     this.#uow = uow;
     this.#routing = routing;
     this.#outcomes = outcomes;
@@ -118,7 +130,13 @@ export class SubmitMessages {
     };
     let mayHaveLeft = false;
     for (const provider of providers) {
-      const submission = rulesOf(message.channel).submission(message, recipient, job.data.attempt);
+      const submission = await rulesOf(message.channel).submission(
+        message,
+        recipient,
+        job.data.attempt,
+        this.#directory,
+      );
+      if (!submission) return { provider: provider.name, outcome: GONE };
       const outcome = await provider.submit(submission, signal);
       answer = { provider: provider.name, outcome };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
@@ -128,6 +146,18 @@ export class SubmitMessages {
     const { nothingLeft: _, ...unsure } = answer.outcome;
     return { ...answer, outcome: unsure };
   }
+}
+
+/** Looks up devices, those that are asked for together in one query. */
+function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
+  const devices = new Batcher<string, Device | undefined>(
+    async (ids) => {
+      const found = new Map((await stores.devices.findMany(ids)).map((device) => [device.id, device]));
+      return ids.map((id) => found.get(id));
+    },
+    { maxWeight: LOOKUPS },
+  );
+  return { device: (id) => devices.add(id), bulk: (messageId) => stores.messages.bulk(messageId) };
 }
 
 function keyOf({ messageId, position }: RecipientKey): string {

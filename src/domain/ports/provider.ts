@@ -27,6 +27,25 @@ export interface SmsSubmission extends Submission {
   readonly segments: number;
 }
 
+/** `content` is base64. */
+export interface EmailAttachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: string;
+}
+
+/** One mail to `to` alone, but for the copies that go with it. `from` and `replyTo` may have names (`mailboxText`). */
+export interface EmailSubmission extends Submission {
+  readonly subject: string;
+  readonly text: string | undefined;
+  readonly html: string | undefined;
+  readonly replyTo: string | undefined;
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly attachments: readonly EmailAttachment[];
+}
+
 /** Where one device is reached. `token` is an endpoint's address on the web, which has keys as well. */
 export interface PushTarget {
   readonly token: string;
@@ -43,8 +62,8 @@ export interface PushSubmission extends Submission {
   readonly imageUrl?: string | undefined;
   readonly clickUrl?: string | undefined;
   readonly collapseKey?: string | undefined;
-  /** How long from now the platform may keep it for a device that is away; its own longest when absent. */
-  readonly ttlSeconds?: number | undefined;
+  /** Until when the platform may keep it for a device that is away; as long as it likes when absent. */
+  readonly keepUntil?: Date | undefined;
   readonly priority: 'high' | 'normal';
 }
 
@@ -78,12 +97,14 @@ export type SubmitOutcome =
   /**
    * Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given.
    * `nothingLeft` when it is certain that the provider has nothing of it, so that it can still be canceled.
+   * `onlyThis` when the provider works and puts off this one alone (a greylisted mailbox): no sign that it is dead.
    */
   | {
       readonly kind: 'unavailable';
       readonly reason: string;
       readonly retryAfterMs?: number;
       readonly nothingLeft?: true;
+      readonly onlyThis?: true;
     };
 
 export interface DeliveryReport {

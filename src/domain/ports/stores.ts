@@ -2,7 +2,7 @@
  * What the domain asks of storage. Every query that serves a caller carries the account id, so that another
  * account's object is simply not found. `find*` may return undefined.
  */
-import type { Account, LedgerEntry } from '../accounts/account.ts';
+import type { Account, LedgerEntry, RetentionDays } from '../accounts/account.ts';
 import type { ApiKey, ApiKeyCredentials } from '../api-keys/api-key.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import type { Environment } from '../caller.ts';
@@ -18,11 +18,14 @@ import type { PriceRow } from '../money/tariff.ts';
 import type { KeyRange } from '../paging.ts';
 import type { ChangeKind } from './changes.ts';
 import type { ContactStore } from './contact-store.ts';
+import type { DeviceStore } from './device-store.ts';
+import type { InboundStore } from './inbound-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
-import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { Page, PageRequest } from './page.ts';
+import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { DeliveryReport } from './provider.ts';
+import type { RetentionStore } from './retention-store.ts';
 import type { UsageStore } from './usage-store.ts';
 import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
 
@@ -37,6 +40,8 @@ export interface AccountStore {
   /** An account's ledger, the newest entry first. */
   ledger(accountId: string, range: KeyRange): Promise<readonly LedgerEntry[]>;
   ledgerLength(accountId: string): Promise<number>;
+  /** Says how long an account keeps its messages; returns what it said before, undefined for no account. */
+  setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
   /** True when no account exists yet. */
   isEmpty(): Promise<boolean>;
   /**
@@ -128,6 +133,8 @@ export interface MessageStore {
     request: PageRequest,
   ): Promise<Page<Message>>;
   recipients(messageIds: readonly string[]): Promise<readonly Recipient[]>;
+  /** The large content that a message was accepted with; undefined when it has none. */
+  bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   timelineNotes(messageId: string): Promise<readonly (TimelineEntry & { position: number })[]>;
   /** Messages with the recipients among them that are still pending. */
   pending(messageIds: readonly string[]): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
@@ -227,7 +234,10 @@ export interface Stores {
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly deliveries: DeliveryStore;
+  readonly devices: DeviceStore;
+  readonly inbound: InboundStore;
   readonly sweeps: SweepStore;
+  readonly retention: RetentionStore;
   readonly audit: AuditStore;
   readonly lists: ListStore;
   readonly messageLists: MessageListStore;

@@ -1,15 +1,38 @@
+import type { Device } from '../../devices/device.ts';
 import type { Submission } from '../../ports/provider.ts';
 import type { MovedRecipient, RecipientMove, Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
 import type { Channel, Message, Recipient } from '../message.ts';
+import { emailRules } from './email.ts';
+import { pushRules } from './push.ts';
 import { smsRules } from './sms.ts';
+import { whatsAppRules } from './whatsapp.ts';
+
+export interface ResourceMembers {
+  readonly metadata: Record<string, number | string>;
+  readonly [member: string]: unknown;
+}
+
+/** Finds what recipients' addresses only name. */
+export interface Directory {
+  device(id: string): Promise<Device | undefined>;
+  /** The large content of a message that has some. */
+  bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+}
 
 /** What differs from channel to channel; everything else is written once for all of them. */
 export interface ChannelRules {
   /** The resource's members beyond those that all channels share. */
-  resource(message: Message): { readonly metadata: Record<string, number | string> };
-  /** What is handed to the provider for one recipient. */
-  submission(message: Message, recipient: Recipient, attempt: number): Submission;
+  resource(message: Message): ResourceMembers;
+  /** Whom the message shows as its recipients, where that is not their addresses. */
+  shownTo?(message: Message): readonly string[];
+  /** What is handed to the provider for one recipient; undefined when nobody is at its address any more. */
+  submission(
+    message: Message,
+    recipient: Recipient,
+    attempt: number,
+    directory: Directory,
+  ): Submission | Promise<Submission | undefined>;
   /** The event that one recipient's move causes, where events are per recipient (decision 16). */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient): NewEvent | undefined;
   /** The event of the message as a whole, once no recipient is pending any more (decision 24). */
@@ -26,7 +49,12 @@ export interface ChannelRules {
   readonly hasNoReports?: true;
 }
 
-const RULES: Readonly<Partial<Record<Channel, ChannelRules>>> = { sms: smsRules };
+const RULES: Readonly<Partial<Record<Channel, ChannelRules>>> = {
+  sms: smsRules,
+  email: emailRules,
+  push: pushRules,
+  whatsapp: whatsAppRules,
+};
 
 /** The rules of a channel. Throws for one that has none. */
 export function rulesOf(channel: Channel): ChannelRules {

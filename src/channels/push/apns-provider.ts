@@ -1,0 +1,189 @@
+/** Push over the Apple Push Notification service, HTTP/2 with provider tokens (decision 24). */
+import { createHash, type KeyObject } from 'node:crypto';
+import {
+  type Provider,
+  type ProviderHealth,
+  type PushSubmission,
+  type SubmitOutcome,
+  UNREGISTERED,
+} from '../../domain/ports/provider.ts';
+import { retryAfterMs } from '../http/provider-http.ts';
+import { type ApnsAnswer, ApnsSession } from './apns-session.ts';
+import { privateKeyFrom, signedToken } from './json-web-token.ts';
+import { secondsToKeep, unavailable } from './push-outcomes.ts';
+
+export interface ApnsOptions {
+  /** The signing key of the developer account, PEM. */
+  readonly key: string;
+  readonly keyId: string;
+  readonly teamId: string;
+  /** The app's bundle id. */
+  readonly topic: string;
+  /** Apple's when absent. */
+  readonly baseUrl?: string | undefined;
+  /** Milliseconds for one request. */
+  readonly timeoutMs?: number | undefined;
+  /** Further trusted certificates, PEM (tests). */
+  readonly ca?: string | undefined;
+}
+
+const APNS_URL = 'https://api.push.apple.com';
+const TIMEOUT_MS = 30_000;
+/** Apple refuses tokens older than an hour, and new ones more often than every 20 minutes. */
+const TOKEN_LIFETIME_MS = 50 * 60_000;
+/** Without an instant of its own, a message may be kept for as long as the others keep it. */
+const LONGEST_KEPT_SECONDS = 2_419_200;
+
+/** A provider of the devices whose tokens are Apple's. */
+export class ApnsProvider implements Provider<PushSubmission> {
+  readonly name: string;
+  readonly #options: ApnsOptions;
+  readonly #key: KeyObject;
+  readonly #session: ApnsSession;
+  #token: { readonly value: string; readonly madeAtMs: number } | undefined;
+  #inFlight = 0;
+  #trouble: string | undefined;
+
+  /** Throws an Error when the key cannot be used. */
+  constructor(options: ApnsOptions) {
+    this.name = `apns:${options.topic}`;
+    this.#options = options;
+    this.#key = privateKeyFrom(options.key, 'ec');
+    this.#session = new ApnsSession({
+      baseUrl: options.baseUrl ?? APNS_URL,
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+      ca: options.ca,
+    });
+  }
+
+  start(): void {}
+
+  async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    this.#inFlight += 1;
+    try {
+      const token = this.#currentToken();
+      const outcome = await this.#send(submission, token, signal);
+      if (outcome !== 'token expired') return outcome;
+      // The clocks differ, or the machine slept: one more try with a fresh one.
+      const again = await this.#send(submission, this.#currentToken(token), signal);
+      return again === 'token expired'
+        ? this.#own('APNs calls a fresh provider token expired; check the clock')
+        : again;
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#session.close();
+  }
+
+  health(): ProviderHealth {
+    const trouble = this.#trouble;
+    const state = trouble === undefined ? 'up' : 'down';
+    return {
+      name: this.name,
+      state,
+      inFlight: this.#inFlight,
+      ...(trouble === undefined ? {} : { detail: trouble }),
+    };
+  }
+
+  /** The provider token; another one than `refused`. */
+  #currentToken(refused?: string): string {
+    const nowMs = Date.now();
+    const known = this.#token;
+    if (known && known.value !== refused && nowMs - known.madeAtMs < TOKEN_LIFETIME_MS) return known.value;
+    const { keyId, teamId } = this.#options;
+    const value = signedToken(this.#key, keyId, { iss: teamId, iat: Math.floor(nowMs / 1000) });
+    this.#token = { value, madeAtMs: nowMs };
+    return value;
+  }
+
+  async #send(
+    submission: PushSubmission,
+    token: string,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome | 'token expired'> {
+    if (signal.aborted) return unavailable('the gateway is stopping', true);
+    const headers = this.#headers(submission, token, Date.now());
+    const path = `/3/device/${encodeURIComponent(submission.target.token)}`;
+    const answer = await this.#session.post(path, headers, JSON.stringify(payloadOf(submission)));
+    if (answer.kind === 'failure') return unavailable(`APNs: ${answer.reason}`, answer.nothingLeft);
+    return this.#read(answer, submission, headers['apns-id'] ?? '');
+  }
+
+  #headers(submission: PushSubmission, token: string, nowMs: number): Record<string, string> {
+    const seconds = secondsToKeep(submission, nowMs) ?? LONGEST_KEPT_SECONDS;
+    return {
+      authorization: `bearer ${token}`,
+      'apns-id': apnsId(submission),
+      'apns-topic': this.#options.topic,
+      'apns-push-type': 'alert',
+      'apns-priority': submission.priority === 'high' ? '10' : '5',
+      'apns-expiration': seconds === 0 ? '0' : String(Math.floor(nowMs / 1000) + seconds),
+      ...(submission.collapseKey === undefined ? {} : { 'apns-collapse-id': submission.collapseKey }),
+    };
+  }
+
+  #read(answer: ApnsAnswer, submission: PushSubmission, id: string): SubmitOutcome | 'token expired' {
+    const { status, headers } = answer;
+    if (status === 200) {
+      this.#trouble = undefined;
+      const given = headers['apns-id'];
+      return { kind: 'accepted', sid: typeof given === 'string' && given !== '' ? given : id };
+    }
+    const body = answer.body as { reason?: unknown; timestamp?: unknown } | undefined;
+    const code = typeof body?.reason === 'string' ? body.reason : 'no reason';
+    const reason = `APNs answered ${status} ${code}`;
+    const retryAfter = headers['retry-after'];
+    const pauseMs = retryAfterMs(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
+    if (code === 'ExpiredProviderToken') return 'token expired';
+    if (status === 410) return gone(code, body?.timestamp, submission);
+    if (status === 429) return unavailable(reason, true, pauseMs);
+    // The provider token or the topic is the operator's to mend, and says nothing of the device.
+    if (status === 403 || code === 'BadTopic' || code === 'MissingTopic' || code === 'TopicDisallowed') {
+      return this.#own(reason);
+    }
+    if (status >= 400 && status < 500) return { kind: 'rejected', code, reason };
+    return unavailable(reason, false, pauseMs);
+  }
+
+  #own(trouble: string): SubmitOutcome {
+    this.#trouble = trouble;
+    return unavailable(trouble, true);
+  }
+}
+
+/**
+ * The token was given up, as known at `timestamp`; an app that registered it again since then has it back. (A
+ * `BadDeviceToken` forgets no device: a gateway that talks to the wrong one of Apple's two environments gets it
+ * for every token.)
+ */
+function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
+  if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {
+    return { kind: 'rejected', code, reason: 'APNs gave the token up before the app registered it again.' };
+  }
+  return { kind: 'rejected', code: UNREGISTERED, reason: 'APNs says that the token is no longer active.' };
+}
+
+/** The same id for every try: a UUID of the recipient. */
+function apnsId({ messageId, position }: PushSubmission): string {
+  const hex = createHash('sha256').update(`${messageId}:${position}`).digest('hex');
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
+}
+
+function payloadOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
+  return {
+    aps: {
+      alert: { title, body },
+      sound: 'default',
+      // The app's own extension fetches the picture.
+      ...(imageUrl === undefined ? {} : { 'mutable-content': 1 }),
+    },
+    ...data,
+    ...(imageUrl === undefined ? {} : { imageUrl }),
+    ...(clickUrl === undefined ? {} : { clickUrl }),
+  };
+}

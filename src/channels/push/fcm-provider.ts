@@ -1,0 +1,165 @@
+/** Push over Firebase Cloud Messaging, HTTP v1 (decision 24). */
+import {
+  type Provider,
+  type ProviderHealth,
+  type PushSubmission,
+  type SubmitOutcome,
+  UNREGISTERED,
+} from '../../domain/ports/provider.ts';
+import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { GoogleToken, type ServiceAccount } from './google-token.ts';
+import { noAnswer, secondsToKeep, unavailable } from './push-outcomes.ts';
+
+export interface FcmOptions {
+  readonly account: ServiceAccount;
+  /** Google's when absent. */
+  readonly baseUrl?: string | undefined;
+  /** Milliseconds for one request. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const FCM_URL = 'https://fcm.googleapis.com';
+/** The pause that Google asks for where a quota answer names none. */
+const QUOTA_PAUSE_MS = 60_000;
+
+/** A provider of the devices whose tokens are Firebase's. */
+export class FcmProvider implements Provider<PushSubmission> {
+  readonly name: string;
+  readonly #http: ProviderHttp;
+  readonly #token: GoogleToken;
+  readonly #path: string;
+  #inFlight = 0;
+  /** Why the last request was refused for reasons that lie with this gateway's own account. */
+  #trouble: string | undefined;
+
+  constructor({ account, baseUrl = FCM_URL, timeoutMs }: FcmOptions) {
+    this.name = `fcm:${account.projectId}`;
+    this.#http = new ProviderHttp({ baseUrl, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.#token = new GoogleToken(account, timeoutMs);
+    this.#path = `/v1/projects/${encodeURIComponent(account.projectId)}/messages:send`;
+  }
+
+  start(): void {}
+
+  async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    this.#inFlight += 1;
+    try {
+      const token = await this.#token.get();
+      const outcome = await this.#send(submission, token, signal);
+      // A token may be withdrawn before its time: another one is asked for, once.
+      if (outcome !== 'token refused') return outcome;
+      const again = await this.#send(
+        submission,
+        await this.#token.get(typeof token === 'string' ? token : undefined),
+        signal,
+      );
+      return again === 'token refused' ? this.#own('the access token is refused') : again;
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#http.close(), this.#token.close()]);
+  }
+
+  health(): ProviderHealth {
+    const state = this.#trouble === undefined ? 'up' : 'down';
+    return {
+      name: this.name,
+      state,
+      inFlight: this.#inFlight,
+      ...(this.#trouble === undefined ? {} : { detail: this.#trouble }),
+    };
+  }
+
+  async #send(
+    submission: PushSubmission,
+    token: Awaited<ReturnType<GoogleToken['get']>>,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome | 'token refused'> {
+    if (typeof token !== 'string') return this.#own(token.failure);
+    if (signal.aborted) return unavailable('the gateway is stopping', true);
+    const answer = await this.#http.post({
+      path: this.#path,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ message: fcmMessage(submission, Date.now()) }),
+    });
+    if (answer.kind === 'failure') return noAnswer('FCM', answer);
+    const refusedToken = answer.status === 401 && errorOf(answer).code !== 'THIRD_PARTY_AUTH_ERROR';
+    if (refusedToken) return 'token refused';
+    return this.#read(answer);
+  }
+
+  #read(answer: ProviderExchange & { kind: 'answer' }): SubmitOutcome {
+    const { status, body, retryAfterMs } = answer;
+    const name = (body as { name?: unknown } | undefined)?.name;
+    if (status === 200 && typeof name === 'string') {
+      this.#trouble = undefined;
+      return { kind: 'accepted', sid: name };
+    }
+    const { code, message } = errorOf(answer);
+    const reason = `FCM answered ${status} ${code}${message}`;
+    switch (code) {
+      case 'UNREGISTERED':
+        return {
+          kind: 'rejected',
+          code: UNREGISTERED,
+          reason: 'FCM says that the token is no longer registered.',
+        };
+      case 'INVALID_ARGUMENT':
+      case 'SENDER_ID_MISMATCH':
+        return { kind: 'rejected', code, reason };
+      case 'QUOTA_EXCEEDED':
+      case 'RESOURCE_EXHAUSTED':
+        return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
+    }
+    if (status === 429) return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
+    // What is wrong with the project or its credentials is the operator's to mend, and says nothing of the device.
+    if (status >= 400 && status < 500) return this.#own(reason);
+    return unavailable(reason, false, retryAfterMs);
+  }
+
+  #own(trouble: string): SubmitOutcome {
+    this.#trouble = trouble;
+    return unavailable(trouble, true);
+  }
+}
+
+/** The message as FCM takes it. */
+function fcmMessage(submission: PushSubmission, nowMs: number) {
+  const { target, title, body, imageUrl, clickUrl, collapseKey, priority } = submission;
+  const seconds = secondsToKeep(submission, nowMs);
+  const isHigh = priority === 'high';
+  return {
+    token: target.token,
+    notification: { title, body, ...(imageUrl === undefined ? {} : { image: imageUrl }) },
+    data: { ...submission.data, ...(clickUrl === undefined ? {} : { clickUrl }) },
+    android: {
+      priority: isHigh ? 'HIGH' : 'NORMAL',
+      ...(seconds === undefined ? {} : { ttl: `${seconds}s` }),
+      ...(collapseKey === undefined ? {} : { collapse_key: collapseKey }),
+    },
+    apns: {
+      headers: {
+        'apns-priority': isHigh ? '10' : '5',
+        ...(seconds === undefined ? {} : { 'apns-expiration': expiration(seconds, nowMs) }),
+        ...(collapseKey === undefined ? {} : { 'apns-collapse-id': collapseKey }),
+      },
+    },
+  };
+}
+
+function expiration(seconds: number, nowMs: number): string {
+  return seconds === 0 ? '0' : String(Math.floor(nowMs / 1000) + seconds);
+}
+
+/** FCM's own code where there is one, else the general status; the message with a colon before it. */
+function errorOf({ body }: ProviderExchange & { kind: 'answer' }): { code: string; message: string } {
+  const error = (body as { error?: Record<string, unknown> } | undefined)?.error;
+  const details = Array.isArray(error?.details) ? error.details : [];
+  const own = details.find((detail) => typeof detail?.errorCode === 'string')?.errorCode;
+  const status = typeof error?.status === 'string' ? error.status : 'without a known error';
+  const message = typeof error?.message === 'string' ? `: ${error.message.slice(0, 200)}` : '';
+  return { code: own ?? status, message };
+}

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import type { Platform } from '../../domain/devices/device.ts';
+import type { Provider, PushSubmission } from '../../domain/ports/provider.ts';
+import type { GuardedClient } from '../http/guarded-client.ts';
+import type { Route } from '../routing.ts';
+import { ApnsProvider } from './apns-provider.ts';
+import { FcmProvider } from './fcm-provider.ts';
+import { parseServiceAccount } from './google-token.ts';
+import { PushSimulator } from './push-simulator.ts';
+import type { VapidKeys } from './vapid-keys.ts';
+import { WebPushProvider } from './web-push-provider.ts';
+
+export interface PushSettings {
+  /** Path of a service account's JSON file. */
+  readonly fcm: { readonly credentials: string; readonly url: string | undefined } | undefined;
+  readonly apns:
+    | {
+        /** PEM, or the path of a file that holds it. */
+        readonly key: string;
+        readonly keyId: string;
+        readonly teamId: string;
+        readonly topic: string;
+        readonly url: string | undefined;
+      }
+    | undefined;
+  readonly vapid: { readonly keys: VapidKeys; readonly subject: string } | undefined;
+  /** Carries the platforms that nothing else is configured for. */
+  readonly hasSimulator: boolean;
+}
+
+/** A setting that cannot be used: which one, and why. */
+export class PushSettingFault extends Error {
+  readonly variable: string;
+
+  constructor(variable: string, why: string) {
+    super(why);
+    this.variable = variable;
+  }
+}
+
+/**
+ * The push routes of the configuration, one a platform (decision 24). Without APNs, apps on iOS may use Firebase's
+ * tokens, and FCM carries them. Throws `PushSettingFault`.
+ */
+export function pushRoutes(settings: PushSettings, client: GuardedClient): Route[] {
+  const simulator = settings.hasSimulator ? new PushSimulator() : undefined;
+  const fcm = settings.fcm && fcmProvider(settings.fcm);
+  const apns = settings.apns && apnsProvider(settings.apns);
+  const web = settings.vapid && new WebPushProvider({ client, ...settings.vapid });
+  const providers: Readonly<Record<Platform, Provider<PushSubmission> | undefined>> = {
+    android: fcm ?? simulator,
+    ios: apns ?? fcm ?? simulator,
+    web: web ?? simulator,
+  };
+  return Object.entries(providers).flatMap(([platform, provider]): Route[] =>
+    provider ? [{ channel: 'push', prefix: `${platform}:`, providers: [provider] }] : [],
+  );
+}
+
+function fcmProvider({ credentials, url }: NonNullable<PushSettings['fcm']>): FcmProvider {
+  return blaming('FCM_CREDENTIALS', () => {
+    return new FcmProvider({ account: parseServiceAccount(readFileSync(credentials, 'utf8')), baseUrl: url });
+  });
+}
+
+function apnsProvider({ key, url, ...names }: NonNullable<PushSettings['apns']>): ApnsProvider {
+  return blaming('APNS_KEY', () => {
+    const isPem = key.includes('-----BEGIN');
+    // In a variable, line breaks are often written as two characters.
+    const pem = isPem ? key.replaceAll('\\n', '\n') : readFileSync(key, 'utf8');
+    return new ApnsProvider({ key: pem, baseUrl: url, ...names });
+  });
+}
+
+function blaming<T>(variable: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw new PushSettingFault(
+      variable,
+      isMissing ? 'there is no such file' : error instanceof Error ? error.message : String(error),
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import {
+  type Provider,
+  type ProviderHealth,
+  type PushSubmission,
+  type SubmitOutcome,
+  UNREGISTERED,
+} from '../../domain/ports/provider.ts';
+
+const TEMPORARY_FAILURES = 2;
+
+/**
+ * A push platform that exists only inside this process. The last four characters of the device's token choose what
+ * happens, as with the SMS simulator: `0001` is rejected, `0002` is no longer registered, `0003` fails twice and is
+ * then taken, anything else is taken.
+ */
+export class PushSimulator implements Provider<PushSubmission> {
+  readonly name = 'push-simulator';
+
+  start(): void {}
+
+  async submit({ target, attempt, messageId, position }: PushSubmission): Promise<SubmitOutcome> {
+    switch (target.token.slice(-4)) {
+      case '0001':
+        return {
+          kind: 'rejected',
+          code: 'SIM_REJECTED',
+          reason: 'The simulator rejects tokens ending in 0001.',
+        };
+      case '0002':
+        return {
+          kind: 'rejected',
+          code: UNREGISTERED,
+          reason: 'The simulator knows no tokens ending in 0002.',
+        };
+      case '0003':
+        if (attempt < TEMPORARY_FAILURES) {
+          const reason = 'the simulator fails twice for tokens ending in 0003';
+          return { kind: 'unavailable', reason, nothingLeft: true };
+        }
+    }
+    return { kind: 'accepted', sid: `sim-${messageId}-${position}` };
+  }
+
+  async stop(): Promise<void> {}
+
+  health(): ProviderHealth {
+    return { name: this.name, state: 'up', inFlight: 0 };
+  }
+}

@@ -1,0 +1,116 @@
+/** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (decision 25). */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { DeliveryReport } from '../../domain/ports/provider.ts';
+import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp-callbacks.ts';
+import { meaningOf, readError } from './cloud-api-errors.ts';
+
+export interface CloudApiCallbackOptions {
+  /** The name of the provider that the statuses are about. */
+  readonly provider: string;
+  /** Messages to other numbers of the same app are not this gateway's; all are when absent. */
+  readonly phoneNumberId: string | undefined;
+  /** Without it no callback is believed. */
+  readonly appSecret: string | undefined;
+  /** Without it no handshake succeeds. */
+  readonly verifyToken: string | undefined;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+type Inbound = WhatsAppCallback['inbound'][number];
+
+/** Reads what the platform sends. Whatever it sends that is not understood is passed over: it adds to it at will. */
+export function createCloudApiCallbacks(options: CloudApiCallbackOptions): WhatsAppCallbacks {
+  const { provider, phoneNumberId, appSecret, verifyToken } = options;
+  return {
+    challengeAnswer(query) {
+      const token = query['hub.verify_token'];
+      const challenge = query['hub.challenge'];
+      const isRight =
+        verifyToken !== undefined &&
+        query['hub.mode'] === 'subscribe' &&
+        typeof token === 'string' &&
+        isSame(token, verifyToken);
+      return isRight && typeof challenge === 'string' ? challenge : undefined;
+    },
+
+    read(body, signature) {
+      if (appSecret === undefined || signature === undefined) return undefined;
+      const expected = `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`;
+      if (!isSame(signature, expected)) return undefined;
+      const values = valuesIn(body);
+      return {
+        provider,
+        reports: values.flatMap((value) => list(value.statuses).flatMap(reportOf)),
+        inbound: values
+          .filter((value) => isFor(value, phoneNumberId))
+          .flatMap((value) => list(value.messages).flatMap(inboundOf)),
+      };
+    },
+  };
+}
+
+/** Compares digests, so that neither the content nor the length shows in the time it takes. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+function valuesIn(body: Buffer): Json[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString('utf8'));
+  } catch {
+    return [];
+  }
+  return list(object(parsed).entry)
+    .flatMap((entry) => list(entry.changes))
+    .map((change) => object(change.value));
+}
+
+function isFor(value: Json, phoneNumberId: string | undefined): boolean {
+  const to = object(value.metadata).phone_number_id;
+  return phoneNumberId === undefined || to === undefined || to === phoneNumberId;
+}
+
+/** That the platform took a message (`sent`) is known from its answer. */
+function reportOf({ id, status, recipient_id, errors }: Json): DeliveryReport[] {
+  if (typeof id !== 'string' || id === '') return [];
+  const to = typeof recipient_id === 'string' ? { to: recipient_id } : {};
+  if (status === 'delivered' || status === 'read') return [{ sid: id, status, ...to }];
+  if (status !== 'failed') return [];
+  const error = readError(list(errors)[0]);
+  if (!error) return [{ sid: id, status, ...to }];
+  const meaning = meaningOf(error);
+  const code = meaning.kind === 'permanent' ? meaning.code : String(error.code);
+  return [{ sid: id, status, ...to, code, reason: meaning.words }];
+}
+
+function inboundOf({ id, from, timestamp, type, ...content }: Json): Inbound[] {
+  const seconds = Number(timestamp);
+  if (typeof id !== 'string' || typeof from !== 'string' || !(seconds > 0)) return [];
+  const kind = typeof type === 'string' ? type : 'unknown';
+  const own = object(content[kind]);
+  const text = [own.body, own.caption].find((value) => typeof value === 'string');
+  return [
+    {
+      sid: id,
+      sender: `+${from.replace(/^\+/, '')}`,
+      type: storable(kind),
+      content: typeof text === 'string' ? storable(text) : null,
+      sentAt: new Date(seconds * 1000),
+    },
+  ];
+}
+
+/** PostgreSQL keeps neither U+0000 nor halves of characters. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(object) : [];
+}

@@ -1,0 +1,44 @@
+/** What the platform's error codes mean, in answers and in status callbacks alike (decision 25). */
+interface PlatformError {
+  readonly code: number;
+  readonly words: string;
+}
+
+/** `permanent`: no further try can help. `throttled`: later. `own`: the operator's account or token must be mended. */
+export type ErrorMeaning =
+  | { readonly kind: 'permanent'; readonly code: string; readonly words: string }
+  | { readonly kind: 'throttled' | 'temporary' | 'own'; readonly words: string };
+
+/** Codes that have a name of this gateway's own; other permanent ones keep their number. */
+const NAMED: Readonly<Record<number, string>> = {
+  131047: 'session_window_closed',
+  132001: 'unknown_template',
+  132000: 'template_mismatch',
+  132012: 'template_mismatch',
+  131026: 'undeliverable',
+  131021: 'undeliverable',
+  131052: 'media_failed',
+  131053: 'media_failed',
+};
+const THROTTLED = new Set([4, 80007, 130429, 131048, 131056]);
+const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
+/** Tokens, permissions, payment, and accounts that are locked. */
+const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
+
+/** Reads an error object of the platform; undefined when it is none. */
+export function readError(error: unknown): PlatformError | undefined {
+  const { code, title, message, error_data } = (error ?? {}) as Record<string, unknown>;
+  if (typeof code !== 'number') return undefined;
+  const details = (error_data as { details?: unknown } | undefined)?.details;
+  const words = [details, message, title].find((text) => typeof text === 'string' && text !== '');
+  return { code, words: typeof words === 'string' ? words.slice(0, 500) : 'no details' };
+}
+
+/** What an error means for the message. */
+export function meaningOf({ code, words }: PlatformError): ErrorMeaning {
+  const told = `WhatsApp says ${code}: ${words}`;
+  if (THROTTLED.has(code)) return { kind: 'throttled', words: told };
+  if (TEMPORARY.has(code)) return { kind: 'temporary', words: told };
+  if (OWN.has(code) || (code >= 200 && code <= 299)) return { kind: 'own', words: told };
+  return { kind: 'permanent', code: NAMED[code] ?? String(code), words: told };
+}

@@ -1,0 +1,132 @@
+/** WhatsApp over the Cloud API (decision 25). */
+import type {
+  Provider,
+  ProviderHealth,
+  SubmitOutcome,
+  WhatsAppContent,
+  WhatsAppSubmission,
+} from '../../domain/ports/provider.ts';
+import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { meaningOf, readError } from './cloud-api-errors.ts';
+
+export interface CloudApiOptions {
+  /** With the API's version in its path. */
+  readonly baseUrl: string;
+  readonly phoneNumberId: string;
+  readonly token: string;
+  /** Milliseconds for one request. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The name under which a phone number's messages and reports are matched. */
+export function cloudApiName(phoneNumberId: string): string {
+  return `whatsapp:${phoneNumberId}`;
+}
+
+/** A provider that sends from one business phone number. Reports come to `/callbacks/whatsapp`. */
+export class CloudApiProvider implements Provider<WhatsAppSubmission> {
+  readonly name: string;
+  readonly #http: ProviderHttp;
+  readonly #path: string;
+  readonly #token: string;
+  #inFlight = 0;
+  #trouble: string | undefined;
+
+  constructor({ baseUrl, phoneNumberId, token, timeoutMs }: CloudApiOptions) {
+    this.name = cloudApiName(phoneNumberId);
+    this.#http = new ProviderHttp({ baseUrl, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.#path = `/${encodeURIComponent(phoneNumberId)}/messages`;
+    this.#token = token;
+  }
+
+  start(): void {}
+
+  async submit(submission: WhatsAppSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    if (signal.aborted) return { kind: 'unavailable', reason: 'the gateway is stopping', nothingLeft: true };
+    this.#inFlight += 1;
+    try {
+      const answer = await this.#http.post({
+        path: this.#path,
+        headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          messaging_product: 'whatsapp',
+          recipient_type: 'individual',
+          to: submission.to.replace('+', ''),
+          ...contentOf(submission.content),
+        }),
+      });
+      return this.#read(answer);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#http.close();
+  }
+
+  health(): ProviderHealth {
+    const trouble = this.#trouble;
+    const state = trouble === undefined ? 'up' : 'down';
+    return {
+      name: this.name,
+      state,
+      inFlight: this.#inFlight,
+      ...(trouble === undefined ? {} : { detail: trouble }),
+    };
+  }
+
+  #read(answer: ProviderExchange): SubmitOutcome {
+    if (answer.kind === 'failure') {
+      const { reason, nothingLeft } = answer;
+      return { kind: 'unavailable', reason: `WhatsApp: ${reason}`, ...(nothingLeft ? { nothingLeft } : {}) };
+    }
+    const body = answer.body as { messages?: readonly { id?: unknown }[]; error?: unknown } | undefined;
+    const sid = Array.isArray(body?.messages) ? body.messages[0]?.id : undefined;
+    if (answer.status === 200 && typeof sid === 'string') {
+      this.#trouble = undefined;
+      return { kind: 'accepted', sid };
+    }
+    const pause = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
+    const error = readError(body?.error);
+    if (!error) return withoutCode(answer.status, pause);
+    const meaning = meaningOf(error);
+    switch (meaning.kind) {
+      case 'permanent':
+        return { kind: 'rejected', code: meaning.code, reason: meaning.words };
+      case 'throttled':
+        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true, ...pause };
+      case 'temporary':
+        return { kind: 'unavailable', reason: meaning.words, ...pause };
+      case 'own':
+        this.#trouble = meaning.words;
+        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true };
+    }
+  }
+}
+
+function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOutcome {
+  const reason = `WhatsApp answered ${status} without a known error`;
+  if (status === 429) return { kind: 'unavailable', reason, nothingLeft: true, ...pause };
+  if (status >= 400 && status < 500 && status !== 401 && status !== 403) {
+    return { kind: 'rejected', code: `http_${status}`, reason };
+  }
+  return { kind: 'unavailable', reason, ...pause };
+}
+
+/** The message's own part of the request. */
+function contentOf(content: WhatsAppContent): object {
+  switch (content.type) {
+    case 'text':
+      return { type: 'text', text: { preview_url: content.previewUrl, body: content.body } };
+    case 'template': {
+      const { name, language, components } = content;
+      const filled = components.length === 0 ? {} : { components };
+      return { type: 'template', template: { name, language: { code: language }, ...filled } };
+    }
+    case 'media': {
+      const { kind, url, caption } = content;
+      return { type: kind, [kind]: { link: url, ...(caption === null ? {} : { caption }) } };
+    }
+  }
+}

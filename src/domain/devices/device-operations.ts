@@ -1,0 +1,142 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ALL_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { type FieldFault, notFound, serviceUnavailable, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
+import { TargetRefused } from '../ports/webhook-transport.ts';
+import { isUuid } from '../uuid.ts';
+import type { Device, DeviceKeys, Platform } from './device.ts';
+
+export interface RegisterDeviceInput {
+  readonly token: string;
+  readonly platform: Platform;
+  readonly userId: string;
+  readonly keys?: DeviceKeys | undefined;
+}
+
+export const DEVICE_TOKEN_MAX_LENGTH = 2048;
+export const DEVICE_USER_ID_MAX_LENGTH = 128;
+
+const WRITE = { scopes: ['SEND_PUSH'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
+const READ = { scopes: ['SEND_PUSH'], roles: ALL_ROLES } as const;
+
+/** Letters, digits and what stands in tokens and addresses: they become part of URLs and headers. */
+const TOKEN = /^[\x21-\x7e]+$/;
+/** APNs tokens are hexadecimal; where FCM carries iOS, they are FCM's. */
+const P256DH_BYTES = 65;
+const UNCOMPRESSED_POINT = 4;
+const AUTH_BYTES = 16;
+
+/** Devices for push (decision 24). */
+export function deviceOperations({ stores, uow, clock, ids, transport, settings }: Dependencies) {
+  async function checkEndpoint(url: string): Promise<void> {
+    try {
+      await transport.checkTarget(url);
+    } catch (error) {
+      if (!(error instanceof TargetRefused)) throw error;
+      throw validationError([{ path: 'token', message: `cannot be used as an endpoint: ${error.reason}` }]);
+    }
+  }
+
+  return {
+    /** Registers a device, or updates the one that has the token. A browser's endpoint is checked as a webhook's URL is. */
+    register: operation(
+      'device.register',
+      WRITE,
+      async (caller, input: RegisterDeviceInput): Promise<Device> => {
+        const accountId = accountIdOf(caller);
+        const faults = faultsOf(input);
+        if (faults.length > 0) throw validationError(faults);
+        if (input.platform === 'web') await checkEndpoint(input.token);
+        const now = clock.now();
+        const device: Device = {
+          id: ids.uuid(),
+          accountId,
+          platform: input.platform,
+          token: input.token,
+          keys: input.platform === 'web' && input.keys ? input.keys : null,
+          userId: input.userId.trim(),
+          createdAt: now,
+          updatedAt: now,
+        };
+        return uow.run((tx) => tx.devices.upsert(device));
+      },
+    ),
+
+    /** One page of the account's devices, the newest first. */
+    list: operation(
+      'device.list',
+      READ,
+      (caller, input: { page: PageRequest }): Promise<Page<Device>> =>
+        stores.devices.page(accountIdOf(caller), input.page),
+    ),
+
+    /** A slice of the account's devices, the newest first. */
+    slice: operation('device.slice', READ, async (caller, input: SliceInput): Promise<Slice<Device>> => {
+      const accountId = accountIdOf(caller);
+      const range = keyRange(input, UUID_KEY);
+      const rows = await stores.devices.slice(accountId, range);
+      return sliceOf(
+        rows,
+        range,
+        (device) => device.id,
+        () => stores.devices.count(accountId),
+      );
+    }),
+
+    get: operation('device.get', READ, async (caller, input: { id: string }): Promise<Device> => {
+      const device = isUuid(input.id) && (await stores.devices.find(accountIdOf(caller), input.id));
+      if (!device) throw notFound('Device');
+      return device;
+    }),
+
+    remove: operation('device.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
+      const accountId = accountIdOf(caller);
+      const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(accountId, [input.id])) : 0;
+      if (removed === 0) throw notFound('Device');
+    }),
+
+    /** The key that browsers need to subscribe: `applicationServerKey`. */
+    webPushKey: operation(
+      'device.webPushKey',
+      READ,
+      async (_caller, _input: Record<string, never>): Promise<string> => {
+        if (settings.vapidPublicKey !== undefined) return settings.vapidPublicKey;
+        throw serviceUnavailable('No web push provider is configured on this gateway. Ask its operator.', 60);
+      },
+    ),
+  };
+}
+
+function faultsOf({ token, platform, userId, keys }: RegisterDeviceInput): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const expect = (path: string, isRight: boolean, message: string) => {
+    if (!isRight) faults.push({ path, message });
+  };
+  expect(
+    'token',
+    token.length <= DEVICE_TOKEN_MAX_LENGTH && TOKEN.test(token),
+    `must be 1 to ${DEVICE_TOKEN_MAX_LENGTH} characters of ASCII without spaces`,
+  );
+  const length = userId.trim().length;
+  expect(
+    'userId',
+    length > 0 && length <= DEVICE_USER_ID_MAX_LENGTH && !userId.includes(','),
+    `must have 1 to ${DEVICE_USER_ID_MAX_LENGTH} characters and no comma`,
+  );
+  if (platform !== 'web') return faults;
+  expect('keys', keys !== undefined, 'are required for the web: p256dh and auth of the subscription');
+  if (keys) {
+    const point = Buffer.from(keys.p256dh, 'base64url');
+    expect(
+      'keys.p256dh',
+      point.length === P256DH_BYTES && point[0] === UNCOMPRESSED_POINT,
+      'must be an uncompressed P-256 point of 65 bytes in base64url',
+    );
+    const auth = Buffer.from(keys.auth, 'base64url');
+    expect('keys.auth', auth.length === AUTH_BYTES, 'must be 16 bytes in base64url');
+  }
+  return faults;
+}

@@ -1,0 +1,52 @@
+import { fromMinor } from '../../money/money.ts';
+import type { WhatsAppSubmission } from '../../ports/provider.ts';
+import { failureData, messageEvent } from '../message-events.ts';
+import { whatsAppContent } from '../whatsapp-content.ts';
+import type { ChannelRules } from './channel-rules.ts';
+
+/** WhatsApp (decision 25): that the platform took it is no event; what it says later is. */
+export const whatsAppRules: ChannelRules = {
+  resource(message) {
+    return {
+      type: whatsAppContent(message).type,
+      readAt: message.tally.readAt?.toISOString() ?? null,
+      metadata: {
+        recipientsProcessed: message.to.length,
+        costPerMessage: fromMinor(message.unitPriceMinor, message.currency),
+      },
+    };
+  },
+
+  submission(message, recipient, attempt): WhatsAppSubmission {
+    return {
+      messageId: message.id,
+      position: recipient.position,
+      to: recipient.address,
+      from: message.from,
+      attempt,
+      expiresAt: message.expiresAt,
+      content: whatsAppContent(message),
+    };
+  },
+
+  moveEvent(message, move, moved) {
+    const base = { to: moved.address, from: message.from, message: message.content, sid: moved.sid };
+    if (move.to === 'delivered') {
+      return messageEvent('whatsapp.delivered', message, move.position, move.at, base);
+    }
+    const failure = failureData(move);
+    return (
+      failure && messageEvent('whatsapp.failed', message, move.position, move.at, { ...base, ...failure })
+    );
+  },
+
+  readEvent(message, recipient, at) {
+    return messageEvent('whatsapp.read', message, recipient.position, at, {
+      to: recipient.address,
+      from: message.from,
+      message: message.content,
+      sid: recipient.sid,
+      readAt: at.toISOString(),
+    });
+  },
+};

@@ -1,0 +1,77 @@
+import type { AccountCaller, Environment } from '../caller.ts';
+import { DomainError, validationError } from '../errors.ts';
+import type { InboundStore } from '../ports/inbound-store.ts';
+import { TargetRefused, type WebhookTransport } from '../ports/webhook-transport.ts';
+import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
+import { parseMsisdn } from './msisdn.ts';
+import { checkSchedule } from './prepare-sms.ts';
+import { unitPriceOf } from './unit-price.ts';
+import { checkWhatsAppContent, shownContent, type WhatsAppContentInput } from './whatsapp-content.ts';
+import { sessionWindow, windowClosed } from './whatsapp-window.ts';
+
+export interface WhatsAppInput extends WhatsAppContentInput {
+  /** One number, in any form that an SMS takes. */
+  readonly to: string;
+  readonly scheduledFor?: string | undefined;
+  readonly environment: Environment;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/**
+ * Accepts a WhatsApp message (decision 25), in the sandbox by the same rules. Throws `validation_error`,
+ * `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed`, and what `acceptMessage` throws.
+ */
+export async function sendWhatsApp(
+  context: SendContext,
+  outside: {
+    readonly inbound: Pick<InboundStore, 'lastFrom'>;
+    readonly targets: Pick<WebhookTransport, 'checkTarget'>;
+  },
+  caller: AccountCaller,
+  input: WhatsAppInput,
+): Promise<SendAnswer> {
+  const content = checkWhatsAppContent(input);
+  const now = context.clock.now();
+  const scheduledFor = checkSchedule(input.scheduledFor, now);
+  const to = oneNumber(input.to);
+  if (content.type === 'media') await checkMediaUrl(outside.targets, content.url);
+  if (content.type !== 'template') {
+    const window = await sessionWindow(outside.inbound, to, now);
+    if (!window.isOpen) throw windowClosed(window);
+  }
+  const unitPriceMinor = await unitPriceOf(context, caller.accountId, 'whatsapp', to);
+  return acceptMessage(context, caller, {
+    channel: 'whatsapp',
+    environment: input.environment,
+    from: context.defaultSenderId,
+    content: shownContent(content),
+    payload: { ...content },
+    recipients: [{ address: to, costMinor: unitPriceMinor }],
+    unitPriceMinor,
+    invalidSkipped: 0,
+    duplicatesRemoved: 0,
+    scheduledFor,
+    idempotencyKey: input.idempotencyKey,
+  });
+}
+
+/** The one number that `to` holds. Throws `invalid_phone_number`. */
+export function oneNumber(to: string): string {
+  const number = parseMsisdn(to);
+  if (number !== undefined) return number;
+  throw new DomainError(
+    'invalid_phone_number',
+    'A WhatsApp message goes to one number. Give it in E.164 form, such as +256700123456.',
+    { field: 'to', value: to.slice(0, 100) },
+  );
+}
+
+/** The platform fetches the file, but an address on the inside is nobody's to name. */
+async function checkMediaUrl(targets: Pick<WebhookTransport, 'checkTarget'>, url: string): Promise<void> {
+  try {
+    await targets.checkTarget(url);
+  } catch (error) {
+    if (!(error instanceof TargetRefused)) throw error;
+    throw validationError([{ path: 'media.url', message: `cannot be used: ${error.reason}` }]);
+  }
+}

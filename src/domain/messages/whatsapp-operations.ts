@@ -1,0 +1,60 @@
+import { ALL_ROLES, type Environment } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { operation } from '../operation.ts';
+import type { WhatsAppCallback } from '../ports/whatsapp-callbacks.ts';
+import type { SendAnswer, SendContext } from './accept-message.ts';
+import { parseMsisdn } from './msisdn.ts';
+import { environmentOf, SENDERS, senderOf } from './send-context.ts';
+import { oneNumber, sendWhatsApp, type WhatsAppInput } from './send-whatsapp.ts';
+import { type SessionWindow, sessionWindow } from './whatsapp-window.ts';
+
+/** Members choose where they send; a key sends in its own environment. */
+export type SendWhatsAppRequest = Omit<WhatsAppInput, 'environment'> & {
+  readonly environment?: Environment | undefined;
+};
+
+/** Sending WhatsApp messages, and hearing what the platform says (decision 25). */
+export function whatsAppOperations(deps: Dependencies, context: SendContext) {
+  const { stores, clock, ids } = deps;
+  return {
+    sendWhatsApp: operation(
+      'message.sendWhatsApp',
+      { scopes: ['SEND_WHATSAPP'], roles: SENDERS },
+      async (caller, input: SendWhatsAppRequest): Promise<SendAnswer> => {
+        const sender = senderOf(caller);
+        const environment = environmentOf(sender, input);
+        const outside = { inbound: stores.inbound, targets: deps.transport };
+        return sendWhatsApp(context, outside, sender, { ...input, environment });
+      },
+    ),
+
+    /** Whether free text may be sent to a number now. */
+    whatsAppWindow: operation(
+      'message.whatsAppWindow',
+      { scopes: ['SEND_WHATSAPP'], roles: ALL_ROLES },
+      (_caller, input: { to: string }): Promise<SessionWindow> =>
+        sessionWindow(stores.inbound, oneNumber(input.to), clock.now()),
+    ),
+
+    /** Records what a callback of the platform told. Resolves once all of it is stored. */
+    takeWhatsAppCallback: operation(
+      'message.takeWhatsAppCallback',
+      {},
+      async (_caller, { provider, reports, inbound }: WhatsAppCallback): Promise<void> => {
+        const receivedAt = clock.now();
+        const messages = inbound.flatMap((message) => {
+          const sender = parseMsisdn(message.sender);
+          // A clock that runs ahead must not keep the window open for longer.
+          const sentAt = message.sentAt < receivedAt ? message.sentAt : receivedAt;
+          return sender
+            ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }]
+            : [];
+        });
+        await stores.inbound.add(messages);
+        await deps.takeReports(provider, reports);
+      },
+    ),
+  };
+}
+
+const channel = 'whatsapp' as const;

@@ -1,0 +1,499 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  CLOUD_API,
+  type CloudApiAnswer,
+  type CloudApiRequest,
+  callBack,
+  inboundCallback,
+  refused,
+  startCloudApi,
+  statusCallback,
+  taken,
+} from '../support/cloud-api.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const TEMPLATE = { type: 'template', template: { name: 'order_shipped', language: 'en_US' } };
+const HOUR_MS = 3_600_000;
+
+describe('WhatsApp over the Cloud API [contract, Events; decision 25]', () => {
+  let gateway: TestGateway;
+  let platform: Awaited<ReturnType<typeof startCloudApi>>;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
+  let account: TestAccount;
+  let answer: (request: CloudApiRequest) => CloudApiAnswer | 'hang' | 'reset';
+  let sids = 0;
+  const take = (request: CloudApiRequest) => {
+    sids += 1;
+    return taken(request.body.to, `wamid.HBgMMjU2NzAwMTIzNDU2${sids}==`);
+  };
+
+  beforeAll(async () => {
+    platform = await startCloudApi((request) => answer(request));
+    receiver = await startWebhookReceiver();
+    gateway = await startTestGateway({
+      WHATSAPP_URL: platform.url,
+      WHATSAPP_PHONE_NUMBER_ID: CLOUD_API.phoneNumberId,
+      WHATSAPP_TOKEN: CLOUD_API.token,
+      WHATSAPP_APP_SECRET: CLOUD_API.secret,
+      WHATSAPP_VERIFY_TOKEN: 'verify-me',
+    });
+    account = await gateway.createAccount();
+    await gateway.call('POST', '/developers/webhooks', {
+      key: account.key,
+      body: { url: receiver.url, events: ['whatsapp.delivered', 'whatsapp.read', 'whatsapp.failed'] },
+    });
+  });
+  beforeEach(() => {
+    answer = take;
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await platform?.stop();
+    await receiver?.stop();
+  });
+
+  const send = (body: object, key = account.key, headers: Record<string, string> = {}) =>
+    gateway.call('POST', '/developers/whatsapp', {
+      key,
+      headers,
+      body: { to: '0700123456', ...TEMPLATE, ...body },
+    });
+  const lookUp = async (id: string) =>
+    (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
+  const becomes = (id: string, status: string) =>
+    eventually(async () => {
+      const found = await lookUp(id);
+      return found.status === status && found;
+    });
+  const accepted = async (body: object = {}) => {
+    const sent = await send(body);
+    expect(sent.status).toBe(200);
+    return becomes(sent.body.id, 'sent');
+  };
+  const eventsOf = async (id: string) => {
+    const feed = await gateway.call('GET', '/developers/events?limit=100', { key: account.key });
+    return feed.body.data
+      .filter((event: { messageId: string }) => event.messageId === id)
+      .map((event: { event: string }) => event.event);
+  };
+  const say = async (body: object) => expect((await callBack(gateway.url, body)).status).toBe(200);
+
+  it('sends a template: sent when the platform takes it, with its id and no event', async () => {
+    const sent = await send({
+      template: { name: 'order_shipped', language: 'en_US', components: [{ type: 'body', parameters: [] }] },
+    });
+    expect(sent.body).toMatchObject({
+      channel: 'whatsapp',
+      to: ['+256700123456'],
+      type: 'template',
+      content: 'order_shipped',
+      status: 'pending',
+      sid: null,
+      readAt: null,
+      cost: 0,
+    });
+    const found = await becomes(sent.body.id, 'sent');
+    expect(found.sid).toBe(`wamid.HBgMMjU2NzAwMTIzNDU2${sids}==`);
+    expect(await eventsOf(sent.body.id)).toEqual([]);
+    const { path, headers, body } = platform.requests.at(-1) ?? {};
+    expect(path).toBe(`/v23.0/${CLOUD_API.phoneNumberId}/messages`);
+    expect(headers?.authorization).toBe(`Bearer ${CLOUD_API.token}`);
+    expect(body).toEqual({
+      messaging_product: 'whatsapp',
+      recipient_type: 'individual',
+      to: '256700123456',
+      type: 'template',
+      template: {
+        name: 'order_shipped',
+        language: { code: 'en_US' },
+        components: [{ type: 'body', parameters: [] }],
+      },
+    });
+  });
+
+  describe('the 24 hour window', () => {
+    const windowOf = async (to: string) =>
+      (
+        await gateway.call('GET', `/developers/whatsapp/window?to=${encodeURIComponent(to)}`, {
+          key: account.key,
+        })
+      ).body;
+
+    it('is closed at first: free text and media are session_window_closed, in the sandbox too', async () => {
+      const to = '+256700000001';
+      const refusal = {
+        code: 'session_window_closed',
+        details: { to, lastInboundAt: null },
+      };
+      const text = { to, type: 'text', text: { body: 'Hello' } };
+      const media = { to, type: 'media', media: { url: 'https://127.0.0.1:8443/picture.png' } };
+      for (const key of [account.key, account.sandboxKey]) {
+        const answers = [await send(text, key), await send(media, key)];
+        expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+          [400, expect.objectContaining(refusal)],
+          [400, expect.objectContaining(refusal)],
+        ]);
+      }
+      expect(await windowOf(to)).toEqual({ to, open: false, lastInboundAt: null, closesAt: null });
+    });
+
+    it('is opened by an inbound message, also when it is told twice', async () => {
+      const to = '+256700000002';
+      const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
+      await say(inboundCallback('256700000002', 'wamid.in-2', at));
+      await say(inboundCallback('256700000002', 'wamid.in-2', at));
+      expect(await windowOf('0700 000 002')).toEqual({
+        to,
+        open: true,
+        lastInboundAt: at.toISOString(),
+        closesAt: new Date(at.getTime() + 24 * HOUR_MS).toISOString(),
+      });
+      const sent = await send({ to, type: 'text', text: { body: 'Hello', previewUrl: true } });
+      expect(sent.body).toMatchObject({ content: 'Hello', type: 'text' });
+      await becomes(sent.body.id, 'sent');
+      expect(platform.requests.at(-1)?.body).toMatchObject({
+        to: '256700000002',
+        type: 'text',
+        text: { body: 'Hello', preview_url: true },
+      });
+      const sandbox = await send({ to, type: 'text', text: { body: 'Hello' } }, account.sandboxKey);
+      expect(sandbox.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
+      const { rows } = await gateway.parts.stores.messages.history(
+        account.accountId,
+        'whatsapp',
+        { to },
+        { page: 1, limit: 10 },
+      );
+      expect(rows).toHaveLength(2);
+    });
+
+    it('closes 24 hours after the last message, whose time the refusal tells', async () => {
+      const to = '+256700000003';
+      const old = new Date(Math.floor(Date.now() / 1000) * 1000 - 24 * HOUR_MS - 60_000);
+      await say(inboundCallback('256700000003', 'wamid.in-3b', old));
+      await say(inboundCallback('256700000003', 'wamid.in-3a', new Date(old.getTime() - HOUR_MS)));
+      const answered = await send({ to, type: 'text', text: { body: 'Hello' } });
+      expect(answered.body.error).toMatchObject({
+        code: 'session_window_closed',
+        details: { lastInboundAt: old.toISOString() },
+      });
+      expect(await windowOf(to)).toMatchObject({ open: false, lastInboundAt: old.toISOString() });
+    });
+
+    it("is not opened for longer by a clock that runs ahead, nor by messages to another of the app's numbers", async () => {
+      await say(inboundCallback('256700000004', 'wamid.in-4', new Date(Date.now() + 48 * HOUR_MS)));
+      const { closesAt } = await windowOf('+256700000004');
+      expect(Date.parse(closesAt)).toBeLessThanOrEqual(Date.now() + 24 * HOUR_MS);
+      const other = JSON.stringify(inboundCallback('256700000005', 'wamid.in-5', new Date()));
+      expect((await callBack(gateway.url, other.replace(CLOUD_API.phoneNumberId, '1'))).status).toBe(200);
+      expect((await windowOf('+256700000005')).open).toBe(false);
+    });
+
+    it('sends media of every kind by its address', async () => {
+      await say(inboundCallback('256700123456', 'wamid.in-media', new Date()));
+      const cases = [
+        [{ url: 'https://127.0.0.1:8443/a/photo.JPG', caption: 'A photo' }, 'image', { caption: 'A photo' }],
+        [{ url: 'https://127.0.0.1:8443/film.mp4?x=1' }, 'video', {}],
+        [{ url: 'https://127.0.0.1:8443/voice.ogg' }, 'audio', {}],
+        [{ url: 'https://127.0.0.1:8443/bill' }, 'document', {}],
+        [{ url: 'https://127.0.0.1:8443/bill', kind: 'image' }, 'image', {}],
+      ] as const;
+      for (const [media, kind, more] of cases) {
+        await accepted({ type: 'media', media });
+        const { url } = media;
+        expect(platform.requests.at(-1)?.body).toMatchObject({ type: kind, [kind]: { link: url, ...more } });
+      }
+    });
+
+    it('refuses media on the inside of the network', async () => {
+      for (const url of ['http://10.0.0.1/a.png', 'http://169.254.169.254/latest', 'file:///etc/passwd']) {
+        const answered = await send({ type: 'media', media: { url } });
+        expect(answered.body.error.code).toBe('validation_error');
+        expect(answered.body.error.details.fields[0].path).toBe('media.url');
+      }
+    });
+  });
+
+  it.each([
+    ['no type', { type: undefined }, 'type'],
+    ['a type without its content', { type: 'text' }, 'text'],
+    ['an empty text', { type: 'text', text: { body: '' } }, 'text.body'],
+    ['a text that is too long', { type: 'text', text: { body: 'x'.repeat(4097) } }, 'text.body'],
+    ['a template whose name is none', { template: { name: 'No Such', language: 'en' } }, 'template.name'],
+    ['a language that is none', { template: { name: 'a', language: 'english!' } }, 'template.language'],
+  ])('is refused with %s', async (_name, change, path) => {
+    const answered = await send(change);
+    expect([answered.status, answered.body.error.code]).toEqual([400, 'validation_error']);
+    expect(answered.body.error.details.fields[0].path).toBe(path);
+  });
+
+  it.each([['no number'], ['+256700123456,+256700123457'], ['']])('is refused to %p', async (to) => {
+    const answered = await send({ to });
+    expect([answered.status, answered.body.error.code]).toEqual([400, 'invalid_phone_number']);
+  });
+
+  describe('status callbacks', () => {
+    it('make it delivered, then read: one event each, however often and in whatever order they come', async () => {
+      const { id, sid } = await accepted();
+      await say(statusCallback(sid, 'sent'));
+      expect((await lookUp(id)).status).toBe('sent');
+      await say(statusCallback(sid, 'delivered'));
+      await say(statusCallback(sid, 'delivered'));
+      expect(await lookUp(id)).toMatchObject({ status: 'delivered', readAt: null });
+      await Promise.all([1, 2, 3].map(() => say(statusCallback(sid, 'read'))));
+      await say(statusCallback(sid, 'delivered'));
+      await say(statusCallback(sid, 'sent'));
+      const found = await lookUp(id);
+      expect(found).toMatchObject({ status: 'delivered', readAt: expect.any(String) });
+      expect(found.timeline.map((entry: { status: string }) => entry.status)).toEqual(
+        expect.arrayContaining(['pending', 'sent', 'delivered', 'read']),
+      );
+      expect(await eventsOf(id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
+      const hook = await receiver.waitFor(
+        ({ body }) => body.messageId === id && body.event === 'whatsapp.read',
+      );
+      expect(hook.body).toMatchObject({
+        channel: 'whatsapp',
+        data: { to: '+256700123456', sid, readAt: found.readAt },
+      });
+    });
+
+    it('read before delivered means both, once each', async () => {
+      const { id, sid } = await accepted();
+      await say(statusCallback(sid, 'read'));
+      await say(statusCallback(sid, 'delivered'));
+      await say(statusCallback(sid, 'read'));
+      expect(await lookUp(id)).toMatchObject({ status: 'delivered', readAt: expect.any(String) });
+      expect(await eventsOf(id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
+    });
+
+    it('in one call, repeated within it, count once', async () => {
+      const { id, sid } = await accepted();
+      const call = statusCallback(sid, 'read', {}, ['read', 'delivered', 'read', 'failed']);
+      await say(call);
+      expect(await lookUp(id)).toMatchObject({ status: 'delivered', readAt: expect.any(String) });
+      expect(await eventsOf(id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
+    });
+
+    it('that come before the answer to the send wait for it', async () => {
+      const id = `wamid.early-${Date.now()}`;
+      await say(statusCallback(id, 'read'));
+      await say(statusCallback(id, 'delivered'));
+      answer = (request) => taken(request.body.to, id);
+      const sent = await send({});
+      await eventually(async () => (await lookUp(sent.body.id)).readAt !== null);
+      expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
+    });
+
+    it('make it failed, with what the code means; nothing that comes later changes that', async () => {
+      const { id, sid } = await accepted();
+      const errors = [
+        {
+          code: 131047,
+          title: 'Re-engagement message',
+          error_data: { details: 'More than 24 hours have passed' },
+        },
+      ];
+      await say(statusCallback(sid, 'failed', { errors }));
+      await say(statusCallback(sid, 'failed', { errors }));
+      await say(statusCallback(sid, 'delivered'));
+      await say(statusCallback(sid, 'read'));
+      expect(await lookUp(id)).toMatchObject({
+        status: 'failed',
+        readAt: null,
+        recipients: [{ error: { code: 'session_window_closed' } }],
+      });
+      expect(await eventsOf(id)).toEqual(['whatsapp.failed']);
+      const hook = await receiver.waitFor(({ body }) => body.messageId === id);
+      expect(hook.body.data).toMatchObject({
+        errorCode: 'session_window_closed',
+        stage: 'delivery',
+        permanent: true,
+        error: expect.stringContaining('More than 24 hours'),
+      });
+    });
+
+    it('with a bad signature are 401 and change nothing', async () => {
+      const { id, sid } = await accepted();
+      const body = JSON.stringify(statusCallback(sid, 'delivered'));
+      const wrong = await callBack(gateway.url, body, 'another-secret');
+      expect([wrong.status, ((await wrong.json()) as { error: string }).error]).toEqual([
+        401,
+        'unauthorized',
+      ]);
+      const url = `${gateway.url}/callbacks/whatsapp`;
+      const headers = { 'Content-Type': 'application/json' };
+      expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(401);
+      const signed = (signature: string) =>
+        fetch(url, { method: 'POST', headers: { ...headers, 'X-Hub-Signature-256': signature }, body });
+      expect((await signed('sha256=')).status).toBe(401);
+      expect((await signed('x'.repeat(71))).status).toBe(401);
+      const inbound = JSON.stringify(inboundCallback('256700000009', 'wamid.in-9', new Date()));
+      expect((await callBack(gateway.url, inbound, 'another-secret')).status).toBe(401);
+      expect((await lookUp(id)).status).toBe('sent');
+      const window = await gateway.call('GET', '/developers/whatsapp/window?to=0700000009', {
+        key: account.key,
+      });
+      expect(window.body.lastInboundAt).toBeNull();
+    });
+
+    it.each([
+      ['of messages that nobody sent', statusCallback('wamid.unknown', 'delivered')],
+      ['of kinds that do not exist yet', statusCallback('wamid.unknown', 'played')],
+      [
+        'about other things',
+        { object: 'whatsapp_business_account', entry: [{ changes: [{ field: 'x', value: null }] }] },
+      ],
+      ['of another form', { entry: [null, 5, { changes: 'x' }] }],
+      ['with no JSON', 'not JSON'],
+      [
+        'with a reaction and a broken message',
+        inboundCallback('256700000010', 'wamid.r', new Date(), { type: 'reaction', timestamp: 'x' }),
+      ],
+    ])('%s are taken and change nothing', async (_name, body) => {
+      expect((await callBack(gateway.url, body)).status).toBe(200);
+    });
+  });
+
+  describe('the handshake', () => {
+    const shake = (query: Record<string, string>) =>
+      fetch(`${gateway.url}/callbacks/whatsapp?${new URLSearchParams(query)}`);
+
+    it('answers the challenge as plain text', async () => {
+      const answered = await shake({
+        'hub.mode': 'subscribe',
+        'hub.verify_token': 'verify-me',
+        'hub.challenge': '1158201444<b>',
+      });
+      expect([answered.status, await answered.text()]).toEqual([200, '1158201444<b>']);
+      expect(answered.headers.get('content-type')).toMatch(/^text\/plain/);
+    });
+
+    it.each([
+      ['a wrong token', { 'hub.mode': 'subscribe', 'hub.verify_token': 'guess', 'hub.challenge': '1' }],
+      ['no token', { 'hub.mode': 'subscribe', 'hub.challenge': '1' }],
+      ['another mode', { 'hub.mode': 'unsubscribe', 'hub.verify_token': 'verify-me', 'hub.challenge': '1' }],
+    ])('is 403 to %s', async (_name, query) => {
+      const answered = await shake(query as unknown as Record<string, string>);
+      expect(answered.status).toBe(403);
+      expect(((await answered.json()) as { error: string }).error).toBe('forbidden');
+    });
+  });
+
+  it.each([
+    [131047, 400, 'session_window_closed'],
+    [132001, 404, 'unknown_template'],
+    [131026, 400, 'undeliverable'],
+    [100, 400, '100'],
+  ])('refused with %i is failed as the code means, once', async (code, status, errorCode) => {
+    answer = () => refused(status, code, 'The details');
+    const sent = await send({});
+    const found = await becomes(sent.body.id, 'failed');
+    expect(found.recipients[0].error).toEqual({
+      code: errorCode,
+      message: expect.stringContaining('The details'),
+    });
+    const hook = await receiver.waitFor(({ body }) => body.messageId === sent.body.id);
+    expect(hook.body).toMatchObject({
+      event: 'whatsapp.failed',
+      data: { to: '+256700123456', errorCode, stage: 'submission', permanent: true },
+    });
+    expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.failed']);
+  });
+
+  it('that the platform cannot take now is tried again, and the operator sees what is his to mend', async () => {
+    let count = 0;
+    answer = (request) => {
+      count += 1;
+      if (count === 1) return refused(429, 130429, 'Rate limit hit');
+      if (count === 2) return refused(401, 190, 'Access token has expired');
+      return take(request);
+    };
+    const sent = await send({});
+    await eventually(() => count === 2);
+    await eventually(() => {
+      const health = gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'));
+      return health?.state === 'down' && health.detail?.includes('190');
+    });
+    const found = await becomes(sent.body.id, 'sent');
+    const notes = found.timeline.filter((entry: { detail?: string }) =>
+      entry.detail?.startsWith('Not taken yet'),
+    );
+    expect(notes).toHaveLength(2);
+    expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');
+  });
+
+  it('repeats its first answer under an idempotency key, also where the window is closed [decision 19]', async () => {
+    const body = {
+      to: '+256700000020',
+      type: 'text',
+      text: { body: 'Hello' },
+      idempotencyKey: 'whatsapp-once',
+    };
+    await say(inboundCallback('256700000020', 'wamid.in-20', new Date()));
+    const first = await send(body);
+    const again = await send({ ...body, to: '+256700000021' });
+    expect(again.text).toBe(first.text);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  it('can be scheduled and canceled, and stands in its history [decisions 18 and 20]', async () => {
+    const scheduledFor = new Date(Date.now() + HOUR_MS).toISOString();
+    const sent = await send({ to: '+256700000030', scheduledFor });
+    expect(sent.body).toMatchObject({ status: 'pending', scheduledFor });
+    const canceled = await gateway.call('DELETE', `/developers/messages/${sent.body.id}`, {
+      key: account.key,
+    });
+    expect(canceled.body.status).toBe('failed');
+    expect(await eventsOf(sent.body.id)).toEqual([]);
+    const history = await gateway.call('GET', '/developers/whatsapp/history?to=0700000030', {
+      key: account.key,
+    });
+    expect(history.body.data).toMatchObject([{ id: sent.body.id, status: 'failed', to: ['+256700000030'] }]);
+  });
+
+  it('needs SEND_WHATSAPP [decision 22]', async () => {
+    const { key } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS', 'READ_MESSAGES'] });
+    expect((await send({}, key)).status).toBe(403);
+    expect((await gateway.call('GET', '/developers/whatsapp/window?to=0700123456', { key })).status).toBe(
+      403,
+    );
+  });
+
+  it('in the sandbox leaves nothing and tells nothing [decision 26]', async () => {
+    const before = platform.requests.length;
+    const sent = await send({}, account.sandboxKey);
+    expect(sent.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
+    await accepted();
+    expect(platform.requests).toHaveLength(before + 1);
+    expect(await eventsOf(sent.body.id)).toEqual([]);
+  });
+});
+
+describe('WhatsApp with nothing configured', () => {
+  it('is simulated: taken, delivered, read', async () => {
+    await using gateway = await startTestGateway();
+    const account = await gateway.createAccount();
+    const body = { to: '+256700123456', ...TEMPLATE };
+    const sent = await gateway.call('POST', '/developers/whatsapp', { key: account.key, body });
+    await eventually(async () => {
+      const found = await gateway.call('GET', `/developers/messages/${sent.body.id}`, { key: account.key });
+      return found.body.status === 'delivered' && found.body.readAt !== null;
+    });
+  });
+
+  it('is 503 in production, and believes no callback [decision 26]', async () => {
+    await using gateway = await startTestGateway({ NODE_ENV: 'production' });
+    const account = await gateway.createAccount();
+    const body = { to: '+256700123456', ...TEMPLATE };
+    const answer = await gateway.call('POST', '/developers/whatsapp', { key: account.key, body });
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'service_unavailable']);
+    expect(answer.body.error.message).toContain('whatsapp');
+    const callback = await callBack(gateway.url, inboundCallback('256700123456', 'wamid.x', new Date()), '');
+    expect(callback.status).toBe(401);
+    const handshake = await fetch(`${gateway.url}/callbacks/whatsapp?hub.mode=subscribe&hub.challenge=1`);
+    expect(handshake.status).toBe(403);
+  });
+});

@@ -1,0 +1,139 @@
+/** The WhatsApp platform's side of the wire: an HTTP server that takes messages, and signed callbacks. */
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const CLOUD_API = { phoneNumberId: '106540352242922', token: 'EAAB-token', secret: 'app-secret' };
+
+export interface CloudApiRequest {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the gateway sent
+  readonly body: any;
+}
+export interface CloudApiAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The platform's answer to a message that it takes. */
+export const taken = (to: string, id: string): CloudApiAnswer => ({
+  status: 200,
+  body: {
+    messaging_product: 'whatsapp',
+    contacts: [{ input: to, wa_id: to }],
+    messages: [{ id }],
+  },
+});
+
+/** The platform's answer to a message that it does not take. */
+export const refused = (status: number, code: number, details: string, headers = {}): CloudApiAnswer => ({
+  status,
+  headers,
+  body: {
+    error: {
+      message: `(#${code}) Error`,
+      type: 'OAuthException',
+      code,
+      error_data: { messaging_product: 'whatsapp', details },
+      fbtrace_id: 'A1b2C3',
+    },
+  },
+});
+
+/** Listens on loopback; `answer` decides each request, 'hang' and 'reset' included. */
+export async function startCloudApi(
+  answer: (request: CloudApiRequest, count: number) => CloudApiAnswer | 'hang' | 'reset',
+) {
+  const requests: CloudApiRequest[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      const taken = { path: request.url ?? '', headers: request.headers, body };
+      requests.push(taken);
+      const answered = answer(taken, requests.length);
+      if (answered === 'hang') return;
+      if (answered === 'reset') return void request.socket.destroy();
+      response.writeHead(answered.status, { 'content-type': 'application/json', ...answered.headers });
+      response.end(JSON.stringify(answered.body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v23.0`,
+    requests,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const envelope = (value: object) => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: '102290129340398',
+      changes: [
+        {
+          field: 'messages',
+          value: {
+            messaging_product: 'whatsapp',
+            metadata: { display_phone_number: '15550783881', phone_number_id: CLOUD_API.phoneNumberId },
+            ...value,
+          },
+        },
+      ],
+    },
+  ],
+});
+
+/** A callback that tells what became of a message, or all of `statuses` in one call. */
+export const statusCallback = (
+  id: string,
+  status: string,
+  more: object = {},
+  statuses: readonly string[] = [status],
+) => {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  return envelope({
+    statuses: statuses.map((each) => ({
+      id,
+      status: each,
+      timestamp,
+      recipient_id: '256700123456',
+      ...more,
+    })),
+  });
+};
+
+/** A callback that brings a message of somebody. */
+export const inboundCallback = (from: string, id: string, at: Date, more: object = {}) =>
+  envelope({
+    contacts: [{ profile: { name: 'Amina' }, wa_id: from }],
+    messages: [
+      {
+        from,
+        id,
+        timestamp: String(Math.floor(at.getTime() / 1000)),
+        type: 'text',
+        text: { body: 'Hi' },
+        ...more,
+      },
+    ],
+  });
+
+/** Makes a callback to a gateway, signed as the platform signs. */
+export async function callBack(url: string, body: object | string, secret = CLOUD_API.secret) {
+  const raw = typeof body === 'string' ? body : JSON.stringify(body);
+  const signature = `sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`;
+  return fetch(`${url}/callbacks/whatsapp`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Hub-Signature-256': signature },
+    body: raw,
+  });
+}
