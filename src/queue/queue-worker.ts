@@ -70,7 +70,7 @@ export class QueueWorker<Q extends QueueName> {
     // Not on the instant itself: the database's clock must have passed it too.
     const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
-    const delayMs = at - Date.now();
+    const delayMs = Math.max(0, at - Date.now());
     if (delayMs > MAX_TIMER_MS) return;
     const timer = setTimeout(() => {
       this.#dueTimers.delete(at);

@@ -1,0 +1,131 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { webhookSignatureHeader } from '../../src/domain/webhooks/webhook-signature.ts';
+import type { TestAccount } from '../support/gateway.ts';
+import type { ReceivedHook } from '../support/webhook-receiver.ts';
+import { startWebhookBench } from '../support/webhooks.ts';
+
+const PAGE = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
+const has = (program: string) => spawnSync(program, ['--version']).status === 0;
+
+/** The one code block of a language on the page. */
+function snippet(language: string): string {
+  const blocks = [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
+  if (blocks.length !== 1) throw new Error(`the page has ${blocks.length} ${language} blocks`);
+  return blocks[0]?.[1] ?? '';
+}
+
+interface Case {
+  readonly what: string;
+  readonly secret: string;
+  readonly header: string;
+  /** The raw body in base64. */
+  readonly body: string;
+  readonly genuine: boolean;
+}
+
+/** Each reads cases as JSON from the standard input and writes its verdicts as a JSON array. */
+const PROGRAMS = {
+  TypeScript: {
+    extension: 'ts',
+    code: () => `${snippet('ts')}
+import { readFileSync } from 'node:fs';
+const cases = JSON.parse(readFileSync(0, 'utf8'));
+console.log(JSON.stringify(cases.map((one) => isGenuine(one.secret, one.header, Buffer.from(one.body, 'base64')))));`,
+    command: process.execPath,
+    isHere: true,
+  },
+  Python: {
+    extension: 'py',
+    code: () => `${snippet('python')}
+import base64, json, sys
+print(json.dumps([is_genuine(c["secret"], c["header"], base64.b64decode(c["body"])) for c in json.load(sys.stdin)]))`,
+    command: 'python3',
+    isHere: has('python3'),
+  },
+  PHP: {
+    extension: 'php',
+    code: () => `${snippet('php')}
+$cases = json_decode(file_get_contents('php://stdin'), true);
+echo json_encode(array_map(fn($c) => is_genuine($c['secret'], $c['header'], base64_decode($c['body'])), $cases));`,
+    command: 'php',
+    isHere: has('php'),
+  },
+} as const;
+
+describe('the check on the page for receivers (contract, Signature verification)', () => {
+  let bench: Awaited<ReturnType<typeof startWebhookBench>>;
+  let directory: string;
+  const cases: Case[] = [];
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'verification-'));
+    bench = await startWebhookBench();
+    const owner: TestAccount = await bench.gateway.createAccount();
+    const receiver = await bench.receiving();
+    const { secret } = await bench.register(owner, { url: receiver.url });
+    await bench.gateway.call('POST', '/developers/sms', {
+      key: owner.key,
+      body: { to: '+256700123456', message: 'Olá 😀 "quoted"' },
+    });
+    const hook = await receiver.waitFor(() => true);
+    cases.push(...casesOf(secret, hook));
+  });
+  afterAll(async () => {
+    await bench?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  for (const [language, program] of Object.entries(PROGRAMS)) {
+    // Without the interpreter there is nothing to run; the report then shows the test as skipped.
+    (program.isHere ? it : it.skip)(`works in ${language} on what the gateway really sends`, () => {
+      const file = join(directory, `check.${program.extension}`);
+      writeFileSync(file, program.code());
+      const answer = execFileSync(program.command, [file], { input: JSON.stringify(cases) }).toString();
+      const verdicts: boolean[] = JSON.parse(answer);
+      expect(cases.map(({ what }, index) => [what, verdicts[index]])).toEqual(
+        cases.map(({ what, genuine }) => [what, genuine]),
+      );
+    });
+  }
+
+  it('is told that the secret counts as a whole, and of 300 seconds', () => {
+    expect(PAGE).toContain('`whsec_` included');
+    expect(PAGE).toContain('300 seconds');
+  });
+});
+
+function casesOf(secret: string, hook: ReceivedHook): Case[] {
+  const header = String(hook.headers['x-service-signature']);
+  const body = hook.raw.toString('base64');
+  const [, t = '', v1 = ''] = /^t=(\d+),v1=(.*)$/.exec(header) ?? [];
+  const signedAt = (seconds: number) => webhookSignatureHeader(secret, Number(t) + seconds, hook.raw);
+  const changed = Buffer.from(hook.raw);
+  changed[0] = (changed[0] ?? 0) ^ 1;
+  const bad = (what: string, part: Partial<Case>) => ({
+    what,
+    secret,
+    header,
+    body,
+    ...part,
+    genuine: false,
+  });
+  return [
+    { what: 'as it came', secret, header, body, genuine: true },
+    bad('another secret', { secret: `${secret}x` }),
+    bad('the secret without its prefix', { secret: secret.slice('whsec_'.length) }),
+    bad('a changed body', { body: changed.toString('base64') }),
+    bad('a longer body', { body: Buffer.concat([hook.raw, Buffer.from('\n')]).toString('base64') }),
+    bad('another time', { header: `t=${Number(t) + 1},v1=${v1}` }),
+    bad('signed too long ago', { header: signedAt(-310) }),
+    bad('signed in the future', { header: signedAt(310) }),
+    { what: 'signed a while ago', secret, header: signedAt(-200), body, genuine: true },
+    bad('capitals', { header: `t=${t},v1=${v1.toUpperCase()}` }),
+    bad('a short signature', { header: `t=${t},v1=${v1.slice(2)}` }),
+    bad('no signature', { header: `t=${t}` }),
+    bad('a line after it', { header: `${header}\n` }),
+    bad('nothing', { header: '' }),
+  ];
+}
