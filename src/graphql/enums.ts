@@ -1,6 +1,8 @@
 import { registerEnumType } from 'type-graphql';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { PLATFORMS } from '../domain/devices/device.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
+import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 
@@ -69,6 +71,25 @@ export const RoleEnum = enumOf('Role', 'What a person may do.', [...ACCOUNT_ROLE
   DEVELOPER: 'Sends, manages contacts, webhooks and the keys they made, none with FULL_ACCESS.',
   VIEWER: 'Reads.',
   OPERATOR: 'Runs the platform: stands above accounts and belongs to none.',
+});
+export const PlatformEnum = enumOf('Platform', 'What a device is.', PLATFORMS, {
+  ios: 'An iPhone or iPad, reached through APNs.',
+  android: 'An Android device, reached through FCM.',
+  web: 'A browser, reached through Web Push.',
+});
+export const PushPriorityEnum = enumOf(
+  'PushPriority',
+  'How urgent a notification is.',
+  ['high', 'normal'] as const,
+  {
+    high: 'At once, waking the device.',
+    normal: 'When it suits the device.',
+  },
+);
+export const WhatsAppTypeEnum = enumOf('WhatsAppType', 'What a WhatsApp message is.', WHATSAPP_TYPES, {
+  text: 'Free text, within 24 hours of the last message from the recipient.',
+  template: 'A template that the platform has approved.',
+  media: 'A file at an address.',
 });
 export const UsageIntervalEnum = enumOf('UsageInterval', 'What usage is counted by.', USAGE_INTERVALS, {
   hour: 'Hours, in UTC.',

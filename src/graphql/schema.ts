@@ -6,6 +6,7 @@ import { AccountResolver, LedgerResolver } from './account.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { AuditResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
+import { DeviceResolver } from './device.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
@@ -32,6 +33,7 @@ export function createSchema(): GraphQLSchema {
       PriceResolver,
       AuditResolver,
       ContactResolver,
+      DeviceResolver,
     ],
     validate: false,
   });

@@ -11,41 +11,25 @@ import {
   Query,
   Resolver,
 } from 'type-graphql';
-import type { Environment } from '../domain/caller.ts';
+import { validationError } from '../domain/errors.ts';
+import type { SendAnswer } from '../domain/messages/accept-message.ts';
+import type { Channel } from '../domain/messages/message.ts';
 import type { SmsQuote } from '../domain/messages/message-operations.ts';
 import { fromMinor } from '../domain/money/money.ts';
+import type { Operation } from '../domain/operation.ts';
 import type { GraphqlContext } from './context.ts';
-import { EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
-import { DateTime } from './scalars.ts';
+import {
+  SendEmailInput,
+  type SendInput,
+  SendPushInput,
+  SendSmsInput,
+  SendWhatsAppInput,
+} from './send-inputs.ts';
 
-@InputType({ description: 'An SMS to one or more recipients.' })
-class SendSmsInput {
-  @Field(() => String, { description: 'One number, or several separated by commas.' })
-  to!: string;
-
-  @Field(() => String, { description: 'Text, at most 1000 characters.' })
-  message!: string;
-
-  @Field(() => String, { nullable: true, description: 'Sender ID, at most 11 letters or digits.' })
-  from?: string | null;
-
-  @Field(() => DateTime, {
-    nullable: true,
-    description: 'When to send it, at most 30 days ahead; now when absent.',
-  })
-  scheduledFor?: Date | null;
-
-  @Field(() => String, {
-    nullable: true,
-    description: 'Names the request: the same again within 24 hours sends nothing more.',
-  })
-  idempotencyKey?: string | null;
-
-  @Field(() => EnvironmentEnum, { nullable: true, description: 'Where to send; PRODUCTION when absent.' })
-  environment?: Environment | null;
-}
+/** Longest idempotency key (contract, Limits). */
+const KEY_MAX_LENGTH = 64;
 
 @InputType({ description: 'An SMS to be priced.' })
 class EstimateSmsInput {
@@ -119,14 +103,35 @@ export class SendResolver {
   }
 
   @Mutation(() => MessageType, { description: 'Sends an SMS.' })
-  async sendSms(
-    @Ctx() { run, operations }: GraphqlContext,
+  sendSms(
+    @Ctx() context: GraphqlContext,
     @Arg('input', () => SendSmsInput, { description: 'The SMS.' }) input: SendSmsInput,
   ) {
-    const { to, message } = input;
-    const scheduledFor = input.scheduledFor?.toISOString();
-    const sent = await run(operations.messages.sendSms, { ...given(input), to, message, scheduledFor });
-    return run(operations.messageLists.find, { id: sent.messageId });
+    return send(context, 'sms', context.operations.messages.sendSms, input);
+  }
+
+  @Mutation(() => MessageType, { description: 'Sends an email.' })
+  sendEmail(
+    @Ctx() context: GraphqlContext,
+    @Arg('input', () => SendEmailInput, { description: 'The email.' }) input: SendEmailInput,
+  ) {
+    return send(context, 'email', context.operations.messages.sendEmail, input);
+  }
+
+  @Mutation(() => MessageType, { description: 'Sends a push notification.' })
+  sendPush(
+    @Ctx() context: GraphqlContext,
+    @Arg('input', () => SendPushInput, { description: 'The push notification.' }) input: SendPushInput,
+  ) {
+    return send(context, 'push', context.operations.messages.sendPush, input);
+  }
+
+  @Mutation(() => MessageType, { description: 'Sends a WhatsApp message.' })
+  sendWhatsApp(
+    @Ctx() context: GraphqlContext,
+    @Arg('input', () => SendWhatsAppInput, { description: 'The message.' }) input: SendWhatsAppInput,
+  ) {
+    return send(context, 'whatsapp', context.operations.messages.sendWhatsApp, input);
   }
 
   @Mutation(() => MessageType, {
@@ -138,6 +143,27 @@ export class SendResolver {
   ) {
     return (await run(operations.messages.cancel, { id })).message;
   }
+}
+
+/** Sends, or finds what an earlier send with the same idempotency key made (decision 19). */
+async function send<Input extends object>(
+  { run, operations }: GraphqlContext,
+  channel: Channel,
+  operation: Operation<Input, SendAnswer>,
+  input: SendInput,
+) {
+  const { idempotencyKey, environment } = given(input);
+  if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > KEY_MAX_LENGTH)) {
+    const message = `must have 1 to ${KEY_MAX_LENGTH} characters`;
+    throw validationError([{ path: 'input.idempotencyKey', message }]);
+  }
+  const earlier =
+    idempotencyKey === undefined
+      ? undefined
+      : await run(operations.messages.replay, { channel, idempotencyKey, environment });
+  const request = { ...given(input), scheduledFor: input.scheduledFor?.toISOString() };
+  const answer = earlier ?? (await run(operation, request as unknown as Input));
+  return run(operations.messageLists.find, { id: answer.messageId });
 }
 
 function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMinor }: SmsQuote): SmsEstimate {

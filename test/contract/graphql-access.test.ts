@@ -110,6 +110,24 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'message.sendSms',
     document: 'mutation { sendSms(input: { to: "x", message: "Hi" }) { id } }',
   },
+  sendEmail: {
+    by: 'message.sendEmail',
+    document: 'mutation { sendEmail(input: { to: "x", subject: "", text: "Hi" }) { id } }',
+  },
+  sendPush: {
+    by: 'message.sendPush',
+    document: 'mutation { sendPush(input: { to: "nobody", title: "", body: "" }) { id } }',
+  },
+  sendWhatsApp: {
+    by: 'message.sendWhatsApp',
+    document: 'mutation { sendWhatsApp(input: { to: "x", type: TEXT, text: { body: "Hi" } }) { id } }',
+  },
+  devices: { by: 'device.slice', document: '{ devices { nodes { id } } }' },
+  registerDevice: {
+    by: 'device.register',
+    document: 'mutation { registerDevice(input: { token: "", platform: IOS, userId: "u" }) { id } }',
+  },
+  removeDevice: { by: 'device.remove', document: `mutation { removeDevice(id: "${NOBODY}") }` },
   cancelMessage: { by: 'message.cancel', document: `mutation { cancelMessage(id: "${NOBODY}") { id } }` },
   createContact: {
     by: 'contact.create',
@@ -249,6 +267,9 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     ids.contact = (
       await ask('mutation { createContact(input: { externalId: "x" }) { id } }')
     ).createContact.id;
+    const device =
+      'mutation { registerDevice(input: { token: "t0k3n", platform: ANDROID, userId: "u" }) { id } }';
+    ids.device = (await ask(device)).registerDevice.id;
     const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
     ids.message = (await ask(send)).sendSms.id;
     ids.delivery = await eventually(async () => {
@@ -286,6 +307,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
       `mutation { redeliverFailed(webhookId: "${ids.webhook}", since: "2026-01-01T00:00:00Z") { queued } }`,
     'cancelMessage.id': () => `mutation { cancelMessage(id: "${ids.message}") { id } }`,
     'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
+    'removeDevice.id': () => `mutation { removeDevice(id: "${ids.device}") }`,
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
   };
   /** Filters find nothing of another account's. */
@@ -297,6 +319,8 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'webhookDeliveries.filter.messageId': () =>
       `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
   };
+  /** A device of another account is no target, as one that does not exist. */
+  const TARGETS = 'sendPush.input.deviceIds';
   /** For operators, who stand above accounts. */
   const ABOVE = ['topUpAccount.accountId', 'setRateLimit.keyId', 'createApiKey.input.accountId'];
 
@@ -309,7 +333,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
       return type.name === 'ID' ? [path] : [];
     };
     const all = rootFields.flatMap((field) => field.args.flatMap((argument) => places(field.name, argument)));
-    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE];
+    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, TARGETS];
     expect(tried.sort()).toEqual(all.sort());
   });
 
@@ -323,6 +347,11 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     const answer = await graphql(gateway, document(), { token });
     expect(answer.body.errors).toBeUndefined();
     expect(Object.values(answer.body.data)).toEqual([{ nodes: [], totalCount: 0 }]);
+  });
+
+  it('reaches no device of another account', async () => {
+    const push = `mutation { sendPush(input: { deviceIds: ["${ids.device}"], title: "t", body: "b", environment: SANDBOX }) { id } }`;
+    expect(codesOf(await graphql(gateway, push, { token }))).toEqual(['NO_TARGET_DEVICES']);
   });
 
   it('gives a member a key in their own account, whatever account they name', async () => {

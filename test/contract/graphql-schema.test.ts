@@ -99,12 +99,12 @@ describe('the schema of the GraphQL API', () => {
 
 const QUERIES =
   `viewer account accounts message messages apiKeys apiKey webhooks webhook webhookDeliveries eventTypes
-  contacts contact usage ledger auditLog members prices scopes estimateSms`.split(/\s+/);
+  contacts contact devices usage ledger auditLog members prices scopes estimateSms`.split(/\s+/);
 const MUTATIONS =
   `signIn signOut changePassword createApiKey updateApiKey rotateApiKey revokeApiKey setRateLimit
   registerWebhook updateWebhook deleteWebhook rotateWebhookSecret sendTestEvent redeliver redeliverFailed sendSms
   cancelMessage createContact updateContact deleteContact inviteMember setMemberRole removeMember createAccount
-  topUpAccount setPrice`.split(/\s+/);
+  topUpAccount setPrice sendEmail sendPush sendWhatsApp registerDevice removeDevice`.split(/\s+/);
 const TYPES: Record<string, string> = {
   User: 'id email role account mustChangePassword',
   Message:
