@@ -181,6 +181,7 @@ describe('refusals', () => {
         kind: 'unavailable',
         reason: expect.stringContaining('ESME_RTHROTTLED'),
         retryAfterMs: expect.any(Number),
+        nothingLeft: true,
       });
     }
     // Held answers show how many it now dares to send: half of eight.
