@@ -7,6 +7,7 @@ import * as latency from './latency.ts';
 import * as limiter from './limiter.ts';
 import * as pipeline from './pipeline.ts';
 import * as processes from './processes.ts';
+import * as webhookFairness from './webhook-fairness.ts';
 
 const benches: Readonly<Record<string, { run(context: BenchContext): Promise<BenchResult[]> }>> = {
   latency,
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   limiter,
   processes,
   history,
+  'webhook-fairness': webhookFairness,
 };
 
 const wanted = process.argv.slice(2);
