@@ -76,6 +76,7 @@ describe('mail addresses [decision 23]', () => {
     ['a quote that ends early', '"Ann" <x@evil.example> "B" <ann@example.com>'],
     ['a line end in the name', 'Ann\r\nBcc: evil@example.com <ann@example.com>'],
     ['a line separator in the name', 'Ann\u2028x <ann@example.com>'],
+    ['an encoded word in the name', '"=?utf-8?Q?evil=40evil.example=2C?=" <ann@example.com>'],
     ['a turned direction of writing', 'Ann \u202egnp <ann@example.com>'],
     ['a backslash at the end of the name', '"Ann\\" <ann@example.com>'],
   ])('refuses a mailbox with %s', (_what, raw) => {

@@ -28,7 +28,8 @@ const BAD_SEQUENCE = 503;
 const REASON_MAX_LENGTH = 300;
 /** Errors that come before the first byte of a mail. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
-const NO_CONNECTION = /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const NO_CONNECTION =
+  /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const NO_GREETING = /^(Connection timeout|Greeting never received)/;
 
 /** Reads the error with which a mail to `to` ended; of several recipients' answers `to`'s own counts. */
@@ -42,9 +43,8 @@ function readAnswer(error: SmtpError): ReadFailure {
   const { responseCode } = error;
   const reason = wordsOf(error);
   if (responseCode === undefined) {
-    // The client itself saw that the server would not take it.
-    const code = error.code === 'EMESSAGE' ? 'message_too_large' : 'invalid_envelope';
-    return { outcome: { kind: 'rejected', code, reason }, isServerFault: false };
+    // The client itself saw that no server could take it.
+    return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, isServerFault: false };
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);

@@ -47,6 +47,8 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
+/** Characters of one encoded word, which may have 75 letters: at most 40 bytes, 56 letters of base64. */
+const WORD_CHARACTERS = 10;
 /** Mails whose taken copies are remembered. */
 const MAX_REMEMBERED = 10_000;
 
@@ -213,10 +215,10 @@ function mailOf(submission: EmailSubmission) {
     to: mailbox(submission.to),
     cc: submission.cc.map(mailbox),
     ...(submission.replyTo === undefined ? {} : { replyTo: mailbox(submission.replyTo) }),
-    subject: submission.subject,
+    subject: literal(submission.subject),
     ...(submission.text === undefined ? {} : { text: submission.text }),
     ...(submission.html === undefined ? {} : { html: submission.html }),
-    headers: Object.entries(submission.headers).map(([key, value]) => ({ key, value })),
+    headers: Object.entries(submission.headers).map(([key, value]) => ({ key, value: literal(value) })),
     attachments: submission.attachments.map(({ filename, contentType, content }) => ({
       filename,
       contentType,
@@ -227,6 +229,17 @@ function mailOf(submission: EmailSubmission) {
     disableFileAccess: true,
     disableUrlAccess: true,
   };
+}
+
+/** Text that looks encoded is encoded once more, so that its reader sees what was given and nothing hides in it. */
+function literal(text: string): string {
+  if (!text.includes('=?')) return text;
+  const words: string[] = [];
+  for (let rest = Array.from(text); rest.length > 0; rest = rest.slice(WORD_CHARACTERS)) {
+    const word = rest.slice(0, WORD_CHARACTERS).join('');
+    words.push(`=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`);
+  }
+  return words.join(' ');
 }
 
 /** What is already parsed must not be parsed again, by other rules. */

@@ -107,7 +107,8 @@ function parseName(text: string): string | undefined {
   const isQuoted = text.length >= 2 && text.startsWith('"') && text.endsWith('"');
   const name = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
   const isClean = isQuoted ? /^(?:[^"\\]|\\.)*$/.test(text.slice(1, -1)) : !/[<>@,;:"\\]/.test(name);
-  return isClean && name.length <= NAME_MAX && isOneLine(name) ? name : undefined;
+  // Readers decode encoded words, which could hide an address, even where they should not.
+  return isClean && name.length <= NAME_MAX && isOneLine(name) && !name.includes('=?') ? name : undefined;
 }
 
 function parseDomain(raw: string): string | undefined {

@@ -7,6 +7,7 @@ import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
 import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
+import { parseMailbox } from './email-address.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import type { PricedSms, SmsInput } from './prepare-sms.ts';
@@ -139,7 +140,8 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
 
 /** The address that a filter names, in the form in which recipients are kept. */
 function addressIn(channel: Channel, to: string | undefined): string | undefined {
-  if (to === undefined || channel === 'email' || channel === 'push') return to;
+  if (to === undefined || channel === 'push') return to;
+  if (channel === 'email') return parseMailbox(to)?.address ?? to;
   const number = parseMsisdn(to);
   if (number === undefined) throw validationError([{ path: 'to', message: 'must be one phone number' }]);
   return number;

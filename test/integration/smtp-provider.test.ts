@@ -1,0 +1,364 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { SmtpProvider, type SmtpProviderOptions } from '../../src/channels/email/smtp-provider.ts';
+import type { EmailSubmission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import { silentLogger } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { selfSignedCertificate } from '../support/self-signed.ts';
+
+const opened: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+async function serve(...args: Parameters<typeof startMailServer>): Promise<MailServer> {
+  const server = await startMailServer(...args);
+  opened.push(() => server.stop());
+  return server;
+}
+
+function provide(url: string, options: Partial<SmtpProviderOptions> = {}): SmtpProvider {
+  const provider = new SmtpProvider({ url, logger: silentLogger, messageIdDomain: 'gw.example', ...options });
+  opened.push(() => provider.stop());
+  return provider;
+}
+
+let messages = 0;
+function email(members: Partial<EmailSubmission> = {}): EmailSubmission {
+  messages += 1;
+  return {
+    messageId: `message-${messages}`,
+    position: 0,
+    to: 'ann@example.com',
+    from: 'shop@example.com',
+    attempt: 0,
+    expiresAt: new Date(Date.now() + 3_600_000),
+    subject: 'Hello',
+    text: 'Hello Ann',
+    html: undefined,
+    replyTo: undefined,
+    cc: [],
+    bcc: [],
+    headers: {},
+    attachments: [],
+    ...members,
+  };
+}
+
+const signal = new AbortController().signal;
+const submit = (provider: SmtpProvider, members: Partial<EmailSubmission> = {}): Promise<SubmitOutcome> =>
+  provider.submit(email(members), signal);
+
+describe('a mail [decision 23]', () => {
+  it('carries what was given, and nothing else', async () => {
+    const server = await serve();
+    const outcome = await submit(provide(server.url), {
+      messageId: '019a8f6e-0000-7000-8000-000000000001',
+      from: '"Döner, \\"Best\\"" <shop@example.com>',
+      replyTo: 'help@example.com',
+      cc: ['ben@example.com'],
+      bcc: ['cleo@example.com'],
+      subject: 'Grüße 👋',
+      text: 'Plain ü',
+      html: '<p>Rich ü</p>',
+      headers: { 'List-Unsubscribe': '<https://example.com/u/1>', 'X-Campaign': 'Frühling' },
+      attachments: [{ filename: 'Rechnung ü.pdf', contentType: 'application/pdf', content: 'JVBERi0xLjQK' }],
+    });
+    const sid = '<019a8f6e-0000-7000-8000-000000000001.0@gw.example>';
+    expect(outcome).toEqual({ kind: 'accepted', sid });
+    const [mail] = server.received;
+    expect(mail?.from).toBe('shop@example.com');
+    expect(mail?.to).toEqual(['ann@example.com', 'ben@example.com', 'cleo@example.com']);
+    expect(mail?.header('From')).toBe('Döner, "Best" <shop@example.com>');
+    expect(mail?.header('To')).toBe('ann@example.com');
+    expect(mail?.header('Cc')).toBe('ben@example.com');
+    expect(mail?.header('Reply-To')).toBe('help@example.com');
+    expect(mail?.header('Subject')).toBe('Grüße 👋');
+    expect(mail?.header('Message-ID')).toBe(sid);
+    expect(mail?.header('List-Unsubscribe')).toBe('<https://example.com/u/1>');
+    expect(mail?.header('X-Campaign')).toBe('Frühling');
+    expect(mail?.raw).not.toMatch(/cleo|^bcc/im);
+    expect(mail?.headers.map(({ name }) => name.toLowerCase()).sort()).toEqual([
+      'cc',
+      'content-type',
+      'date',
+      'from',
+      'list-unsubscribe',
+      'message-id',
+      'mime-version',
+      'reply-to',
+      'subject',
+      'to',
+      'x-campaign',
+    ]);
+    expect(mail?.raw).toContain('Plain =C3=BC');
+    expect(mail?.raw).toContain('Rich =C3=BC');
+    expect(mail?.raw).toMatch(/Content-Type: application\/pdf/);
+    expect(mail?.raw).toContain('JVBERi0xLjQK');
+  });
+
+  it('goes over one kept connection, many at a time over a few', async () => {
+    const server = await serve();
+    const provider = provide(server.url);
+    expect((await submit(provider)).kind).toBe('accepted');
+    expect((await submit(provider)).kind).toBe('accepted');
+    expect(server.connections()).toBe(1);
+    const outcomes = await Promise.all(Array.from({ length: 60 }, () => submit(provider)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
+    expect(server.connections()).toBeLessThanOrEqual(10);
+    expect(server.received).toHaveLength(62);
+  });
+
+  it('is not sent after its deadline', async () => {
+    const server = await serve();
+    const outcome = await submit(provide(server.url), { expiresAt: new Date(Date.now() - 1) });
+    expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(server.begun()).toBe(0);
+  });
+
+  it('handed over again has the same Message-ID, and another recipient’s has another', async () => {
+    const server = await serve();
+    const provider = provide(server.url);
+    const first = await submit(provider, { messageId: 'm', position: 3 });
+    expect(await submit(provider, { messageId: 'm', position: 3, attempt: 1 })).toEqual(first);
+    expect(await submit(provider, { messageId: 'm', position: 4 })).not.toEqual(first);
+  });
+});
+
+describe('what the server answers [decision 23]', () => {
+  it('a greylisted recipient is put off, and taken later', async () => {
+    const server = await serve({ rcpt: (_to, count) => (count === 1 ? 451 : 'accept') });
+    const provider = provide(server.url);
+    const mail = email();
+    const outcome = await provider.submit(mail, signal);
+    expect(outcome).toEqual({
+      kind: 'unavailable',
+      reason: expect.stringContaining('451'),
+      nothingLeft: true,
+      onlyThis: true,
+    });
+    expect(provider.health().state).toBe('up');
+    expect(await provider.submit({ ...mail, attempt: 1 }, signal)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it.each([
+    ['an unknown recipient', { rcpt: () => 550 as const }, '550'],
+    ['a sender that is not allowed', { mailFrom: 553 as const }, '553'],
+    ['a content that is not wanted', { data: 554 as const }, '554'],
+  ])('%s is final, with the server’s code', async (_what, behaviour, code) => {
+    const server = await serve(behaviour);
+    const provider = provide(server.url);
+    expect(await submit(provider)).toEqual({ kind: 'rejected', code, reason: expect.stringContaining(code) });
+    server.behave({ rcpt: () => 'accept', mailFrom: 'accept', data: 'accept' });
+    expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it.each([
+    ['at the sender', { mailFrom: 452 as const }],
+    ['after the content', { data: 451 as const }],
+    ['that the service closes', { data: 421 as const }],
+    ['that a login is wanted', { mailFrom: 530 as const }],
+  ])('an answer %s is worth another try', async (_what, behaviour) => {
+    const server = await serve(behaviour);
+    expect(await submit(provide(server.url))).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+  });
+
+  it('a connection cut in the middle of the mail leaves it unknown', async () => {
+    const server = await serve({ data: 'drop' });
+    const provider = provide(server.url);
+    const outcome = await submit(provider);
+    expect(outcome).toEqual({ kind: 'unavailable', reason: expect.stringContaining('unknown') });
+    expect(server.begun()).toBe(1);
+    expect(provider.health().state).toBe('down');
+    server.behave({ data: 'accept' });
+    expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
+    expect(provider.health().state).toBe('up');
+  });
+
+  it('with nobody listening, nothing has left', async () => {
+    const server = await serve();
+    await server.stop();
+    const provider = provide(server.url);
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(provider.health()).toMatchObject({
+      state: 'down',
+      detail: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+});
+
+describe('copies go with the first mail [decision 23]', () => {
+  it('a refused copy does not hold back the recipient', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
+    const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
+    expect(outcome.kind).toBe('accepted');
+    expect(server.received[0]?.to).toEqual(['ann@example.com', 'cleo@example.com']);
+  });
+
+  it('a refused recipient is refused, though the copies went out', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 550 : 'accept') });
+    expect(await submit(provide(server.url), { cc: ['ben@example.com'] })).toMatchObject({
+      kind: 'rejected',
+      code: '550',
+    });
+    expect(server.received[0]?.to).toEqual(['ben@example.com']);
+  });
+
+  it('copies that were taken are not sent again when the recipient is tried again', async () => {
+    const server = await serve({
+      rcpt: (to, count) => (to.startsWith('ann') && count === 1 ? 451 : 'accept'),
+    });
+    const provider = provide(server.url);
+    const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
+    expect(await provider.submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
+    expect(await provider.submit({ ...mail, attempt: 1 }, signal)).toMatchObject({ kind: 'accepted' });
+    expect(server.received.map(({ to }) => to)).toEqual([
+      ['ben@example.com', 'cleo@example.com'],
+      ['ann@example.com'],
+    ]);
+    expect(server.received[1]?.header('Cc')).toBe('ben@example.com');
+  });
+
+  it('of a recipient that is refused for good while the copies are put off, the refusal counts', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 550 : 451) });
+    expect(await submit(provide(server.url), { cc: ['ben@example.com'] })).toMatchObject({
+      kind: 'rejected',
+      code: '550',
+    });
+  });
+});
+
+describe('login and encryption', () => {
+  const login = { user: 'gateway', password: 'p@ss' };
+
+  it('logs in with what the URL says', async () => {
+    const server = await serve({ login });
+    await submit(provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}`));
+    expect(server.received[0]?.user).toBe('gateway');
+  });
+
+  it('a refused login is no refusal of the mail: it waits for the operator, and the health says so', async () => {
+    const server = await serve({ login });
+    const provider = provide(`smtp://gateway:wrong@127.0.0.1:${server.port}`);
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(provider.health()).toMatchObject({
+      state: 'down',
+      detail: expect.stringContaining('refuses the login'),
+    });
+    expect(JSON.stringify(provider.health())).not.toContain('wrong');
+  });
+
+  it('knows after the start, before any mail, that the login is refused', async () => {
+    const server = await serve({ login });
+    const provider = provide(`smtp://gateway:wrong@127.0.0.1:${server.port}`);
+    provider.start();
+    await eventually(() => provider.health().state === 'down');
+    const right = provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}`);
+    right.start();
+    await eventually(() => right.health().state === 'up');
+  });
+
+  it('sends nothing without encryption when it is required and the server has none', async () => {
+    const server = await serve({ login });
+    const provider = provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}?requireTLS`);
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(server.begun()).toBe(0);
+    expect(server.recipients).toEqual([]);
+    expect(provider.health().state).toBe('down');
+  });
+
+  it('encrypts with STARTTLS where it is offered, and checks the certificate where encryption is required', async () => {
+    const tls = selfSignedCertificate();
+    const server = await serve({}, { tls });
+    const url = `smtp://localhost:${server.port}`;
+    expect(await submit(provide(url))).toMatchObject({ kind: 'accepted' });
+    expect(await submit(provide(`${url}?requireTLS`))).toMatchObject({
+      kind: 'unavailable',
+      nothingLeft: true,
+    });
+    expect(await submit(provide(`${url}?requireTLS`, { tlsCa: tls.cert }))).toMatchObject({
+      kind: 'accepted',
+    });
+    expect(server.received.map(({ isEncrypted }) => isEncrypted)).toEqual([true, true]);
+  });
+
+  it('speaks TLS from the first byte with smtps', async () => {
+    const tls = selfSignedCertificate();
+    const server = await serve({}, { tls, options: { secure: true } });
+    const url = `smtps://localhost:${server.port}`;
+    expect(await submit(provide(url, { tlsCa: tls.cert }))).toMatchObject({ kind: 'accepted' });
+    expect(await submit(provide(url))).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    const plain = await serve();
+    expect(await submit(provide(`smtps://127.0.0.1:${plain.port}`))).toMatchObject({ kind: 'unavailable' });
+    expect(plain.begun()).toBe(0);
+  });
+
+  it.each([
+    ['ftp://mail.example', 'not an smtp'],
+    ['smtp://', 'names no host'],
+    ['smtp://mail.example?pool=5', 'unknown SMTP parameter pool'],
+    ['smtp://mail.example?requireTLS=maybe', 'requireTLS'],
+    ['smtp://u:%zz@mail.example', 'percent-encoded'],
+  ])('refuses the URL %s', (url, fault) => {
+    expect(() => provide(url)).toThrow(fault);
+  });
+});
+
+describe('nothing that a caller sends adds a header, a recipient or a file', () => {
+  it.each([
+    ['an encoded line end in the subject', { subject: '=?utf-8?Q?Hi=0D=0ABcc:_evil@evil.example?=' }],
+    ['an address in a name', { from: '"evil@evil.example," <shop@example.com>' }],
+    ['a group in a name', { replyTo: '"friends: evil@evil.example;" <help@example.com>' }],
+    [
+      'an encoded line end in a header',
+      { headers: { 'X-Note': '=?utf-8?B?DQpCY2M6IGV2aWxAZXZpbC5leGFtcGxl?=' } },
+    ],
+    [
+      'a dot line in the text',
+      { text: 'one\r\n.\r\nMAIL FROM:<evil@evil.example>\r\nRCPT TO:<evil@evil.example>' },
+    ],
+    ['a bare line feed before a dot', { text: 'one\n.\nMAIL FROM:<evil@evil.example>\n.\r\n' }],
+    ['bare carriage returns', { text: 'one\r.\rRCPT TO:<evil@evil.example>\r' }],
+    ['headers at the start of the text', { text: 'Bcc: evil@evil.example\r\n\r\nHello' }],
+    [
+      'a boundary in the text',
+      { html: '<p>x</p>', text: '--_----\r\nContent-Type: text/html\r\n\r\nBcc: x' },
+    ],
+    [
+      'parameters in a file name',
+      {
+        attachments: [{ filename: 'a.txt"; x="y', contentType: 'text/plain', content: 'SGk=' }],
+      },
+    ],
+    [
+      'a path as the content of a file',
+      {
+        attachments: [{ filename: 'passwd', contentType: 'text/plain', content: '/etc/passwd=' }],
+      },
+    ],
+    ['a path and an address as text', { text: 'file:///etc/passwd', html: 'http://169.254.169.254/latest' }],
+  ] satisfies [string, Partial<EmailSubmission>][])('%s', async (_what, members) => {
+    const server = await serve();
+    const outcome = await submit(provide(server.url), members);
+    expect(outcome.kind).toBe('accepted');
+    expect(server.recipients).toEqual(['ann@example.com']);
+    expect(server.received).toHaveLength(1);
+    const [mail] = server.received;
+    const names = mail?.headers.map(({ name }) => name.toLowerCase()) ?? [];
+    expect(names).not.toContain('bcc');
+    const allowed =
+      /^(content-(type|transfer-encoding)|date|from|message-id|mime-version|reply-to|subject|to|x-note)$/;
+    expect(names.filter((name) => !allowed.test(name))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
+    if ('subject' in members) expect(mail?.header('Subject')).toBe(members.subject);
+    expect(mail?.raw).not.toContain(readFileSync('/etc/passwd', 'utf8').split('\n')[0] as string);
+  });
+
+  it('an encoded word reaches the reader as the letters that were given', async () => {
+    const server = await serve();
+    await submit(provide(server.url), { subject: 'a =?utf-8?Q?b=40c?= d' });
+    expect(server.received[0]?.raw).not.toMatch(/^Subject: .*=\?utf-8\?Q\?b=40c\?=/m);
+    expect(server.received[0]?.header('Subject')).toBe('a =?utf-8?Q?b=40c?= d');
+  });
+});
