@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -14,6 +14,9 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
+
+// Each test starts processes of its own, which takes long on a busy machine.
+jest.setTimeout(180_000);
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 const NOBODY = '0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11';
@@ -102,7 +105,7 @@ describe('the command line beside a running gateway', () => {
     expect((await account()).status).toBe(200);
     const { apiKey } = await json('key', 'revoke', '--key', made.apiKey.keyId);
     expect(apiKey).toEqual({ ...made.apiKey, lastUsedAt: apiKey.lastUsedAt, revokedAt: expect.any(String) });
-    await eventually(async () => (await account()).status === 401, 2_000);
+    await eventually(async () => (await account()).status === 401);
   });
 
   it('key create takes every property of a key', async () => {
@@ -319,7 +322,7 @@ describe('the command line on a DATA_DIR', () => {
     const dataDir = await workplace.directory('alone');
     const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
     const killed = startCli(workplace, create, { DATA_DIR: dataDir });
-    await eventually(() => postmasterPid(dataDir), 20_000);
+    await eventually(() => postmasterPid(dataDir), 60_000);
     await killed.kill();
     const { account } = documentOf(await runCli(workplace, create, { DATA_DIR: dataDir }));
     await expect(postmasterPid(dataDir)).rejects.toThrow('ENOENT');
@@ -336,5 +339,5 @@ describe('the command line on a DATA_DIR', () => {
     } finally {
       await server.kill();
     }
-  }, 60_000);
+  });
 });

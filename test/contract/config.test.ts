@@ -1,8 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ConfigError, parseConfig } from '../../src/config.ts';
 import { buildWorkplace, startServer, type Workplace } from '../support/server-process.ts';
+
+// Each test starts processes of its own, which takes long on a busy machine.
+jest.setTimeout(180_000);
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
 

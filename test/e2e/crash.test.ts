@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import {
   buildWorkplace,
@@ -11,6 +11,9 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+// Each test starts processes of its own, which takes long on a busy machine.
+jest.setTimeout(180_000);
 
 const KILLS = 5;
 const ANSWERS_BEFORE_KILL = 60;
@@ -146,5 +149,5 @@ describe('kill -9 of the server', () => {
     } finally {
       await receiver.stop();
     }
-  }, 150_000);
+  });
 });

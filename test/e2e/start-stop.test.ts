@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -18,6 +18,9 @@ import {
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
+
+// Each test starts processes of its own, which takes long on a busy machine.
+jest.setTimeout(180_000);
 
 const IDLE_RSS_BYTES = 250 * 1024 * 1024;
 const MASTER_KEY = Buffer.alloc(32, 9).toString('base64');
@@ -63,7 +66,7 @@ const isDelivered = (url: string, key: string, id: string) =>
       headers: { 'X-Api-Key': key },
     });
     return ((await response.json()) as { status: string }).status === 'delivered';
-  }, 30_000);
+  }, 60_000);
 
 describe('npm start', () => {
   it('shows a quickstart account once, whose curl line works as pasted, and a later start shows nothing', async () => {
@@ -90,7 +93,7 @@ describe('npm start', () => {
     expect(second.stdout()).toBe(`ready ${secondUrl}\n`);
     const again = await fetch(`${secondUrl}/api/v1/account`, { headers: { 'X-Api-Key': sandboxKey } });
     expect(await again.json()).toMatchObject({ id: accountId });
-  }, 60_000);
+  });
 
   it('prints no secret in production, where the command line makes the accounts', async () => {
     const database = await createTestDatabase();
@@ -106,7 +109,7 @@ describe('npm start', () => {
       variables,
     );
     expect(created).toMatchObject({ code: 0, stderr: '' });
-  }, 60_000);
+  });
 
   it.each([
     ['PORT', { PORT: 'http' }, 'PORT is "http", but must be a whole number from 0 to 65535.'],
@@ -149,7 +152,7 @@ describe('npm start', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`127.0.0.1:${port} is taken by another program. Set PORT to a free port.`);
     await isGone(dataDir);
-  }, 60_000);
+  });
 });
 
 describe('SIGTERM and SIGINT', () => {
@@ -188,7 +191,7 @@ describe('SIGTERM and SIGINT', () => {
     expect(await answered).toBe(200);
     expect(await server.finished).toMatchObject({ code: 0, stderr: '' });
     await isGone(dataDir);
-  }, 60_000);
+  });
 
   it('during the start end it cleanly, too', async () => {
     const dataDir = await workplace.directory('early');
@@ -198,7 +201,7 @@ describe('SIGTERM and SIGINT', () => {
     const { code, stdout, stderr } = await server.finished;
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
     await isGone(dataDir);
-  }, 60_000);
+  });
 });
 
 describe('several processes', () => {
@@ -220,7 +223,7 @@ describe('several processes', () => {
     await isDelivered(url, key, await send(url, key));
     expect(await worker.stop()).toMatchObject({ code: 0 });
     expect(await api.stop()).toMatchObject({ code: 0 });
-  }, 60_000);
+  });
 
   it('share the embedded PostgreSQL of one DATA_DIR, and the second goes on when the first is killed', async () => {
     const dataDir = await workplace.directory('shared');
@@ -232,14 +235,14 @@ describe('several processes', () => {
     expect(second.stdout()).toBe(`ready ${url}\n`);
     await isDelivered(url, key, await send(firstUrl, key));
     await first.kill();
-    const id = await eventually(() => send(url, key), 30_000);
+    const id = await eventually(() => send(url, key), 60_000);
     await isDelivered(url, key, id);
 
     const third = start({ DATA_DIR: dataDir, LOG_LEVEL: 'silent' });
     const thirdUrl = await third.ready();
     expect(await second.stop()).toMatchObject({ code: 0 });
-    await isDelivered(thirdUrl, key, await eventually(() => send(thirdUrl, key), 30_000));
+    await isDelivered(thirdUrl, key, await eventually(() => send(thirdUrl, key), 60_000));
     expect(await third.stop()).toMatchObject({ code: 0 });
     await isGone(dataDir);
-  }, 90_000);
+  });
 });

@@ -9,7 +9,8 @@ import pg from 'pg';
 import { eventually } from './eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const START_MS = 20_000;
+/** Long, since tests share a machine; a start that fails ends at once. */
+const START_MS = 60_000;
 
 /** A directory with the built gateway in `dist`, in which nobody edits while a test runs. */
 export interface Workplace {
@@ -128,13 +129,13 @@ function startProcess(
     finished,
     stdout: () => written.stdout,
     stderr: () => written.stderr,
-    ready: () =>
-      eventually(() => {
-        if (child.exitCode !== null || child.signalCode !== null) return undefined;
-        return /^ready (.*)$/m.exec(written.stdout)?.[1];
-      }, START_MS).catch(() => {
-        throw new Error(`not ready; it wrote: ${written.stdout}${written.stderr}`);
-      }),
+    ready: () => {
+      const isReady = () => /^ready (.*)$/m.exec(written.stdout)?.[1];
+      const isOver = finished.then(() => {
+        throw new Error(`it ended before it was ready, and wrote: ${written.stdout}${written.stderr}`);
+      });
+      return Promise.race([eventually(isReady, START_MS), isOver]);
+    },
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };
