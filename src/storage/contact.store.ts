@@ -110,10 +110,11 @@ export class PgContactStore implements ContactStore {
     const matching = this.#sql.table<ContactRow>('contacts').where('account_id', accountId);
     if (filter.tag !== undefined) matching.whereRaw('tags @> ARRAY[?]::text[]', [filter.tag]);
     if (filter.search !== undefined) {
-      // A number is found in any of its forms; within the text, `strpos` knows no wildcards to escape.
+      // A number is found in any of its forms; within the text, `strpos` knows no wildcards to escape. Spaces at
+      // the ends mean nothing: one may have been the plus sign of a number.
       const phone = parseMsisdn(filter.search) ?? null;
       matching.whereRaw('(strpos(search_text, ?) > 0 OR phone = ?::text)', [
-        foldForSearch(filter.search),
+        foldForSearch(filter.search.trim()),
         phone,
       ]);
     }
