@@ -12,7 +12,12 @@ import { MessageEventResolver, MessageResolver, RecipientResolver } from './mess
 import { PriceResolver } from './price.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
-import { MessageDeliveriesResolver, WebhookDeliveryResolver, WebhookResolver } from './webhook.graphql.ts';
+import { WebhookResolver } from './webhook.graphql.ts';
+import {
+  MessageDeliveriesResolver,
+  WebhookDeliveriesResolver,
+  WebhookDeliveryResolver,
+} from './webhook-delivery.graphql.ts';
 
 /** The executable schema of the GraphQL API. */
 export function createSchema(): GraphQLSchema {
@@ -27,6 +32,7 @@ export function createSchema(): GraphQLSchema {
       MessageEventResolver,
       SendResolver,
       WebhookResolver,
+      WebhookDeliveriesResolver,
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
       UsageResolver,

@@ -1,7 +1,6 @@
 import { GraphQLJSONObject } from 'graphql-scalars';
 import {
   Arg,
-  Args,
   Ctx,
   Field,
   FieldResolver,
@@ -14,14 +13,10 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
-import type { DeliveryStatus, EventType, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
-import { connection, connectionOf } from './connection.ts';
+import type { Webhook } from '../domain/webhooks/webhook.ts';
 import type { GraphqlContext } from './context.ts';
-import { DeliveryStatusEnum } from './enums.ts';
 import { given } from './given.ts';
-import { MessageType } from './message.graphql.ts';
 import { DateTime } from './scalars.ts';
-import { SliceArgs } from './slice-args.ts';
 
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 
@@ -38,7 +33,7 @@ class WebhookStats {
 }
 
 @ObjectType('Webhook', { description: 'An endpoint that is told of events.', simpleResolvers: true })
-class WebhookType {
+export class WebhookType {
   @Field(() => ID, { description: 'Identifier of the endpoint.' })
   id!: string;
 
@@ -61,54 +56,6 @@ class WebhookType {
   maxRetries!: number;
 
   @Field(() => DateTime, { description: 'When it was registered.' })
-  createdAt!: Date;
-}
-
-@ObjectType('DeliveryAttempt', { description: 'One POST to an endpoint.', simpleResolvers: true })
-class DeliveryAttemptType {
-  @Field(() => DateTime, { description: 'When it was made.' })
-  at!: Date;
-
-  @Field(() => Int, { nullable: true, description: 'Status of the answer; null when there was none.' })
-  httpStatus!: number | null;
-
-  @Field(() => Int, { description: 'How long it took, in milliseconds.' })
-  durationMs!: number;
-
-  @Field(() => String, { nullable: true, description: 'What went wrong.' })
-  errorMessage!: string | null;
-}
-
-@ObjectType('WebhookDelivery', { description: 'One event owed to one endpoint.', simpleResolvers: true })
-class WebhookDeliveryType {
-  @Field(() => ID, { description: 'Identifier, the same on every attempt.' })
-  id!: string;
-
-  @Field(() => String, { description: 'Event type.' })
-  event!: EventType;
-
-  @Field(() => ID, { nullable: true, description: 'The message concerned; null for `webhook.test`.' })
-  messageId!: string | null;
-
-  @Field(() => DeliveryStatusEnum, { description: 'How it stands.' })
-  status!: DeliveryStatus;
-
-  @Field(() => Int, { nullable: true, description: 'Status of the last answer.' })
-  httpStatus!: number | null;
-
-  @Field(() => Int, { description: 'Attempts made.' })
-  attempts!: number;
-
-  @Field(() => String, { nullable: true, description: 'The last answer, its first 10 kB.' })
-  responseBody!: string | null;
-
-  @Field(() => String, { nullable: true, description: 'What went wrong last.' })
-  errorMessage!: string | null;
-
-  @Field(() => DateTime, { nullable: true, description: 'When the next attempt is due.' })
-  nextRetryAt!: Date | null;
-
-  @Field(() => DateTime, { description: 'When it was recorded.' })
   createdAt!: Date;
 }
 
@@ -178,23 +125,6 @@ class UpdateWebhookInput {
   maxRetries?: number | null;
 }
 
-@InputType({ description: 'Which deliveries to show; every member given must hold.' })
-class WebhookDeliveryFilter {
-  @Field(() => ID, { nullable: true, description: 'To this endpoint.' })
-  webhookId?: string | null;
-
-  @Field(() => DeliveryStatusEnum, { nullable: true, description: 'In this status.' })
-  status?: DeliveryStatus | null;
-
-  @Field(() => String, { nullable: true, description: 'Of this event type.' })
-  event?: EventType | null;
-
-  @Field(() => ID, { nullable: true, description: 'About this message.' })
-  messageId?: string | null;
-}
-
-const DeliveryConnection = connectionOf('WebhookDelivery', () => WebhookDeliveryType);
-
 @Resolver(() => WebhookType)
 export class WebhookResolver {
   @Query(() => [WebhookType], { nullable: true, description: "The account's endpoints, the newest first." })
@@ -250,24 +180,6 @@ export class WebhookResolver {
     return run(operations.webhooks.rotateSecret, { id });
   }
 
-  @Mutation(() => WebhookDeliveryType, {
-    description: 'Sends a `webhook.test` event, in one attempt made now.',
-  })
-  async sendTestEvent(
-    @Ctx() { run, operations }: GraphqlContext,
-    @Arg('webhookId', () => ID, { description: 'The endpoint.' }) id: string,
-  ) {
-    return (await run(operations.webhooks.test, { id })).delivery;
-  }
-
-  @Mutation(() => WebhookDeliveryType, { description: 'Makes a delivery due now, under the same id.' })
-  async redeliver(
-    @Ctx() { run, operations }: GraphqlContext,
-    @Arg('deliveryId', () => ID, { description: 'The delivery.' }) id: string,
-  ) {
-    return (await run(operations.webhooks.retry, { id })).delivery;
-  }
-
   @Mutation(() => Redelivery, {
     description: 'Queues what an endpoint missed: failed deliveries, and events while it was inactive.',
   })
@@ -279,71 +191,8 @@ export class WebhookResolver {
     return run(operations.webhooks.recover, { id, since: since.toISOString() });
   }
 
-  @FieldResolver(() => DeliveryConnection, { description: 'What it was and is owed, the newest first.' })
-  async deliveries(
-    @Root() webhook: Webhook,
-    @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
-  ) {
-    return connection(await run(operations.deliveries.list, { ...slice, filter: { webhookId: webhook.id } }));
-  }
-
   @FieldResolver(() => WebhookStats, { description: 'How its deliveries stand.' })
   stats(@Root() webhook: Webhook, @Ctx() { loaders }: GraphqlContext) {
     return loaders.deliveryCounts.load(webhook.id);
-  }
-}
-
-@Resolver(() => WebhookDeliveryType)
-export class WebhookDeliveryResolver {
-  @Query(() => DeliveryConnection, {
-    nullable: true,
-    description: 'Deliveries to all endpoints, the newest first.',
-  })
-  async webhookDeliveries(
-    @Ctx() { run, operations }: GraphqlContext,
-    @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('filter', () => WebhookDeliveryFilter, {
-      nullable: true,
-      description: 'Which ones; all when absent.',
-    })
-    filter?: WebhookDeliveryFilter | null,
-  ) {
-    return connection(await run(operations.deliveries.list, { ...slice, filter: given(filter) }));
-  }
-
-  @FieldResolver(() => WebhookType, {
-    nullable: true,
-    description: 'The endpoint; null when it was deleted.',
-  })
-  webhook(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
-    return loaders.webhook.load(delivery.webhookId);
-  }
-
-  @FieldResolver(() => MessageType, { nullable: true, description: 'The message concerned.' })
-  message(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
-    return delivery.messageId === null ? null : loaders.message.load(delivery.messageId);
-  }
-
-  @FieldResolver(() => GraphQLJSONObject, {
-    nullable: true,
-    description: 'The envelope that is posted; null when it is no longer kept.',
-  })
-  async payload(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
-    const event = await loaders.event.load(delivery.eventSeq);
-    return event && JSON.parse(event.body);
-  }
-
-  @FieldResolver(() => [DeliveryAttemptType], { description: 'The attempts made, in their order.' })
-  attemptLog(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
-    return loaders.attempts.load(delivery.id);
-  }
-}
-
-@Resolver(() => MessageType)
-export class MessageDeliveriesResolver {
-  @FieldResolver(() => [WebhookDeliveryType], { description: 'What endpoints were told of it.' })
-  deliveries(@Root() message: MessageType, @Ctx() { loaders }: GraphqlContext) {
-    return loaders.deliveriesOf.load(message as never);
   }
 }

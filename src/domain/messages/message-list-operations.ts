@@ -11,7 +11,7 @@ import type { WebhookDelivery } from '../webhooks/webhook.ts';
 import { CHANNELS, type Channel, type Message, type Recipient, type TimelineEntry } from './message.ts';
 import { timelineOf } from './message-operations.ts';
 
-export const SEARCH_MAX_LENGTH = 100;
+const SEARCH_MAX_LENGTH = 100;
 /** A cursor holds where each channel's list goes on: messages of all channels are one list to look at. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
 const READ = { roles: ALL_ROLES } as const;

@@ -1,6 +1,6 @@
 import type { Contact, ContactFilter } from '../contacts/contact.ts';
 import type { KeyRange } from '../paging.ts';
-import type { Page, PageRequest } from './stores.ts';
+import type { Page, PageRequest } from './page.ts';
 
 export interface ContactStore {
   /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
