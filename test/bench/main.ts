@@ -7,7 +7,8 @@ import * as latency from './latency.ts';
 import * as limiter from './limiter.ts';
 import * as pipeline from './pipeline.ts';
 import * as processes from './processes.ts';
-import * as webhookFairness from './webhook-fairness.ts';
+import * as soak from './soak.ts';
+import * as fairness from './webhook-fairness.ts';
 
 const benches: Readonly<Record<string, { run(context: BenchContext): Promise<BenchResult[]> }>> = {
   latency,
@@ -16,8 +17,11 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   limiter,
   processes,
   history,
-  'webhook-fairness': webhookFairness,
+  fairness,
+  soak,
 };
+/** Runs only when it is named: it takes ten minutes, or SOAK_SECONDS. */
+const ONLY_NAMED: ReadonlySet<string> = new Set(['soak']);
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !(name in benches));
@@ -30,7 +34,7 @@ const context = await createContext();
 const results: BenchResult[] = [];
 try {
   for (const [name, bench] of Object.entries(benches)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    if (wanted.length > 0 ? !wanted.includes(name) : ONLY_NAMED.has(name)) continue;
     context.log(`${name} …`);
     results.push(...(await bench.run(context)));
   }
