@@ -62,8 +62,11 @@ const WRITE = statement(
 const IDEMPOTENCY_RETENTION_MS = 24 * 3_600_000;
 const ACCEPTED_STATUS = 200;
 
+/** So many characters of an email's texts and attachments take the place of one recipient. */
+const CHARACTERS_A_RECIPIENT = 2_048;
+
 export interface IntakeOptions {
-  /** Recipients that one transaction takes at the most. */
+  /** Recipients that one transaction takes at the most; what is heavier alone goes alone. */
   readonly maxBatchRecipients: number;
   /** Recipients that may wait; more are refused with `service_unavailable` before anything is accepted. */
   readonly maxWaitingRecipients: number;
@@ -94,7 +97,7 @@ export class PgIntake implements Intake {
     this.#jobsFor = jobsFor;
     this.#options = options;
     this.#batches = new Batcher((batch) => this.#commit(batch), {
-      weight: (prepared) => prepared.recipients.length,
+      weight: weightOf,
       maxWeight: options.maxBatchRecipients,
       isolate: (error) => databaseFault(error) === undefined,
     });
@@ -102,7 +105,7 @@ export class PgIntake implements Intake {
 
   async accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
     const waiting = this.#batches.waitingWeight;
-    if (waiting > 0 && waiting + prepared.recipients.length > this.#options.maxWaitingRecipients) {
+    if (waiting > 0 && waiting + weightOf(prepared) > this.#options.maxWaitingRecipients) {
       throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
     }
     const claim = claimOf(prepared);
@@ -161,6 +164,16 @@ export class PgIntake implements Intake {
       return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
     });
   }
+}
+
+/** How much of a bound in recipients a message takes: memory must stay bounded for emails of megabytes, too. */
+const weightOf = ({ recipients, bulk }: PreparedMessage): number =>
+  recipients.length + Math.floor(charactersIn(bulk) / CHARACTERS_A_RECIPIENT);
+
+function charactersIn(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object') return 0;
+  return Object.values(value ?? {}).reduce<number>((sum, member) => sum + charactersIn(member), 0);
 }
 
 /** What a repeat is answered with. */

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type pg from 'pg';
+import type { PreparedMessage } from '../../src/domain/messages/message.ts';
+import { PgIntake } from '../../src/storage/intake.ts';
+import { Sql } from '../../src/storage/sql.ts';
+import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Answer, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startSmsc } from '../support/smsc.ts';
+import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+
+/** Of src/compose.ts: recipients that may wait, and recipients of one transaction. */
+const WAITING = 20_000;
+const BATCH = 1_000;
+
+const opened: { stop(): Promise<unknown> }[] = [];
+afterAll(async () => {
+  for (const each of opened.reverse()) await each.stop();
+});
+
+describe('a database slower than the senders', () => {
+  let gateway: TestGateway;
+  let sql: TestSql;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ROLES: 'api' });
+    opened.push(gateway);
+    sql = await openSql(gateway.database);
+    opened.push({ stop: () => sql.close() });
+  });
+  /** Keeps the account from being charged, as a database does that answers nothing for a while; returns its end. */
+  const stall = async (accountId: string) => {
+    const holder = await openSql(gateway.database);
+    opened.push({ stop: () => holder.close() });
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [accountId]);
+    return () => holder.query('COMMIT');
+  };
+  /** All requests at once while the database stands still, until all but `accepted` of them have an answer. */
+  const sendDuringStall = async (
+    accountId: string,
+    count: number,
+    accepted: number,
+    send: () => Promise<Answer>,
+  ) => {
+    const goOn = await stall(accountId);
+    const answered: Answer[] = [];
+    const sent = Array.from({ length: count }, async () => {
+      const answer = await send();
+      answered.push(answer);
+      return answer;
+    });
+    await eventually(() => answered.length === count - accepted);
+    const statuses = answered.map(({ status }) => status);
+    await goOn();
+    return { answers: await Promise.all(sent), statuses };
+  };
+  const check = async (accountId: string, answers: readonly Answer[]) => {
+    const accepted = answers.filter(({ status }) => status === 200).map(({ body }) => body.id as string);
+    const rows = await sql.query('SELECT id FROM messages WHERE account_id = $1 ORDER BY id', [accountId]);
+    expect(rows.map(({ id }) => id)).toEqual(accepted.sort());
+    const charges = await sql.query(
+      `SELECT message_id FROM ledger_entries WHERE account_id = $1 AND kind = 'charge' ORDER BY message_id`,
+      [accountId],
+    );
+    return { accepted, charged: charges.map(({ message_id }) => message_id) };
+  };
+
+  it('what is beyond the bound is refused at once, uncharged, with Retry-After; all that was answered 200 is there', async () => {
+    const { key, accountId } = await gateway.createAccount(10_000_000);
+    const to = Array.from({ length: BATCH }, (_, index) => `+2567001${String(index).padStart(5, '0')}`).join(
+      ',',
+    );
+    // What waits, and what the batch under way has taken before.
+    const fitting = (WAITING + BATCH) / BATCH;
+    const { answers, statuses } = await sendDuringStall(accountId, fitting + 9, fitting, () =>
+      gateway.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } }),
+    );
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(statuses).toEqual(Array(9).fill(503));
+    for (const { body, headers } of refused) {
+      expect(body.error.code).toBe('service_unavailable');
+      expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
+    }
+    const { accepted, charged } = await check(accountId, answers);
+    expect(accepted).toHaveLength(fitting);
+    expect(refused).toHaveLength(9);
+    expect(charged).toEqual(accepted);
+    await checkLedger(sql, accountId);
+    // It takes again once it is empty.
+    const later = await gateway.call('POST', '/developers/sms', {
+      key,
+      body: { to: '0700123456', message: 'Hello' },
+    });
+    expect(later.status).toBe(200);
+  });
+
+  it('a few emails of megabytes fill the bound as well as many messages', async () => {
+    const { accountId } = await gateway.createAccount();
+    const prepared = (characters: number): PreparedMessage => ({
+      id: randomUUID(),
+      accountId,
+      channel: 'email',
+      environment: 'production',
+      from: 'shop@example.com',
+      content: 'Hello',
+      payload: { subject: 'Large', replyTo: null, cc: [], bcc: [], headers: {} },
+      bulk: { text: 'Hello', html: null, attachments: [{ content: 'x'.repeat(characters) }] },
+      recipients: [{ address: 'ann@example.com', costMinor: 0, group: 'email' }],
+      costMinor: 0,
+      unitPriceMinor: 0,
+      currency: 'UGX',
+      invalidSkipped: 0,
+      duplicatesRemoved: 0,
+      apiKeyId: null,
+      userId: null,
+      createdAt: new Date(),
+      scheduledFor: null,
+      expiresAt: new Date(Date.now() + 86_400_000),
+      idempotency: null,
+    });
+    await withKnex(gateway.database.connection, async (knex) => {
+      const jobsFor = (connection: pg.Client) => gateway.parts.queue.sinkFor(connection);
+      const intake = new PgIntake(new Sql(knex), jobsFor, {
+        maxBatchRecipients: 10,
+        maxWaitingRecipients: 20,
+      });
+      const goOn = await stall(accountId);
+      const first = intake.accept(prepared(40_960));
+      const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await eventually(async () => (await sql.query(waitsForLock)).length === 1);
+      // Each weighs 1 for its recipient and 8 for its attachment: two are 18 of 20.
+      const second = intake.accept(prepared(18_000));
+      const third = intake.accept(prepared(18_000));
+      await expect(intake.accept(prepared(18_000))).rejects.toMatchObject({ code: 'service_unavailable' });
+      const small = intake.accept(prepared(0));
+      await goOn();
+      const answers = await Promise.all([first, second, third, small]);
+      expect(answers.map(({ kind }) => kind)).toEqual(Array(4).fill('accepted'));
+    });
+    const rows = await sql.query('SELECT 1 FROM messages WHERE account_id = $1', [accountId]);
+    expect(rows).toHaveLength(4);
+  });
+});
+
+describe('a carrier slower than the senders', () => {
+  it('jobs wait in the queue and not in memory, the window bounds what is on the wire, and nothing is lost', async () => {
+    const smsc = await startSmsc({ answerDelayMs: 1_000 });
+    opened.push(smsc);
+    const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}?window=4` });
+    opened.push(gateway);
+    const sql = await openSql(gateway.database);
+    opened.push({ stop: () => sql.close() });
+    const { key, accountId } = await gateway.createAccount();
+    const jobs = async () => {
+      const rows = await sql.query(
+        `SELECT state::text, count(*)::int AS count FROM pgboss.job WHERE name = 'submit' GROUP BY 1`,
+      );
+      return new Map<string, number>(rows.map(({ state, count }) => [state, count]));
+    };
+    const count = 60;
+    const ids: string[] = [];
+    let mostHeld = 0;
+    for (let index = 0; index < count; index++) {
+      const body = { to: `+2567001${String(index).padStart(5, '0')}`, message: `number ${index}` };
+      const answer = await gateway.call('POST', '/developers/sms', { key, body });
+      expect(answer.status).toBe(200);
+      ids.push(answer.body.id);
+      mostHeld = Math.max(mostHeld, (await jobs()).get('active') ?? 0);
+    }
+    // Of one route a process holds 8 jobs, and one fetch may come on top of 7 (src/workers/start-workers.ts).
+    expect(mostHeld).toBeGreaterThan(4);
+    expect(mostHeld).toBeLessThan(16);
+    expect((await jobs()).get('created')).toBeGreaterThan(20);
+
+    smsc.behave({ answerDelayMs: 0 });
+    await eventually(async () => {
+      const rows = await sql.query(`SELECT 1 FROM messages WHERE account_id = $1 AND status = 'sent'`, [
+        accountId,
+      ]);
+      return rows.length === count;
+    });
+    expect(smsc.maxUnanswered).toBeLessThanOrEqual(4);
+    expect(smsc.received).toHaveLength(count);
+    expect(new Set(ids).size).toBe(count);
+    await eventually(async () => (await jobs()).size === 0);
+    await checkLedger(sql, accountId);
+  });
+});
