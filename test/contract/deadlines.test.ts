@@ -104,6 +104,30 @@ describe('every message ends [decision 14]', () => {
     await checkLedger(own, accountId);
   });
 
+  it('what waited out its deadline while no worker ran does not leave when one comes', async () => {
+    const smsc = await startSmsc();
+    opened.push(smsc);
+    const routes = { SMS_ROUTES: `*=${smsc.url}` };
+    const api = await startTestGateway({ ...routes, ROLES: 'api' });
+    opened.push(api);
+    const own = await openSql(api.database);
+    opened.push({ stop: () => own.close() });
+    const { key, accountId } = await api.createAccount(100);
+    const old = await send(api, key, '0700123456');
+    await own.query('UPDATE messages SET expires_at = now() WHERE id = $1', [old.id]);
+    const fresh = await send(api, key, '0700123457');
+    opened.push(await startTestGateway({ ...routes, ROLES: 'worker' }, api.database));
+    const found = await eventually(async () => {
+      const details = await get(api, key, old.id);
+      return details.status === 'failed' && details;
+    });
+    expect(found.recipients[0].error.code).toBe('expired');
+    await eventually(async () => (await get(api, key, fresh.id)).status === 'sent');
+    expect(smsc.messages()).toHaveLength(1);
+    expect(await balance(api, key)).toBe(70);
+    await checkLedger(own, accountId);
+  });
+
   it('a message without a delivery report in 72 hours keeps sent, says so, and a late report still counts', async () => {
     const smsc = await startSmsc();
     opened.push(smsc);
