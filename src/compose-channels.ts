@@ -38,7 +38,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
       return await loadOrCreateVapidKeys(config.dataDir);
     } catch (error) {
       // A gateway without a place to write to runs all the same; browsers are then nobody's.
-      if (!(error instanceof Error && 'code' in error)) throw error;
+      if (typeof (error as { code?: unknown }).code !== 'string') throw error;
       logger.warn({ err: error }, 'no VAPID keys: Web Push needs a writable DATA_DIR or VAPID_PUBLIC_KEY');
       return undefined;
     }

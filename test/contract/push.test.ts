@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { sweepAt } from '../support/sweeps.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** A point on the curve and a secret, as a browser gives them. */
@@ -380,5 +381,30 @@ describe('push in production with nothing configured', () => {
     expect(answer.headers.has('retry-after')).toBe(true);
     const sandbox = await gateway.call('POST', '/developers/push', { key: account.sandboxKey, body });
     expect(sandbox.status).toBe(200);
+  });
+});
+
+describe('push and the sweeps', () => {
+  it('is sent for good: no delivery report is waited for [decision 14]', async () => {
+    await using gateway = await startTestGateway();
+    const account = await gateway.createAccount();
+    const device = { token: 'token-1000', platform: 'android', userId: 'user' };
+    await gateway.call('POST', '/developers/push/devices', { key: account.key, body: device });
+    const push = await gateway.call('POST', '/developers/push', {
+      key: account.key,
+      body: { to: 'user', title: 'Hello', body: 'there' },
+    });
+    const sms = await gateway.call('POST', '/developers/sms', {
+      key: account.key,
+      body: { to: '0700120004', message: 'Hello' },
+    });
+    const get = async (id: string) =>
+      (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
+    await eventually(
+      async () => (await get(push.body.id)).status === 'sent' && (await get(sms.body.id)).status === 'sent',
+    );
+    await sweepAt(gateway, new Date(Date.now() + 73 * 3_600_000));
+    expect((await get(sms.body.id)).statusReason).toBe('delivery_unconfirmed');
+    expect(await get(push.body.id)).not.toHaveProperty('statusReason');
   });
 });

@@ -1,7 +1,7 @@
 /** The WhatsApp platform's side of the wire: an HTTP server that takes messages, and signed callbacks. */
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 
 export const CLOUD_API = { phoneNumberId: '106540352242922', token: 'EAAB-token', secret: 'app-secret' };
 
@@ -47,6 +47,7 @@ export async function startCloudApi(
   answer: (request: CloudApiRequest, count: number) => CloudApiAnswer | 'hang' | 'reset',
 ) {
   const requests: CloudApiRequest[] = [];
+  const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -61,10 +62,15 @@ export async function startCloudApi(
       response.end(JSON.stringify(answered.body));
     });
   });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v23.0`,
     requests,
+    connections: () => sockets.size,
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());

@@ -5,14 +5,10 @@ import { startHttpServer } from '../../src/http-server.ts';
 import { openApiDocument } from '../../src/rest/openapi.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
 import { createDocumentCheck } from './documented.ts';
+import { TEST_VAPID } from './vapid.ts';
 
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
 const TEST_MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
-/** Given, so that no test writes a pair of its own into the working directory. */
-const TEST_VAPID_KEYS = {
-  VAPID_PUBLIC_KEY: 'BGS8R3OomfWzr7-iDj_OtnPBLgQPIGSU2n3PkLbN_kMrG7r4Xa94UvCTeFkeHoXaQWAHS0ns4AmTtkp1c-ZnnaQ',
-  VAPID_PRIVATE_KEY: 'vLCv0Ll17yZJhznorVorg8b7NGzE_jVcK2SKdAPfJmc',
-};
 
 export interface TestAccount {
   readonly accountId: string;
@@ -66,7 +62,9 @@ export async function startTestGateway(
     PORT: '0',
     DATABASE_URL: database.url,
     MASTER_KEY: TEST_MASTER_KEY,
-    ...TEST_VAPID_KEYS,
+    // Given, so that no test writes a pair of its own into the working directory.
+    VAPID_PUBLIC_KEY: TEST_VAPID.publicKey,
+    VAPID_PRIVATE_KEY: TEST_VAPID.privateKey,
     NODE_ENV: 'test',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
     RATE_LIMIT_PER_MINUTE: '100000',

@@ -140,6 +140,8 @@ export class ApnsProvider implements Provider<PushSubmission> {
     const pauseMs = retryAfterMs(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
     if (code === 'ExpiredProviderToken') return 'token expired';
     if (status === 410) return gone(code, body?.timestamp, submission);
+    // Too many for this one device, but for the provider token's sake all of them wait.
+    if (code === 'TooManyRequests') return { ...unavailable(reason, true, pauseMs), onlyThis: true };
     if (status === 429) return unavailable(reason, true, pauseMs);
     // The provider token or the topic is the operator's to mend, and says nothing of the device.
     if (status === 403 || code === 'BadTopic' || code === 'MissingTopic' || code === 'TopicDisallowed') {

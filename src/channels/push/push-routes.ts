@@ -76,10 +76,7 @@ function blaming<T>(variable: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new PushSettingFault(
-      variable,
-      isMissing ? 'there is no such file' : error instanceof Error ? error.message : String(error),
-    );
+    const { code, message } = error as { code?: unknown; message: string };
+    throw new PushSettingFault(variable, code === 'ENOENT' ? 'there is no such file' : message);
   }
 }

@@ -5,6 +5,7 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
+import { unavailable } from './push-outcomes.ts';
 
 const TEMPORARY_FAILURES = 2;
 
@@ -15,10 +16,15 @@ const TEMPORARY_FAILURES = 2;
  */
 export class PushSimulator implements Provider<PushSubmission> {
   readonly name = 'push-simulator';
+  #isStopped = false;
 
   start(): void {}
 
-  async submit({ target, attempt, messageId, position }: PushSubmission): Promise<SubmitOutcome> {
+  async submit(
+    { target, attempt, messageId, position }: PushSubmission,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome> {
+    if (signal.aborted || this.#isStopped) return unavailable('the gateway is stopping', true);
     switch (target.token.slice(-4)) {
       case '0001':
         return {
@@ -35,13 +41,15 @@ export class PushSimulator implements Provider<PushSubmission> {
       case '0003':
         if (attempt < TEMPORARY_FAILURES) {
           const reason = 'the simulator fails twice for tokens ending in 0003';
-          return { kind: 'unavailable', reason, nothingLeft: true };
+          return { ...unavailable(reason, true), onlyThis: true };
         }
     }
     return { kind: 'accepted', sid: `sim-${messageId}-${position}` };
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+  }
 
   health(): ProviderHealth {
     return { name: this.name, state: 'up', inFlight: 0 };

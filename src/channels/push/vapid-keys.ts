@@ -40,7 +40,7 @@ export async function loadOrCreateVapidKeys(dataDir: string): Promise<VapidKeys>
     await writeFile(draft, `${JSON.stringify({ publicKey, privateKey })}\n`, { mode: 0o600 });
     await link(draft, path);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }

@@ -10,7 +10,7 @@ import {
 } from '../../domain/ports/provider.ts';
 import type { GuardedClient, HttpExchange } from '../http/guarded-client.ts';
 import { retryAfterMs } from '../http/provider-http.ts';
-import { secondsToKeep, unavailable } from './push-outcomes.ts';
+import { secondsToKeep, type Unavailable, unavailable } from './push-outcomes.ts';
 import type { VapidKeys } from './vapid-keys.ts';
 
 export interface WebPushOptions {
@@ -45,6 +45,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
   readonly name = 'web-push';
   readonly #options: WebPushOptions;
   #inFlight = 0;
+  #isStopped = false;
 
   constructor(options: WebPushOptions) {
     this.#options = options;
@@ -53,7 +54,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
   start(): void {}
 
   async submit(submission: PushSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (signal.aborted) return unavailable('the gateway is stopping', true);
+    if (signal.aborted || this.#isStopped) return unavailable('the gateway is stopping', true);
     const request = this.#requestFor(submission);
     if (request === undefined) {
       return { kind: 'rejected', code: 'invalid_keys', reason: "The browser's keys cannot be used." };
@@ -73,7 +74,9 @@ export class WebPushProvider implements Provider<PushSubmission> {
     }
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+  }
 
   /** Each endpoint has a push service of its own, so there is nothing that could be down as a whole. */
   health(): ProviderHealth {
@@ -104,6 +107,11 @@ export class WebPushProvider implements Provider<PushSubmission> {
   }
 }
 
+/** Endpoints are what customers say: one that is dead is no sign that others are. */
+function alone(outcome: Unavailable): Unavailable {
+  return { ...outcome, onlyThis: true };
+}
+
 function contentOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
   return {
     title,
@@ -124,7 +132,7 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
     const { code, message } = exchange;
     if (REFUSED_TARGET.has(code))
       return { kind: 'rejected', code, reason: `The endpoint cannot be used: ${message}.` };
-    return unavailable(`push service: ${message}`, BEFORE_SENDING.has(code));
+    return alone(unavailable(`push service: ${message}`, BEFORE_SENDING.has(code)));
   }
   const { status, headers } = exchange;
   const header = (name: string) => [headers[name]].flat()[0];
@@ -141,8 +149,8 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
     };
   }
   const pauseMs = retryAfterMs(header('retry-after'), Date.now());
-  if (status === 429) return unavailable(reason, true, pauseMs);
-  if (status >= 500) return unavailable(reason, false, pauseMs);
+  if (status === 429) return alone(unavailable(reason, true, pauseMs));
+  if (status >= 500) return alone(unavailable(reason, false, pauseMs));
   // Among them 401 and 403: the browser subscribed to another gateway's key.
   return { kind: 'rejected', code: `http_${status}`, reason };
 }

@@ -1,3 +1,4 @@
+import type { Logger } from '../../domain/ports/logger.ts';
 import type {
   DeliveryReport,
   Provider,
@@ -6,7 +7,6 @@ import type {
   Submission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
-import type { Logger } from '../../domain/ports/logger.ts';
 
 const REPORT_AFTER_MS = 1_000;
 const TEMPORARY_FAILURES = 2;
@@ -20,6 +20,7 @@ export class SimulatorCarrier implements Provider<Submission> {
   readonly name: string;
   readonly #logger: Logger;
   readonly #tellsRead: boolean;
+  #isStopped = false;
   readonly #timers = new Set<NodeJS.Timeout>();
   #onReports: ReportSink | undefined;
 
@@ -34,11 +35,18 @@ export class SimulatorCarrier implements Provider<Submission> {
     this.#onReports = onReports;
   }
 
-  async submit(submission: Submission): Promise<SubmitOutcome> {
+  async submit(submission: Submission, signal: AbortSignal): Promise<SubmitOutcome> {
+    if (signal.aborted || this.#isStopped) {
+      return { kind: 'unavailable', reason: 'the gateway is stopping', nothingLeft: true };
+    }
     const sid = `sim-${submission.messageId}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
-        return { kind: 'rejected', code: 'SIM_REJECTED', reason: 'The simulator rejects numbers ending in 0001.' };
+        return {
+          kind: 'rejected',
+          code: 'SIM_REJECTED',
+          reason: 'The simulator rejects numbers ending in 0001.',
+        };
       case '0002':
         this.#report({
           sid,
@@ -62,6 +70,7 @@ export class SimulatorCarrier implements Provider<Submission> {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
   }

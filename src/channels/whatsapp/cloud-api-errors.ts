@@ -4,10 +4,10 @@ interface PlatformError {
   readonly words: string;
 }
 
-/** `permanent`: no further try can help. `throttled`: later. `own`: the operator's account or token must be mended. */
+/** `permanent`: no further try can help. `throttled`: later, and the `pair` of sender and recipient alone. `own`: the operator's account or token must be mended. */
 export type ErrorMeaning =
   | { readonly kind: 'permanent'; readonly code: string; readonly words: string }
-  | { readonly kind: 'throttled' | 'temporary' | 'own'; readonly words: string };
+  | { readonly kind: 'throttled' | 'throttled pair' | 'temporary' | 'own'; readonly words: string };
 
 /** Codes that have a name of this gateway's own; other permanent ones keep their number. */
 const NAMED: Readonly<Record<number, string>> = {
@@ -20,7 +20,8 @@ const NAMED: Readonly<Record<number, string>> = {
   131052: 'media_failed',
   131053: 'media_failed',
 };
-const THROTTLED = new Set([4, 80007, 130429, 131048, 131056]);
+const THROTTLED = new Set([4, 80007, 130429, 131048]);
+const THROTTLED_PAIR = 131056;
 const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
 /** Tokens, permissions, payment, and accounts that are locked. */
 const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
@@ -37,6 +38,7 @@ export function readError(error: unknown): PlatformError | undefined {
 /** What an error means for the message. */
 export function meaningOf({ code, words }: PlatformError): ErrorMeaning {
   const told = `WhatsApp says ${code}: ${words}`;
+  if (code === THROTTLED_PAIR) return { kind: 'throttled pair', words: told };
   if (THROTTLED.has(code)) return { kind: 'throttled', words: told };
   if (TEMPORARY.has(code)) return { kind: 'temporary', words: told };
   if (OWN.has(code) || (code >= 200 && code <= 299)) return { kind: 'own', words: told };

@@ -96,6 +96,8 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
         return { kind: 'rejected', code: meaning.code, reason: meaning.words };
       case 'throttled':
         return { kind: 'unavailable', reason: meaning.words, nothingLeft: true, ...pause };
+      case 'throttled pair':
+        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true, onlyThis: true, ...pause };
       case 'temporary':
         return { kind: 'unavailable', reason: meaning.words, ...pause };
       case 'own':
