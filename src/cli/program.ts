@@ -9,7 +9,7 @@ const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
 /** What commands work with, once the database is there. */
 export interface CliGateway {
-  readonly operations: Pick<Operations, 'accounts' | 'apiKeys'>;
+  readonly operations: Pick<Operations, 'accounts' | 'apiKeys' | 'audit'>;
   readonly migration: { readonly from: string; readonly to: string };
 }
 
@@ -69,7 +69,11 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
-  leaf(account, 'retention', 'say how long an account keeps its messages; what is forgotten cannot be had back')
+  leaf(
+    account,
+    'retention',
+    'say how long an account keeps its messages; what is forgotten cannot be had back',
+  )
     .requiredOption('--account <id>', 'id of the account')
     .requiredOption('--content-days <number>', 'days until the text of a message is erased, or keep', days)
     .requiredOption('--message-days <number>', 'days until a message is deleted, or keep', days)
@@ -147,6 +151,17 @@ With --json a command prints one JSON document and nothing else:
       runner.run(json, async ({ operations }) => {
         const { user, password } = await operations.accounts.createOperator.run(CLI, { email });
         return { json: { user: { email: user.email, password } } };
+      }),
+    );
+
+  const audit = group(program, 'audit', 'the log of changes', 'verify');
+  leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
+    .addHelpText('after', examples('audit verify'))
+    .action(({ json }) =>
+      runner.run(json, async ({ operations }) => {
+        const { brokenAt, ...found } = await operations.audit.verify.run(CLI, {});
+        if (brokenAt === null) return { json: { ...found, brokenAt } };
+        return { json: { ...found, brokenAt }, failure: `The audit log is broken at entry ${brokenAt}.` };
       }),
     );
 

@@ -4,6 +4,7 @@
  */
 import type { Account, LedgerEntry, RetentionDays } from '../accounts/account.ts';
 import type { ApiKey, ApiKeyCredentials } from '../api-keys/api-key.ts';
+import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import type { Environment } from '../caller.ts';
 import type {
@@ -218,7 +219,12 @@ export interface SweepStore {
 }
 
 export interface AuditStore {
+  /** Appends to the end of the chain, which stays locked until the transaction ends. */
   append(entry: AuditEntry): Promise<void>;
+  /** The chain's entries after number `seq`, in their order. */
+  chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
+  /** The end of the chain as it is kept beside the log. */
+  chainEnd(): Promise<AuditLink>;
 }
 
 export interface Stores {
