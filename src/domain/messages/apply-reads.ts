@@ -2,7 +2,7 @@ import type { MatchedReport, Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import { rulesOf } from './channels/channel-rules.ts';
+import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
 /**

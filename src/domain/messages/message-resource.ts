@@ -1,5 +1,5 @@
 import { fromMinor } from '../money/money.ts';
-import { rulesOf } from './channels/channel-rules.ts';
+import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
 /** Whom a message shows as its recipients: their addresses, or what the channel says instead. */

@@ -5,7 +5,8 @@ import type { Provider, Submission, SubmitOutcome } from '../ports/provider.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { RecipientKey, Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
-import { type Directory, rulesOf } from './channels/channel-rules.ts';
+import type { Directory } from './channels/channel-rules.ts';
+import { rulesOf } from './channels/rules-of.ts';
 import type { Message, Recipient } from './message.ts';
 import type { SubmitOutcomes } from './submit-outcomes.ts';
 

@@ -2,7 +2,7 @@ import type { RecipientMove, Stores, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import { FIRST_UUID, uuidFloor } from '../uuid.ts';
 import { applyMoves } from './apply-moves.ts';
-import { rulesOf } from './channels/channel-rules.ts';
+import { rulesOf } from './channels/rules-of.ts';
 import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from './message.ts';
 
 const HOUR_MS = 3_600_000;

@@ -2,7 +2,7 @@ import { DomainError } from '../errors.ts';
 import type { InboundStore } from '../ports/inbound-store.ts';
 
 /** Free text may be sent this long after the recipient's last message (decision 25). */
-export const SESSION_WINDOW_MS = 24 * 3_600_000;
+const SESSION_WINDOW_MS = 24 * 3_600_000;
 
 /** Whether free text may be sent to a number. */
 export interface SessionWindow {

@@ -4,7 +4,12 @@ import {
   DEVICE_TOKEN_MAX_LENGTH,
   DEVICE_USER_ID_MAX_LENGTH,
 } from '../../domain/devices/device-operations.ts';
-import { PUSH_TTL_MAX_SECONDS } from '../../domain/messages/push-content.ts';
+import {
+  COLLAPSE_KEY_MAX_BYTES,
+  PUSH_MAX_BYTES,
+  PUSH_TTL_MAX_SECONDS,
+} from '../../domain/messages/push-content.ts';
+import { PUSH_MAX_DEVICES } from '../../domain/messages/send-push.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
@@ -31,10 +36,12 @@ const pushToSend = z.object({
   to: z
     .union([z.string(), z.array(z.string())])
     .optional()
-    .describe('User ids, separated by commas or in a list: the message goes to all of their devices.'),
+    .describe(
+      `User ids, separated by commas or in a list: the message goes to all of their devices, ${PUSH_MAX_DEVICES} at most.`,
+    ),
   deviceIds: z.array(z.string()).optional().describe('Single devices, instead of users or besides them.'),
   title: z.string(),
-  body: z.string(),
+  body: z.string().describe(`With title, data and addresses ${PUSH_MAX_BYTES} bytes of JSON at most.`),
   data: z
     .record(z.string(), z.unknown())
     .optional()
@@ -44,7 +51,9 @@ const pushToSend = z.object({
   collapseKey: z
     .string()
     .optional()
-    .describe('A message replaces an earlier one with the same key on the device, 64 bytes at most.'),
+    .describe(
+      `A message replaces an earlier one with the same key on the device; ${COLLAPSE_KEY_MAX_BYTES} bytes at most.`,
+    ),
   ttlSeconds: z
     .int()
     .min(0)

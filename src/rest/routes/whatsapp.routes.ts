@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { MEDIA_KINDS, WHATSAPP_TYPES } from '../../domain/messages/whatsapp-content.ts';
+import {
+  MEDIA_KINDS,
+  WHATSAPP_CAPTION_MAX_LENGTH,
+  WHATSAPP_TEXT_MAX_LENGTH,
+  WHATSAPP_TYPES,
+} from '../../domain/messages/whatsapp-content.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import { isoTime, phoneNumbers } from '../schemas.ts';
@@ -22,7 +27,7 @@ const whatsAppToSend = z.object({
     .describe("`text` and `media` only within 24 hours of the recipient's last message, `template` always."),
   text: z
     .object({
-      body: z.string().describe('1 to 4096 UTF-16 code units.'),
+      body: z.string().describe(`1 to ${WHATSAPP_TEXT_MAX_LENGTH} UTF-16 code units.`),
       previewUrl: z.boolean().optional().describe('Shows a preview of the first address in the text.'),
     })
     .optional(),
@@ -39,7 +44,10 @@ const whatsAppToSend = z.object({
   media: z
     .object({
       url: z.string().describe('A public address that WhatsApp fetches the file from.'),
-      caption: z.string().optional().describe('At most 1024 UTF-16 code units; not with audio.'),
+      caption: z
+        .string()
+        .optional()
+        .describe(`At most ${WHATSAPP_CAPTION_MAX_LENGTH} UTF-16 code units; not with audio.`),
       kind: z.enum(MEDIA_KINDS).optional().describe("By the address's ending when it is missing."),
     })
     .optional(),

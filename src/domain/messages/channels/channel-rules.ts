@@ -2,11 +2,7 @@ import type { Device } from '../../devices/device.ts';
 import type { Submission } from '../../ports/provider.ts';
 import type { MovedRecipient, RecipientMove, Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
-import type { Channel, Message, Recipient } from '../message.ts';
-import { emailRules } from './email.ts';
-import { pushRules } from './push.ts';
-import { smsRules } from './sms.ts';
-import { whatsAppRules } from './whatsapp.ts';
+import type { Message, Recipient } from '../message.ts';
 
 export interface ResourceMembers {
   readonly metadata: Record<string, number | string>;
@@ -47,18 +43,4 @@ export interface ChannelRules {
   ): Promise<void>;
   /** No delivery reports exist on this channel, so `sent` is all that is ever known (decision 14). */
   readonly hasNoReports?: true;
-}
-
-const RULES: Readonly<Partial<Record<Channel, ChannelRules>>> = {
-  sms: smsRules,
-  email: emailRules,
-  push: pushRules,
-  whatsapp: whatsAppRules,
-};
-
-/** The rules of a channel. Throws for one that has none. */
-export function rulesOf(channel: Channel): ChannelRules {
-  const rules = RULES[channel];
-  if (!rules) throw new Error(`there are no rules for channel ${channel}`);
-  return rules;
 }
