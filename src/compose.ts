@@ -1,9 +1,9 @@
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
-import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
+import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { type Config, ConfigError } from './config.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
 import { loadOrCreateMasterKey } from './crypto/master-key.ts';
@@ -55,9 +55,11 @@ export async function compose(config: Config, logger: Logger) {
   }
 }
 
-function smsRoutesOf(config: Config, logger: Logger) {
+function smsOf(config: Config, logger: Logger) {
   try {
-    return smsRoutes(config.smsRoutes, logger);
+    const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+    const publicUrl = config.publicUrl ?? `http://${host}:${config.port}`;
+    return smsRoutes(config.smsRoutes, { logger, publicUrl });
   } catch (error) {
     throw new ConfigError(`SMS_ROUTES cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
@@ -82,7 +84,13 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const transport = createWebhookTransport({ client, serviceName: config.serviceName });
   const push = await pushOf(config, logger, client);
   const whatsApp = whatsAppOf(config, logger);
-  const routing = createRouting([...smsRoutesOf(config, logger), ...emailRoutesOf(config, logger), ...push.routes, ...whatsApp.routes]);
+  const sms = smsOf(config, logger);
+  const routing = createRouting([
+    ...sms.routes,
+    ...emailRoutesOf(config, logger),
+    ...push.routes,
+    ...whatsApp.routes,
+  ]);
   const postgres =
     config.databaseUrl === undefined
       ? await startEmbeddedPostgres({ dataDir: config.dataDir, database: 'gateway', logger })
@@ -126,7 +134,11 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     passwords: passwordHasher,
     clock: systemClock,
     ids: systemIds,
-    settings: { defaultSenderId: config.defaultSenderId, emailFrom: config.emailFrom, vapidPublicKey: push.vapidPublicKey },
+    settings: {
+      defaultSenderId: config.defaultSenderId,
+      emailFrom: config.emailFrom,
+      vapidPublicKey: push.vapidPublicKey,
+    },
   };
   const rateLimiter = new PgRateLimiter(sql);
   const authenticator = new Authenticator({
@@ -153,6 +165,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     diagnostics: new PgDiagnostics(sql),
     queue,
     whatsAppCallbacks: whatsApp.callbacks,
+    readSmsCallback: sms.readCallback,
+    takeReports: deps.takeReports,
     faultOf: databaseFault,
     /** Resolves when the database and the queue answer; rejects otherwise. */
     async checkReady(): Promise<void> {

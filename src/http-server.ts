@@ -12,6 +12,7 @@ import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
 import { createRest, type Rest } from './rest/router.ts';
+import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -70,6 +71,7 @@ function createApp(
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.use('/docs', createDocsRouter());
+  app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.use('/api/v1', rest.router);
   app.all('/graphql', (request, response) => graphql.handle(request, response));

@@ -1,45 +1,24 @@
-import express, { type Request, type Response, type Router } from 'express';
+import type { Router } from 'express';
 import type { SystemCaller } from '../domain/caller.ts';
-import { DomainError, forbidden, unauthorized } from '../domain/errors.ts';
+import { forbidden, unauthorized } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
-import type { Logger } from '../domain/ports/logger.ts';
 import type { WhatsAppCallbacks } from '../domain/ports/whatsapp-callbacks.ts';
 import { sendJson } from './answer.ts';
-import { errorResponse } from './error-response.ts';
+import { type CallbackOptions, createCallbackRouter } from './callback-router.ts';
 import { readBody } from './request-body.ts';
-import { requestIdOf } from './request-id.ts';
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const PLATFORM: SystemCaller = { kind: 'system', name: 'whatsapp' };
 
 /** The platform's calls (decision 25), to be mounted at `/callbacks/whatsapp`: no key, but a signature. */
-export function createWhatsAppCallbackRouter(options: {
-  readonly operations: Operations;
-  readonly whatsAppCallbacks: WhatsAppCallbacks;
-  readonly logger: Logger;
-  readonly faultOf: (error: unknown) => DomainError | undefined;
-}): Router {
+export function createWhatsAppCallbackRouter(
+  options: CallbackOptions & {
+    readonly operations: Operations;
+    readonly whatsAppCallbacks: WhatsAppCallbacks;
+  },
+): Router {
   const { operations, whatsAppCallbacks } = options;
-  const router = express.Router();
-  const serve = (work: (request: Request, response: Response) => Promise<void>) => {
-    return async (request: Request, response: Response) => {
-      const requestId = requestIdOf(request);
-      response.setHeader('X-Request-Id', requestId);
-      try {
-        await work(request, response);
-      } catch (error) {
-        const refused = error instanceof DomainError ? error : options.faultOf(error);
-        if (!refused) options.logger.error({ err: error, requestId }, 'a WhatsApp callback failed');
-        const { status, headers, body } = errorResponse(
-          refused ??
-            new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
-        );
-        for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-        sendJson(request, response, status, JSON.stringify(body));
-      }
-    };
-  };
-
+  const { router, serve } = createCallbackRouter(options, 'WhatsApp');
   router.get(
     '/',
     serve(async (request, response) => {

@@ -14,7 +14,7 @@ import type {
   ProviderHealth,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
-import { WaitLine } from '../wait-line.ts';
+import { Gate } from '../gate.ts';
 import { readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
 
@@ -64,12 +64,10 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #timing: SmtpTiming;
   readonly #logger: Logger;
   readonly #pool: Pool;
-  readonly #line = new WaitLine();
+  readonly #gate = new Gate(CONNECTIONS);
   /** By mail, the copies that a server took. */
   readonly #takenCopies = new Map<string, ReadonlySet<string>>();
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
-  #inFlight = 0;
-  #whenIdle: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(options: SmtpProviderOptions) {
@@ -91,26 +89,18 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    while (this.#inFlight >= CONNECTIONS && !this.#stopped) {
-      if (!(await this.#line.wait(signal))) return untouched('the mail server has no connection free');
-    }
-    if (this.#stopped || signal.aborted) return untouched('the mail provider is being stopped');
-    if (new Date() >= submission.expiresAt) {
-      return { ...untouched('the message expired before it could be sent'), onlyThis: true };
-    }
-    this.#inFlight += 1;
+    if (!(await this.#gate.enter(signal))) return untouched('the mail server has no connection free');
     try {
-      return await this.#send(submission);
+      if (new Date() < submission.expiresAt) return await this.#send(submission);
+      return { ...untouched('the message expired before it could be sent'), onlyThis: true };
     } finally {
-      this.#inFlight -= 1;
-      if (this.#inFlight === 0) this.#whenIdle?.();
-      this.#line.wakeFirst();
+      this.#gate.leave();
     }
   }
 
   health(): ProviderHealth {
     const health = this.#stopped ? { state: 'down' as const, detail: 'stopped' } : this.#health;
-    return { name: this.name, ...health, inFlight: this.#inFlight };
+    return { name: this.name, ...health, inFlight: this.#gate.inside };
   }
 
   stop(): Promise<void> {
@@ -119,15 +109,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async #stop(): Promise<void> {
-    this.#line.dismissAll();
-    if (this.#inFlight > 0) {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.#whenIdle = resolve;
-        timer = setTimeout(resolve, this.#timing.stopGraceMs);
-      });
-      clearTimeout(timer);
-    }
+    await this.#gate.close(this.#timing.stopGraceMs);
     this.#pool.transporter.close?.({ force: true });
   }
 
@@ -178,7 +160,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
     // Each of those who wait would meet the same.
-    this.#line.dismissAll();
+    this.#gate.turnBack();
   }
 
   #rememberCopies(key: string, copies: readonly string[]): void {

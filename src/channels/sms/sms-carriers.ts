@@ -1,34 +1,62 @@
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { Provider, SmsSubmission } from '../../domain/ports/provider.ts';
+import type { ReadSmsCallback } from '../../domain/ports/sms-callbacks.ts';
 import type { Route } from '../routing.ts';
+import { createAfricasTalkingCarrier } from './africastalking-carrier.ts';
+import { HttpCarrier } from './http-carrier.ts';
 import { SimulatorCarrier } from './simulator-carrier.ts';
 import { createSmppCarrier } from './smpp-carrier.ts';
+import { createTwilioCarrier } from './twilio-carrier.ts';
+
+export interface CarrierContext {
+  readonly logger: Logger;
+  /** Where this gateway is reached from outside. */
+  readonly publicUrl: string;
+}
 
 /** How each kind of URL in SMS_ROUTES becomes a carrier; a new carrier is one file and one line here. */
-const CARRIERS: Readonly<Record<string, (url: string, logger: Logger) => Provider<SmsSubmission>>> = {
-  'simulator:': (_url, logger) => new SimulatorCarrier(logger),
-  'smpp:': (url, logger) => createSmppCarrier({ url, logger }),
-  'smpps:': (url, logger) => createSmppCarrier({ url, logger }),
-};
+const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) => Provider<SmsSubmission>>> =
+  {
+    'simulator:': (_url, { logger }) => new SimulatorCarrier(logger),
+    'smpp:': (url, { logger }) => createSmppCarrier({ url, logger }),
+    'smpps:': (url, { logger }) => createSmppCarrier({ url, logger }),
+    'africastalking:': (url) => createAfricasTalkingCarrier({ url }),
+    'twilio:': (url, { publicUrl }) => createTwilioCarrier({ url, publicUrl }),
+  };
 
-/** The SMS routes of the configuration; a URL that stands in several routes is one carrier. */
+/** The SMS routes of the configuration, and who reads its carriers' callbacks; a URL in several routes is one carrier. */
 export function smsRoutes(
   routes: readonly { readonly prefix: string; readonly urls: readonly string[] }[],
-  logger: Logger,
-): Route[] {
+  context: CarrierContext,
+): { readonly routes: Route[]; readonly readCallback: ReadSmsCallback } {
   const carriers = new Map<string, Provider<SmsSubmission>>();
   const carrierFor = (url: string): Provider<SmsSubmission> => {
     const known = carriers.get(url);
     if (known) return known;
     const create = CARRIERS[url.slice(0, url.indexOf(':') + 1)];
     if (!create) throw new Error(`there is no carrier for ${url.split(':')[0]}: addresses`);
-    const carrier = create(url, logger);
+    const carrier = create(url, context);
     carriers.set(url, carrier);
     return carrier;
   };
-  return routes.map((route) => ({
-    channel: 'sms',
-    prefix: route.prefix,
-    providers: route.urls.map(carrierFor),
-  }));
+  return {
+    routes: routes.map((route) => ({
+      channel: 'sms',
+      prefix: route.prefix,
+      providers: route.urls.map(carrierFor),
+    })),
+    readCallback: readCallbacks([...carriers.values()].filter((carrier) => carrier instanceof HttpCarrier)),
+  };
+}
+
+/** Several accounts of one kind share a path; the one that recognises a callback is the one that it comes from. */
+function readCallbacks(carriers: readonly HttpCarrier[]): ReadSmsCallback {
+  return (callback) => {
+    const asked = carriers.filter(({ api }) => api.kind === callback.carrier);
+    for (const { name, api } of asked) {
+      const reports = api.readCallback(callback);
+      if (reports) return { kind: 'reports', provider: name, reports };
+    }
+    return { kind: asked.length > 0 ? 'refused' : 'unknown' };
+  };
 }

@@ -1,0 +1,110 @@
+/** SMS over Africa's Talking: its messaging API, and its delivery reports. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
+import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import {
+  type ApiAnswer,
+  type ApiOutcome,
+  field,
+  HttpCarrier,
+  type HttpCarrierApi,
+  member,
+  parseCarrierUrl,
+} from './http-carrier.ts';
+
+/** The API's words for a recipient that it took: processed, sent, queued. */
+const TAKEN = [100, 101, 102];
+const INSUFFICIENT_BALANCE = 405;
+/** Its own faults, after which the recipient may be tried again. */
+const TEMPORARY = [500, 501];
+/** What the API says in place of recipients when it refuses the request as a whole. */
+const REFUSALS =
+  /^(InvalidSenderId|InvalidPhoneNumber|UnsupportedNumberType|UserInBlacklist|CouldNotRoute|RiskHold)/;
+
+const FAILED: Readonly<Record<string, string>> = {
+  Rejected: 'the network rejected the message',
+  Failed: 'the message could not be delivered',
+  Expired: 'the message expired before it could be delivered',
+  AbsentSubscriber: 'the subscriber could not be reached',
+};
+
+/**
+ * Makes a carrier of `africastalking://username:apiKey@host[?callbackToken=SECRET]`, the host being
+ * api.africastalking.com or, to try it, api.sandbox.africastalking.com. Its callbacks are not signed: with a
+ * `callbackToken`, only those that carry it as `?token=` are believed; without one, whoever knows a message's id at
+ * the carrier is. Throws Error when the URL is bad.
+ */
+export function createAfricasTalkingCarrier({
+  url,
+  timeoutMs,
+}: {
+  url: string;
+  timeoutMs?: number;
+}): HttpCarrier {
+  const { user: username, secret: apiKey, host, baseUrl, query } = parseCarrierUrl(url, ['callbackToken']);
+  const token = query.get('callbackToken') ?? undefined;
+  const api: HttpCarrierApi = {
+    kind: 'africastalking',
+    name: `africastalking:${username}@${host}`,
+    baseUrl,
+    timeoutMs,
+    request: ({ to, from, text }: SmsSubmission) => ({
+      path: '/version1/messaging',
+      headers: { apiKey },
+      form: { username, to, from, message: text, bulkSMSMode: '1' },
+    }),
+    read: readAnswer,
+    readCallback: (callback) => (isTold(callback, token) ? reportsOf(callback.form) : undefined),
+  };
+  return new HttpCarrier(api);
+}
+
+function readAnswer({ status, body }: ApiAnswer): ApiOutcome {
+  if (status === 401 || status === 403) return { kind: 'own', reason: 'the user name or API key is refused' };
+  const data = member(body, 'SMSMessageData');
+  const words = String(member(data, 'Message') ?? '').slice(0, 200);
+  const recipients = member(data, 'Recipients');
+  const recipient: unknown = Array.isArray(recipients) ? recipients[0] : undefined;
+  if (recipient !== undefined) return readRecipient(recipient);
+  if (REFUSALS.test(words)) return { kind: 'rejected', code: words.split(/\W/)[0] ?? '', reason: words };
+  if (status >= 400)
+    return { kind: 'rejected', code: `http_${status}`, reason: words || `answered ${status}` };
+  // Whether anything was taken is not known.
+  return { kind: 'unavailable', reason: `an answer that names no recipient: ${words || 'no words'}` };
+}
+
+function readRecipient(recipient: unknown): ApiOutcome {
+  const statusCode = Number(member(recipient, 'statusCode'));
+  const status = String(member(recipient, 'status') ?? statusCode).slice(0, 100);
+  if (TAKEN.includes(statusCode)) return { kind: 'accepted', sid: String(member(recipient, 'messageId')) };
+  if (statusCode === INSUFFICIENT_BALANCE)
+    return { kind: 'own', reason: 'the balance with the carrier is too low' };
+  if (TEMPORARY.includes(statusCode)) return { kind: 'unavailable', reason: status };
+  return {
+    kind: 'rejected',
+    code: status,
+    reason: `the carrier refused the recipient: ${status} (${statusCode})`,
+  };
+}
+
+/** Compares digests, so that neither the content nor the length shows in the time it takes. */
+function isTold({ target }: SmsCallback, token: string | undefined): boolean {
+  if (token === undefined) return true;
+  const given = new URLSearchParams(target.split('?')[1] ?? '').get('token') ?? '';
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(token));
+}
+
+/** Reports that decide nothing (sent, submitted, buffered) are passed over. */
+function reportsOf(form: URLSearchParams): DeliveryReport[] {
+  const sid = field(form, 'id');
+  const status = field(form, 'status') ?? '';
+  if (sid === undefined) return [];
+  const number = field(form, 'phoneNumber');
+  const to = number === undefined ? {} : { to: number };
+  if (status === 'Success') return [{ sid, status: 'delivered', ...to }];
+  const words = FAILED[status];
+  if (words === undefined) return [];
+  const why = field(form, 'failureReason');
+  return [{ sid, status: 'failed', ...to, code: why ?? status, reason: why ? `${words} (${why})` : words }];
+}

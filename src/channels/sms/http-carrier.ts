@@ -1,0 +1,183 @@
+/**
+ * SMS carriers that are reached over HTTP: what is alike in all of them. A carrier's own file says how its API is
+ * asked and how its answers and its callbacks are read.
+ */
+
+import type {
+  DeliveryReport,
+  Provider,
+  ProviderHealth,
+  SmsSubmission,
+  SubmitOutcome,
+} from '../../domain/ports/provider.ts';
+import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import { Gate } from '../gate.ts';
+import { ProviderHttp, type ProviderRequest } from '../http/provider-http.ts';
+
+/** An answer of the carrier's API. */
+export interface ApiAnswer {
+  readonly status: number;
+  /** Parsed JSON; undefined when the answer is none. */
+  readonly body: unknown;
+}
+
+/** `own`: the account, its credentials or its credit are in trouble, so every message is (the operator's affair). */
+export type ApiOutcome = SubmitOutcome | { readonly kind: 'own'; readonly reason: string };
+
+/** What one carrier's API is like. */
+export interface HttpCarrierApi {
+  /** The first word of its URL in SMS_ROUTES, and of its callback's path. */
+  readonly kind: string;
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Milliseconds for one request. */
+  readonly timeoutMs?: number | undefined;
+  /** `path`, `headers` beyond the content type, and the fields of the form. */
+  request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
+    readonly form: Readonly<Record<string, string>>;
+  };
+  /** Reads an answer that is neither 429 nor 5xx. */
+  read(answer: ApiAnswer): ApiOutcome;
+  /** The reports of a callback; undefined when it does not come from this carrier's account. */
+  readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
+}
+
+const MAX_FIELD_LENGTH = 200;
+const PLACES = 32;
+const STOP_GRACE_MS = 10_000;
+const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
+
+/** Whether a URL's host is this machine. */
+export function isLoopbackHost(hostname: string): boolean {
+  return LOOPBACK.test(hostname);
+}
+
+/** What a carrier's URL says: `kind://user:secret@host[?…]`. Plain HTTP is for hosts on this machine only. */
+export interface HttpCarrierUrl {
+  readonly user: string;
+  readonly secret: string;
+  readonly host: string;
+  readonly baseUrl: string;
+  readonly isLoopback: boolean;
+  readonly query: URLSearchParams;
+}
+
+/** Reads a carrier's URL. Throws Error that names the fault and never the secret. */
+export function parseCarrierUrl(url: string, parameters: readonly string[] = []): HttpCarrierUrl {
+  const kind = url.slice(0, url.indexOf(':'));
+  const parsed = URL.parse(url);
+  const fault = (what: string) => new Error(`the ${kind} URL ${what}`);
+  if (parsed === null || parsed.hostname === '') throw fault('names no host');
+  if (parsed.username === '' || parsed.password === '') throw fault('needs a user and a secret before the @');
+  for (const name of parsed.searchParams.keys()) {
+    if (!parameters.includes(name)) throw fault(`has an unknown parameter ${name}`);
+  }
+  const decode = (text: string) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      throw fault('is not percent-encoded correctly');
+    }
+  };
+  const isLoopback = isLoopbackHost(parsed.hostname);
+  return {
+    user: decode(parsed.username),
+    secret: decode(parsed.password),
+    host: parsed.host,
+    baseUrl: `${isLoopback ? 'http' : 'https'}://${parsed.host}${parsed.pathname}`,
+    isLoopback,
+    query: parsed.searchParams,
+  };
+}
+
+/** A carrier behind an HTTP API. Its reports come as callbacks, which the API process reads. */
+export class HttpCarrier implements Provider<SmsSubmission> {
+  readonly name: string;
+  readonly api: HttpCarrierApi;
+  readonly #http: ProviderHttp;
+  readonly #gate = new Gate(PLACES);
+  #trouble: string | undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(api: HttpCarrierApi) {
+    this.name = api.name;
+    this.api = api;
+    const { baseUrl, timeoutMs } = api;
+    this.#http = new ProviderHttp({
+      baseUrl,
+      connections: PLACES,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    });
+  }
+
+  start(): void {}
+
+  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    if (!(await this.#gate.enter(signal))) {
+      return { kind: 'unavailable', reason: `${this.name} has no connection free`, nothingLeft: true };
+    }
+    try {
+      return await this.#send(submission);
+    } finally {
+      this.#gate.leave();
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#gate.close(STOP_GRACE_MS).then(() => this.#http.close());
+    return this.#stopped;
+  }
+
+  health(): ProviderHealth {
+    const base = { name: this.name, inFlight: this.#gate.inside };
+    if (this.#gate.isClosed) return { ...base, state: 'down', detail: 'stopped' };
+    return this.#trouble === undefined
+      ? { ...base, state: 'up' }
+      : { ...base, state: 'down', detail: this.#trouble };
+  }
+
+  async #send(submission: SmsSubmission): Promise<SubmitOutcome> {
+    const { path, headers, form } = this.api.request(submission);
+    const exchange = await this.#http.post({
+      path,
+      headers: {
+        ...headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+      },
+      body: new URLSearchParams({ ...form }).toString(),
+    });
+    if (exchange.kind === 'failure') {
+      this.#trouble = exchange.reason;
+      const reason = `${this.name}: ${exchange.reason}`;
+      return { kind: 'unavailable', reason, ...(exchange.nothingLeft ? { nothingLeft: true } : {}) };
+    }
+    const { status, retryAfterMs } = exchange;
+    const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
+    if (status === 429) {
+      return { kind: 'unavailable', reason: `${this.name} is asked too often`, nothingLeft: true, ...pause };
+    }
+    if (status >= 500) {
+      this.#trouble = `answered ${status}`;
+      return { kind: 'unavailable', reason: `${this.name} answered ${status}`, ...pause };
+    }
+    const outcome = this.api.read(exchange);
+    if (outcome.kind === 'own') {
+      this.#trouble = outcome.reason;
+      return { kind: 'unavailable', reason: `${this.name}: ${outcome.reason}`, nothingLeft: true };
+    }
+    this.#trouble = undefined;
+    return outcome;
+  }
+}
+
+/** A field of a callback, as it can be stored: what comes from outside may be long or hold anything. */
+export function field(form: URLSearchParams, name: string): string | undefined {
+  const value = form.get(name)?.replaceAll('\0', '').slice(0, MAX_FIELD_LENGTH);
+  return value === '' ? undefined : value;
+}
+
+/** A member of parsed JSON, whatever it is. */
+export function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}

@@ -1,0 +1,118 @@
+/** SMS over Twilio: its messages resource, and its status callbacks. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
+import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import {
+  type ApiAnswer,
+  type ApiOutcome,
+  field,
+  HttpCarrier,
+  type HttpCarrierApi,
+  isLoopbackHost,
+  member,
+  parseCarrierUrl,
+} from './http-carrier.ts';
+
+/** The longest time in seconds that a message may be told to wait in the carrier's queue. */
+const MAX_VALIDITY_SECONDS = 36_000;
+const LEAST_VALIDITY_SECONDS = 5;
+/** The sender's queue is full. */
+const QUEUE_FULL = 21611;
+const CALLBACK_PATH = '/callbacks/sms/twilio';
+
+export interface TwilioOptions {
+  readonly url: string;
+  /** Where this gateway is reached. */
+  readonly publicUrl: string;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Makes a carrier of `twilio://accountSid:authToken@host`, the host being api.twilio.com. Its callbacks are believed
+ * when their signature, over PUBLIC_URL and their fields, is right. Throws Error when the URL is bad.
+ */
+export function createTwilioCarrier({ url, publicUrl, timeoutMs }: TwilioOptions): HttpCarrier {
+  const { user: accountSid, secret: authToken, host, baseUrl, isLoopback } = parseCarrierUrl(url);
+  // The carrier refuses a message whose callback it could never reach.
+  const isReachable = isLoopback || !isLoopbackHost(new URL(publicUrl).hostname);
+  const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`;
+  const api: HttpCarrierApi = {
+    kind: 'twilio',
+    name: `twilio:${accountSid}@${host}`,
+    baseUrl,
+    timeoutMs,
+    request: (submission: SmsSubmission) => ({
+      path: `/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Messages.json`,
+      headers: { authorization },
+      form: {
+        To: submission.to,
+        From: senderOf(submission.from),
+        Body: submission.text,
+        ...validityOf(submission.expiresAt),
+        ...(isReachable ? { StatusCallback: publicUrl + CALLBACK_PATH } : {}),
+      },
+    }),
+    read: readAnswer,
+    readCallback: (callback) =>
+      isSigned(callback, publicUrl, authToken) ? reportsOf(callback.form) : undefined,
+  };
+  return new HttpCarrier(api);
+}
+
+/** A sender of digits only is a phone number, unless it is as short as a short code. */
+function senderOf(from: string): string {
+  return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;
+}
+
+function validityOf(expiresAt: Date): { ValidityPeriod?: string } {
+  const seconds = Math.floor((expiresAt.getTime() - Date.now()) / 1000);
+  if (seconds >= MAX_VALIDITY_SECONDS) return {};
+  return { ValidityPeriod: String(Math.max(LEAST_VALIDITY_SECONDS, seconds)) };
+}
+
+function readAnswer({ status, body }: ApiAnswer): ApiOutcome {
+  const sid = member(body, 'sid');
+  const error = status < 300 ? member(body, 'error_code') : member(body, 'code');
+  const code = error === undefined || error === null ? undefined : String(error);
+  const words = String(member(body, 'message') ?? member(body, 'error_message') ?? `answered ${status}`);
+  if (status < 300) {
+    if (code !== undefined) return { kind: 'rejected', code, reason: words };
+    if (typeof sid === 'string' && sid !== '') return { kind: 'accepted', sid };
+    return { kind: 'unavailable', reason: 'an answer without a message id' };
+  }
+  // Not the account's own address, or not its credentials.
+  if (status === 401 || status === 403 || status === 404) return { kind: 'own', reason: words };
+  if (code === String(QUEUE_FULL)) return { kind: 'unavailable', reason: words, nothingLeft: true };
+  return { kind: 'rejected', code: code ?? `http_${status}`, reason: words.slice(0, 300) };
+}
+
+/** The signature is over the address as the carrier has it, and the fields by name, each name followed by its value. */
+function isSigned({ target, form, header }: SmsCallback, publicUrl: string, authToken: string): boolean {
+  const fields = [...form].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
+  const signed = publicUrl + target + fields.map(([name, value]) => name + value).join('');
+  const expected = createHmac('sha1', authToken).update(signed).digest();
+  const given = Buffer.from(header('x-twilio-signature') ?? '', 'base64');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** Statuses that decide nothing (queued, sending, sent) are passed over. */
+function reportsOf(form: URLSearchParams): DeliveryReport[] {
+  const sid = field(form, 'MessageSid');
+  if (sid === undefined) return [];
+  const number = field(form, 'To');
+  const to = number === undefined ? {} : { to: number };
+  switch (form.get('MessageStatus')) {
+    case 'delivered':
+    case 'read':
+      return [{ sid, status: 'delivered', ...to }];
+    case 'undelivered':
+    case 'failed':
+    case 'canceled': {
+      const code = field(form, 'ErrorCode');
+      const reason = `the carrier could not deliver it${code === undefined ? '' : ` (error ${code})`}`;
+      return [{ sid, status: 'failed', ...to, ...(code === undefined ? {} : { code }), reason }];
+    }
+    default:
+      return [];
+  }
+}

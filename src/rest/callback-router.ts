@@ -1,0 +1,41 @@
+import express, { type Request, type Response, type Router } from 'express';
+import { DomainError } from '../domain/errors.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { sendJson } from './answer.ts';
+import { errorResponse } from './error-response.ts';
+import { requestIdOf } from './request-id.ts';
+
+export interface CallbackOptions {
+  readonly logger: Logger;
+  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  readonly faultOf: (error: unknown) => DomainError | undefined;
+}
+
+type Work = (request: Request, response: Response) => Promise<void>;
+
+/**
+ * A router for calls that providers make, and a wrapper for its handlers: nothing that happens in one escapes, and a
+ * refusal is answered as the contract's are. A provider calls again what was not answered with 200.
+ */
+export function createCallbackRouter(
+  { logger, faultOf }: CallbackOptions,
+  what: string,
+): { router: Router; serve: (work: Work) => Work } {
+  const serve = (work: Work) => async (request: Request, response: Response) => {
+    const requestId = requestIdOf(request);
+    response.setHeader('X-Request-Id', requestId);
+    try {
+      await work(request, response);
+    } catch (error) {
+      const refused = error instanceof DomainError ? error : faultOf(error);
+      if (!refused) logger.error({ err: error, requestId }, `a ${what} callback failed`);
+      const { status, headers, body } = errorResponse(
+        refused ??
+          new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
+      );
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      sendJson(request, response, status, JSON.stringify(body));
+    }
+  };
+  return { router: express.Router(), serve };
+}
