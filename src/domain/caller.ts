@@ -59,8 +59,6 @@ export interface Access {
   readonly operator?: boolean;
 }
 
-export const ALL_ROLES: readonly AccountRole[] = ACCOUNT_ROLES;
-
 /** The refusal that `access` has for `caller`, or undefined when it may pass (contract, Authentication 4). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   switch (caller.kind) {

@@ -58,7 +58,6 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     persistedQueries: false,
     hideSchemaDetailsFromClientErrors: true,
     includeStacktraceInErrorResponses: false,
-    status400ForVariableCoercionErrors: true,
     // Stopped twice, Apollo hangs.
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: LIMITS.tokens },

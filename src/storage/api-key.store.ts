@@ -1,6 +1,7 @@
 import type { ApiKey, ApiKeyCredentials } from '../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../domain/caller.ts';
-import type { ApiKeyPatch, ApiKeyStore, Page, PageRequest } from '../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
+import type { ApiKeyPatch, ApiKeyStore } from '../domain/ports/stores.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface ApiKeyRow {

@@ -2,7 +2,7 @@ import { type Contact, type ContactFilter, foldForSearch } from '../domain/conta
 import { parseMsisdn } from '../domain/messages/msisdn.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { ContactStore } from '../domain/ports/contact-store.ts';
-import type { Page, PageRequest } from '../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface ContactRow {

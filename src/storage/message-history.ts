@@ -1,5 +1,6 @@
 import type { Channel, Message } from '../domain/messages/message.ts';
-import type { MessageFilter, Page, PageRequest } from '../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
+import type { MessageFilter } from '../domain/ports/stores.ts';
 import { MESSAGE_COLUMNS, type MessageRow, mapMessage, WITH_RECIPIENTS } from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
 

@@ -1,16 +1,15 @@
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
+import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type {
   MessageFilter,
   MessageStore,
   MovedRecipient,
-  Page,
-  PageRequest,
   RecipientKey,
   RecipientMove,
   StatusCounts,
-  SweepMark,
   TimelineNote,
 } from '../domain/ports/stores.ts';
+import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import { LOCK_MESSAGES } from './locks.ts';
 import { messageHistory } from './message-history.ts';

@@ -6,7 +6,7 @@ import type {
   RetentionProgress,
   RetentionStore,
 } from '../domain/ports/retention-store.ts';
-import type { SweepMark } from '../domain/ports/stores.ts';
+import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import { type Sql, statement } from './sql.ts';
 

@@ -1,4 +1,5 @@
-import type { SweepMark, SweepStore } from '../domain/ports/stores.ts';
+import type { SweepStore } from '../domain/ports/stores.ts';
+import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { FIRST_UUID } from '../domain/uuid.ts';
 import { type Sql, statement } from './sql.ts';
 

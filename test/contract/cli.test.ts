@@ -74,6 +74,27 @@ describe('the command line beside a running gateway', () => {
     expect(account).toEqual({ ...before, id: accountId, balance: before.balance + 2500 });
   });
 
+  it('account retention says how long messages are kept', async () => {
+    const set = (content: string, message: string) =>
+      [
+        'account',
+        'retention',
+        '--account',
+        accountId,
+        '--content-days',
+        content,
+        '--message-days',
+        message,
+      ] as const;
+    expect(await json(...set('30', 'keep'))).toEqual({ retention: { contentDays: 30, messageDays: null } });
+    expect(refusalOf(await cli(...set('30', '29')))).toContain(
+      'messageDays: must not be fewer than contentDays',
+    );
+    expect(await json(...set('keep', 'keep'))).toEqual({
+      retention: { contentDays: null, messageDays: null },
+    });
+  });
+
   it('key create and key revoke hold at once in the running gateway', async () => {
     const made = await json(
       'key',
@@ -289,6 +310,7 @@ describe('the command line and its database', () => {
     const commands = [
       'account create',
       'account topup',
+      'account retention',
       'key create',
       'key revoke',
       'operator create',

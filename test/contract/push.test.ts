@@ -13,7 +13,7 @@ const KEYS = {
   auth: 'BTBZMqHH6r4Tts7J_aSIgg',
 };
 
-describe('push through the simulator [contract, Events; decision 24]', () => {
+describe('push through the simulator [decision 24]', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let account: TestAccount;
@@ -139,7 +139,7 @@ describe('push through the simulator [contract, Events; decision 24]', () => {
     });
   });
 
-  it('reaches every device of a user: one push.sent, status sent', async () => {
+  it('reaches every device of a user: one push.sent, status sent [contract, Events: push.sent]', async () => {
     const user = newUser();
     await register(user, '1000');
     await register(user, '2000', { platform: 'ios' });
@@ -177,7 +177,7 @@ describe('push through the simulator [contract, Events; decision 24]', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches some: one push.partial, status sent; devices that are unregistered are forgotten, others are not', async () => {
+  it('reaches some: one push.partial, status sent; devices that are unregistered are forgotten, others are not [contract, Events: push.partial]', async () => {
     const user = newUser();
     const good = await register(user, '1000');
     const rejected = await register(user, '0001');
@@ -199,7 +199,7 @@ describe('push through the simulator [contract, Events; decision 24]', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches none: one push.failed with an error, status failed', async () => {
+  it('reaches none: one push.failed with an error, status failed [contract, Events: push.failed]', async () => {
     const user = newUser();
     await register(user, '0001');
     await register(user, '0002');
@@ -211,6 +211,15 @@ describe('push through the simulator [contract, Events; decision 24]', () => {
     });
     expect((await settled(sent.body.id)).status).toBe('failed');
     expect(eventsOf(sent.body.id)).toHaveLength(1);
+  });
+
+  it('tells what the list of events shows', async () => {
+    const { body } = await gateway.call('GET', '/developers/webhooks/events', { key: account.key });
+    for (const hook of receiver.received) {
+      const { sample } = body.data.find(({ event }: { event: string }) => event === hook.body.event);
+      expect(Object.keys(hook.body.data).sort()).toEqual(Object.keys(sample.data).sort());
+    }
+    expect(receiver.received.length).toBeGreaterThan(2);
   });
 
   it('tries devices again whose platform is not there: the event waits for the last of them', async () => {

@@ -17,7 +17,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const TEMPLATE = { type: 'template', template: { name: 'order_shipped', language: 'en_US' } };
 const HOUR_MS = 3_600_000;
 
-describe('WhatsApp over the Cloud API [contract, Events; decision 25]', () => {
+describe('WhatsApp over the Cloud API [decision 25]', () => {
   let gateway: TestGateway;
   let platform: Awaited<ReturnType<typeof startCloudApi>>;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -235,7 +235,7 @@ describe('WhatsApp over the Cloud API [contract, Events; decision 25]', () => {
   });
 
   describe('status callbacks', () => {
-    it('make it delivered, then read: one event each, however often and in whatever order they come', async () => {
+    it('make it delivered, then read: one event each, however often and in whatever order they come [contract, Events: whatsapp.delivered; contract, Events: whatsapp.read]', async () => {
       const { id, sid } = await accepted();
       await say(statusCallback(sid, 'sent'));
       expect((await lookUp(id)).status).toBe('sent');
@@ -287,7 +287,7 @@ describe('WhatsApp over the Cloud API [contract, Events; decision 25]', () => {
       expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
     });
 
-    it('make it failed, with what the code means; nothing that comes later changes that', async () => {
+    it('make it failed, with what the code means; nothing that comes later changes that [contract, Events: whatsapp.failed]', async () => {
       const { id, sid } = await accepted();
       const errors = [
         {
@@ -401,6 +401,15 @@ describe('WhatsApp over the Cloud API [contract, Events; decision 25]', () => {
       data: { to: '+256700123456', errorCode, stage: 'submission', permanent: true },
     });
     expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.failed']);
+  });
+
+  it('tells what the list of events shows', async () => {
+    const { body } = await gateway.call('GET', '/developers/webhooks/events', { key: account.key });
+    for (const hook of receiver.received) {
+      const { sample } = body.data.find(({ event }: { event: string }) => event === hook.body.event);
+      expect(Object.keys(hook.body.data).sort()).toEqual(Object.keys(sample.data).sort());
+    }
+    expect(new Set(receiver.received.map((hook) => hook.body.event)).size).toBe(3);
   });
 
   it('that the platform cannot take now is tried again, and the operator sees what is his to mend', async () => {

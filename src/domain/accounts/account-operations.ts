@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ALL_ROLES, actorOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { fromMinor, isCurrency, toMinor } from '../money/money.ts';
@@ -33,7 +33,7 @@ export function accountOperations(deps: Dependencies) {
     /** The caller's own account (contract, GET /account). */
     get: operation(
       'account.get',
-      { scopes: 'any', roles: ALL_ROLES },
+      { scopes: 'any', roles: ACCOUNT_ROLES },
       async (caller, _input: Record<string, never>) => {
         const account = await stores.accounts.find(accountIdOf(caller));
         if (!account) throw notFound('Account');
@@ -44,7 +44,7 @@ export function accountOperations(deps: Dependencies) {
     /** The caller's own account, or for an operator any one. Another account's is `not_found`. */
     find: operation(
       'account.find',
-      { roles: ALL_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: true },
       async (caller, input: { readonly id?: string | null | undefined }): Promise<Account> => {
         const ownId = caller.kind === 'member' ? caller.accountId : undefined;
         const id = input.id ?? ownId;
@@ -79,7 +79,7 @@ export function accountOperations(deps: Dependencies) {
     /** What moved the caller's balance, the newest first (decision 17). */
     ledger: operation(
       'account.ledger',
-      { roles: ALL_ROLES },
+      { roles: ACCOUNT_ROLES },
       async (caller, input: SliceInput): Promise<Slice<LedgerEntry>> => {
         const accountId = accountIdOf(caller);
         const range = keyRange(input, SEQ_KEY);

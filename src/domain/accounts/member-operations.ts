@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type AccountRole, ALL_ROLES, type Caller } from '../caller.ts';
+import { type AccountRole, ACCOUNT_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -17,7 +17,7 @@ export interface ChangePasswordInput {
 }
 
 const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
-const EVERYBODY = { roles: ALL_ROLES, operator: true } as const;
+const EVERYBODY = { roles: ACCOUNT_ROLES, operator: true } as const;
 
 /** The people of an account. An account always keeps an owner, and only owners make or unmake owners. */
 export function memberOperations(deps: Dependencies, sessions: Sessions) {
@@ -37,7 +37,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       return found.user;
     }),
 
-    list: operation('member.list', { roles: ALL_ROLES }, (caller, _input: Record<string, never>) =>
+    list: operation('member.list', { roles: ACCOUNT_ROLES }, (caller, _input: Record<string, never>) =>
       stores.users.members(accountIdOf(caller)),
     ),
 

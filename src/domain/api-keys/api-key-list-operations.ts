@@ -1,11 +1,11 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { ApiKey } from './api-key.ts';
 
-const READ = { roles: ALL_ROLES } as const;
+const READ = { roles: ACCOUNT_ROLES } as const;
 
 /** Looking at keys by their ids. */
 export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {

@@ -1,10 +1,11 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { type Access, ALL_ROLES, actorOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type Access, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { PageRequest, Tx } from '../ports/stores.ts';
+import type { PageRequest } from '../ports/page.ts';
+import type { Tx } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { ApiKey } from './api-key.ts';
 import {
@@ -111,7 +112,7 @@ export function apiKeyOperations(deps: Dependencies) {
     /** The account's keys, newest first, revoked and expired ones too. */
     list: operation(
       'apiKey.list',
-      { scopes: [], roles: ALL_ROLES },
+      { scopes: [], roles: ACCOUNT_ROLES },
       (caller, input: { readonly page: PageRequest }) => stores.apiKeys.page(accountIdOf(caller), input.page),
     ),
 

@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
@@ -54,7 +54,7 @@ export function auditOperations({ stores }: Pick<Dependencies, 'stores'>) {
     /** The account's entries, the newest first; an operator sees those of all accounts and of none. */
     list: operation(
       'audit.list',
-      { roles: ALL_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: true },
       async (
         caller,
         input: SliceInput & { readonly filter?: AuditFilter | undefined },

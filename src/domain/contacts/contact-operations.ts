@@ -1,10 +1,11 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import type { Page, PageRequest, Tx } from '../ports/stores.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
+import type { Tx } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import {
   CONTACT_TAG_MAX_LENGTH,
@@ -14,7 +15,7 @@ import {
 } from './contact.ts';
 import { type ContactFields, type ContactInput, changedFields, NO_FIELDS } from './contact-fields.ts';
 
-const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ALL_ROLES } as const;
+const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 
 /** The account's contacts (decision 27). */

@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type FieldFault, notFound, serviceUnavailable, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -20,7 +20,7 @@ export const DEVICE_TOKEN_MAX_LENGTH = 2048;
 export const DEVICE_USER_ID_MAX_LENGTH = 128;
 
 const WRITE = { scopes: ['SEND_PUSH'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
-const READ = { scopes: ['SEND_PUSH'], roles: ALL_ROLES } as const;
+const READ = { scopes: ['SEND_PUSH'], roles: ACCOUNT_ROLES } as const;
 
 /** Letters, digits and what stands in tokens and addresses: they become part of URLs and headers. */
 const TOKEN = /^[\x21-\x7e]+$/;

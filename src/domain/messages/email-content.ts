@@ -151,7 +151,9 @@ function checkAttachments(
 }
 
 function isFilename(name: string): boolean {
-  return name.trim() !== '' && name.length <= FILENAME_MAX_LENGTH && isOneLine(name) && !/[/\\]|=\?/.test(name);
+  return (
+    name.trim() !== '' && name.length <= FILENAME_MAX_LENGTH && isOneLine(name) && !/[/\\]|=\?/.test(name)
+  );
 }
 
 /** Types that are containers of further parts could hide what they hold. */

@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -14,7 +14,7 @@ import { timelineOf } from './message-operations.ts';
 const SEARCH_MAX_LENGTH = 100;
 /** A cursor holds where each channel's list goes on: messages of all channels are one list to look at. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
-const READ = { roles: ALL_ROLES } as const;
+const READ = { roles: ACCOUNT_ROLES } as const;
 
 export interface MessageListInput extends SliceInput {
   readonly filter?: MessageListFilter | undefined;

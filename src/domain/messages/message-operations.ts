@@ -1,9 +1,10 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { MessageFilter, Page, PageRequest } from '../ports/stores.ts';
+import type { Page, PageRequest } from '../ports/page.ts';
+import type { MessageFilter } from '../ports/stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
 import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
@@ -37,7 +38,7 @@ export interface SmsQuote {
   readonly environment: Environment;
 }
 
-const READ = { scopes: ['READ_MESSAGES'], roles: ALL_ROLES } as const;
+const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 
 /** Sending, and knowing what became of it. */
 export function messageOperations(deps: Dependencies, context: SendContext) {

@@ -24,6 +24,9 @@ const REPORTS_MS = 7 * DAY_MS;
  * **Message**: with its recipients, notes, sids, events and deliveries. Only a beginning of the sequence is removed,
  * so that histories stay ranges of numbers: behind a message that is still under way the others wait. The ledger and
  * the counts of usage stay.
+ *
+ * Rows are deleted and not whole partitions dropped: each account has its own days, and one process erases some 9,000
+ * and removes some 12,000 messages a second on two cores, while 5 million a day are 58 a second.
  */
 export class Retention {
   readonly #uow: UnitOfWork;

@@ -1,4 +1,4 @@
-import { ALL_ROLES, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp-callbacks.ts';
@@ -31,7 +31,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     /** Whether free text may be sent to a number now. */
     whatsAppWindow: operation(
       'message.whatsAppWindow',
-      { scopes: ['SEND_WHATSAPP'], roles: ALL_ROLES },
+      { scopes: ['SEND_WHATSAPP'], roles: ACCOUNT_ROLES },
       (_caller, input: { to: string }): Promise<SessionWindow> =>
         sessionWindow(stores.inbound, oneNumber(input.to), clock.now()),
     ),

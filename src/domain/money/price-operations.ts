@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { CHANNELS, type Channel } from '../messages/message.ts';
@@ -26,7 +26,7 @@ export function priceOperations(deps: Dependencies) {
   return {
     list: operation(
       'price.list',
-      { roles: ALL_ROLES, operator: true },
+      { roles: ACCOUNT_ROLES, operator: true },
       (_caller, _input: Record<string, never>) => stores.prices.all(),
     ),
 

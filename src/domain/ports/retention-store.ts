@@ -1,5 +1,5 @@
 import type { Channel } from '../messages/message.ts';
-import type { SweepMark } from './stores.ts';
+import type { SweepMark } from './sweep-mark.ts';
 
 /** One channel of an account that keeps its messages for a limited time. */
 export interface RetentionLane {

@@ -27,10 +27,9 @@ import type { Page, PageRequest } from './page.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { DeliveryReport } from './provider.ts';
 import type { RetentionStore } from './retention-store.ts';
+import type { SweepMark } from './sweep-mark.ts';
 import type { UsageStore } from './usage-store.ts';
 import type { DeliveryStore, EventStore, WebhookStore } from './webhook-stores.ts';
-
-export type { Page, PageRequest } from './page.ts';
 
 export interface AccountStore {
   insert(account: Account): Promise<void>;
@@ -201,12 +200,6 @@ export interface ReportStore {
   keepUnmatched(provider: string, reports: readonly DeliveryReport[], at: Date): Promise<void>;
   /** Unmatched reports received after `since` whose sid is known by now; they are forgotten. */
   takeMatchable(since: Date): Promise<readonly { provider: string; report: DeliveryReport }[]>;
-}
-
-/** The last message that a sweep has looked at: when it was to leave, and its id. */
-export interface SweepMark {
-  readonly at: Date;
-  readonly id: string;
 }
 
 /** How far each sweep over the messages has come. */

@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -19,7 +19,7 @@ export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
     /** Counts of everything committed so far, by time; intervals without messages are left out. */
     query: operation(
       'usage.query',
-      { roles: ALL_ROLES },
+      { roles: ACCOUNT_ROLES },
       async (caller, input: UsageQuery): Promise<readonly UsageRow[]> => {
         const spanMs = input.to.getTime() - input.from.getTime();
         if (spanMs <= 0) throw validationError([{ path: 'to', message: 'must be later than from' }]);

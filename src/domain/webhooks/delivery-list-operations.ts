@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
@@ -7,7 +7,7 @@ import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts
 import type { RecordedEvent } from './event.ts';
 import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
 
-const READ = { roles: ALL_ROLES } as const;
+const READ = { roles: ACCOUNT_ROLES } as const;
 
 /** Looking through deliveries, and what belongs to many of them at once. */
 export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {

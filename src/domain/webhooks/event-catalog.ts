@@ -17,8 +17,14 @@ const SAMPLE_ID = '01939f5e-7a00-7000-8000-000000000001';
 const SAMPLE_TIME = new Date('2026-12-01T09:30:00.000Z');
 const sms = { to: '+256700123456', from: 'ACME', message: 'Your code is 4711' };
 const email = { to: 'ann@example.com', from: 'no-reply@example.com', subject: 'Your receipt' };
-const push = { title: 'Parcel', body: 'Your parcel is here' };
-const whatsapp = { to: '+256700123456', sid: 'wamid.HBgLMjU2NzAwMTIzNDU2' };
+const push = { to: ['customer-4711'], title: 'Parcel', message: 'Your parcel is here' };
+const pushFailure = { error: 'FCM says that the token is no longer registered.', errorCode: 'unregistered' };
+const whatsapp = {
+  to: '+256700123456',
+  from: 'ACME',
+  message: 'order_shipped',
+  sid: 'wamid.HBgMMjU2NzAwMTIzNDU2',
+};
 const failure = { error: 'Not taken', errorCode: 'rejected', stage: 'submission', permanent: true };
 
 const TOLD: Readonly<Record<EventType, Told>> = {
@@ -45,12 +51,27 @@ const TOLD: Readonly<Record<EventType, Told>> = {
   'push.sent': {
     channel: 'push',
     description: 'A push notification reached every target device.',
-    data: { ...push, devicesTargeted: 2, devicesReached: 2, devicesFailed: 0, devicesRemoved: 0 },
+    data: {
+      ...push,
+      devicesTargeted: 2,
+      devicesReached: 2,
+      devicesFailed: 0,
+      devicesRemoved: 0,
+      failures: [],
+    },
   },
   'push.partial': {
     channel: 'push',
     description: 'A push notification reached some of the target devices.',
-    data: { ...push, devicesTargeted: 2, devicesReached: 1, devicesFailed: 1, devicesRemoved: 0 },
+    data: {
+      ...push,
+      devicesTargeted: 2,
+      devicesReached: 1,
+      devicesFailed: 1,
+      devicesRemoved: 1,
+      ...pushFailure,
+      failures: [{ deviceId: SAMPLE_ID, ...pushFailure }],
+    },
   },
   'push.failed': {
     channel: 'push',
@@ -61,7 +82,8 @@ const TOLD: Readonly<Record<EventType, Told>> = {
       devicesReached: 0,
       devicesFailed: 1,
       devicesRemoved: 1,
-      error: 'No device took the notification',
+      ...pushFailure,
+      failures: [{ deviceId: SAMPLE_ID, ...pushFailure }],
     },
   },
   'whatsapp.delivered': {
@@ -72,12 +94,17 @@ const TOLD: Readonly<Record<EventType, Told>> = {
   'whatsapp.read': {
     channel: 'whatsapp',
     description: 'A WhatsApp message was read by the recipient.',
-    data: whatsapp,
+    data: { ...whatsapp, readAt: SAMPLE_TIME.toISOString() },
   },
   'whatsapp.failed': {
     channel: 'whatsapp',
     description: 'A WhatsApp message could not be delivered.',
-    data: { ...whatsapp, ...failure, error: 'The recipient has no WhatsApp', errorCode: '131026' },
+    data: {
+      ...whatsapp,
+      ...failure,
+      error: 'WhatsApp says 131026: Message undeliverable',
+      errorCode: 'undeliverable',
+    },
   },
   'webhook.test': {
     channel: 'system',

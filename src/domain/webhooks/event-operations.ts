@@ -1,5 +1,5 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
-import { ALL_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -28,7 +28,7 @@ export function eventOperations({ stores }: Dependencies) {
      */
     feed: operation(
       'event.feed',
-      { scopes: ['READ_MESSAGES'], roles: ALL_ROLES },
+      { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES },
       async (
         caller,
         input: { readonly after?: string | undefined; readonly limit: number },

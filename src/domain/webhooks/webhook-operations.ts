@@ -1,6 +1,6 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ALL_ROLES, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -45,7 +45,7 @@ export const MANAGE_WEBHOOKS = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
 } as const;
-export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ALL_ROLES } as const;
+export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ACCOUNT_ROLES } as const;
 
 /** Deliveries that are canceled in one statement when their endpoint is deleted. */
 const CANCEL_BATCH = 5_000;
