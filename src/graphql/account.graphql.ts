@@ -79,6 +79,22 @@ class LedgerEntryType {
 /** A ledger entry with the currency that its amounts are shown in. */
 type ShownEntry = LedgerEntry & { readonly currency: string };
 
+@ObjectType('Retention', {
+  description:
+    'For how many days, counted from its acceptance, an account keeps a message. Null is for ever.',
+  simpleResolvers: true,
+})
+class RetentionType {
+  @Field(() => Int, { nullable: true, description: 'Days until the text of a message is erased.' })
+  contentDays!: number | null;
+
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Days until a message is deleted; its ledger entries stay.',
+  })
+  messageDays!: number | null;
+}
+
 @InputType({ description: 'A new account.' })
 class CreateAccountInput {
   @Field(() => String, { description: 'Email address of the account and sign-in of its owner.' })
@@ -146,6 +162,29 @@ export class AccountResolver {
       | null,
   ) {
     return run(operations.accounts.topUp, { accountId, amount, reference: reference ?? undefined });
+  }
+
+  @Mutation(() => RetentionType, {
+    description:
+      'Says how long messages are kept. What is forgotten cannot be had back. For owners and operators.',
+  })
+  setRetention(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('accountId', () => ID, { nullable: true, description: 'The account; the own one when absent.' })
+    accountId?: string | null,
+    @Arg('contentDays', () => Int, {
+      nullable: true,
+      description: 'Days to keep texts; for ever when absent.',
+    })
+    contentDays?: number | null,
+    @Arg('messageDays', () => Int, {
+      nullable: true,
+      description: 'Days to keep messages; for ever when absent.',
+    })
+    messageDays?: number | null,
+  ) {
+    const days = { contentDays: contentDays ?? null, messageDays: messageDays ?? null };
+    return run(operations.accounts.setRetention, { accountId, ...days });
   }
 
   @FieldResolver(() => Float, { description: 'Balance in the currency of the account.' })

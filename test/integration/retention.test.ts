@@ -351,6 +351,9 @@ describe('retention', () => {
         after: { contentDays: 7, messageDays: null },
       },
     ]);
+    const mutation = 'mutation { setRetention(contentDays: 9) { contentDays messageDays } }';
+    const answer = await graphql(gateway, mutation, { token: await signIn(gateway, account) });
+    expect(answer.body).toEqual({ data: { setRetention: { contentDays: 9, messageDays: null } } });
     const other = await gateway.createAccount();
     const refused = (input: Parameters<typeof set.run>[1], caller: Parameters<typeof set.run>[0] = owner) =>
       set.run(caller, input).catch((error) => error.code);
