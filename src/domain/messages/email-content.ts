@@ -5,13 +5,13 @@ import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
 
 /** In UTF-16 code units. */
-export const EMAIL_SUBJECT_MAX_LENGTH = 998;
+const EMAIL_SUBJECT_MAX_LENGTH = 998;
 /** Copies of each kind, and headers, that one email may have. */
-export const EMAIL_MAX_COPIES = 50;
-export const EMAIL_MAX_HEADERS = 50;
-export const EMAIL_MAX_ATTACHMENTS = 50;
+const EMAIL_MAX_COPIES = 50;
+const EMAIL_MAX_HEADERS = 50;
+const EMAIL_MAX_ATTACHMENTS = 50;
 /** All attachments of an email together (decision 23). */
-export const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
+const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
 /** What lists show of an email; all of it is kept for the mail itself. */
 const SHOWN_LENGTH = 10_000;
 const FILENAME_MAX_LENGTH = 255;

@@ -7,7 +7,7 @@ import { checkSchedule } from './prepare-sms.ts';
 import { unitPriceOf } from './unit-price.ts';
 
 /** Recipients a request may have after invalid and repeated ones are gone (decision 23). */
-export const EMAIL_MAX_RECIPIENTS = 50;
+const EMAIL_MAX_RECIPIENTS = 50;
 
 export interface EmailInput extends EmailContentInput {
   /** Addresses separated by commas, or in a list. */
