@@ -1,5 +1,4 @@
 /** The SMPP carrier against an SMSC simulator over real sockets. */
-import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp-carrier.ts';
@@ -11,6 +10,7 @@ import type {
   SmsSubmission,
   SubmitOutcome,
 } from '../../src/domain/ports/provider.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Smsc, type SmscOptions, startSmsc } from '../support/smsc.ts';
 
 const TIMING = {
@@ -614,14 +614,6 @@ function recorder(): Logger {
     child: () => logger,
   };
   return logger;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Waits for a fact, 5 s at most. */

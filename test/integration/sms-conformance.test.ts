@@ -21,7 +21,13 @@ describeProvider<SmsSubmission>(
       provider: createSmppCarrier({ url, logger: silentLogger, timing }),
       content,
       arrange(treatment) {
-        const answers = { accept: 'accept', reject: 0x0b, throttle: 'throttle', silent: 'silent', down: 'drop' } as const;
+        const answers = {
+          accept: 'accept',
+          reject: 0x0b,
+          throttle: 'throttle',
+          silent: 'silent',
+          down: 'drop',
+        } as const;
         smsc.behave({ answer: answers[treatment] });
         return undefined;
       },
@@ -68,7 +74,8 @@ describeProvider<SmsSubmission>('Africa’s Talking', async () => {
       api.answerWith((request) => {
         if (treatment === 'accept') return accept(request);
         if (treatment === 'reject') return africasTalkingAnswer('+256700123456', 403, 'InvalidPhoneNumber');
-        if (treatment === 'throttle') return { status: 429, body: 'Too many requests', headers: { 'retry-after': '7' } };
+        if (treatment === 'throttle')
+          return { status: 429, body: 'Too many requests', headers: { 'retry-after': '7' } };
         return 'silent';
       });
       return undefined;

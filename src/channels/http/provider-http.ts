@@ -98,11 +98,11 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
 }
 
 function failureOf(error: unknown, timeoutMs: number): ProviderExchange {
-  const name = error instanceof Error ? error.name : '';
+  const { name = '', code: given } = (error ?? {}) as { name?: string; code?: unknown };
   if (name === 'TimeoutError') {
     return { kind: 'failure', reason: `no answer within ${timeoutMs / 1000} s`, nothingLeft: false };
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : name;
+  const code = String(given ?? name);
   const nothingLeft = BEFORE_SENDING.test(code);
   const words = nothingLeft ? 'it cannot be reached' : 'the connection broke';
   return { kind: 'failure', reason: `${words} (${code || 'unknown'})`, nothingLeft };

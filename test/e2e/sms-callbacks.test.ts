@@ -1,0 +1,192 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { africasTalkingAnswer, type SmsApi, startSmsApi, twilioAnswer } from '../support/sms-api.ts';
+
+describe('carriers’ callbacks [decision 15]', () => {
+  let api: SmsApi;
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let publicUrl: string;
+  let sids = 0;
+  beforeAll(async () => {
+    const port = await freePort();
+    publicUrl = `http://127.0.0.1:${port}`;
+    api = await startSmsApi(({ path, form }) => {
+      sids += 1;
+      return path.startsWith('/version1')
+        ? africasTalkingAnswer(form.get('to') ?? '', 101, 'Success', `ATXid_${sids}`)
+        : twilioAnswer(form, `SM${sids}`);
+    });
+    gateway = await startTestGateway({
+      PORT: String(port),
+      PUBLIC_URL: publicUrl,
+      SMS_ROUTES: [
+        `256=africastalking://acme:key@${api.host}`,
+        `254=africastalking://other:key@${api.host}?callbackToken=t0ken`,
+        `44=twilio://AC1:one@${api.host}`,
+        `1=twilio://AC2:two@${api.host}`,
+      ].join(),
+    });
+    account = await gateway.createAccount();
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await api?.stop();
+  });
+
+  const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    fetch(`${gateway.url}/callbacks/sms/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      body: new URLSearchParams(fields).toString(),
+    });
+  const signed = (token: string, fields: Record<string, string>, path = 'twilio') => {
+    const text = Object.keys(fields)
+      .sort()
+      .reduce((so, name) => so + name + fields[name], `${publicUrl}/callbacks/sms/${path}`);
+    return { 'x-twilio-signature': createHmac('sha1', token).update(text).digest('base64') };
+  };
+  const details = async (id: string) =>
+    (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
+  /** Sends, and resolves with the id and the sid once the carrier has it. */
+  const sent = async (to: string) => {
+    const body = { to, message: 'Hello' };
+    const { id } = (await gateway.call('POST', '/developers/sms', { key: account.key, body })).body;
+    const { sid } = await eventually(async () => {
+      const found = await details(id);
+      return found.status === 'sent' && found;
+    });
+    return { id, sid: sid as string };
+  };
+
+  it('Africa’s Talking: sent and buffered change nothing, success delivers', async () => {
+    const { id, sid } = await sent('+256700123456');
+    for (const status of ['Sent', 'Submitted', 'Buffered', 'Whatever']) {
+      expect((await post('africastalking', { id: sid, status, phoneNumber: '+256700123456' })).status).toBe(
+        200,
+      );
+    }
+    expect((await details(id)).status).toBe('sent');
+    const report = {
+      id: sid,
+      status: 'Success',
+      phoneNumber: '+256700123456',
+      networkCode: '64110',
+      retryCount: '0',
+    };
+    expect((await post('africastalking', report)).status).toBe(200);
+    expect((await details(id)).status).toBe('delivered');
+  });
+
+  it('Africa’s Talking: a failure has its reason as code', async () => {
+    const { id, sid } = await sent('+256700123457');
+    await post('africastalking', {
+      id: sid,
+      status: 'Failed',
+      phoneNumber: '+256700123457',
+      failureReason: 'UserIsInactive',
+    });
+    expect((await details(id)).recipients[0]).toMatchObject({
+      status: 'failed',
+      error: { code: 'UserIsInactive' },
+    });
+  });
+
+  it('Africa’s Talking: with a token, only callbacks that carry it reach its messages', async () => {
+    const { id, sid } = await sent('+254700123456');
+    const report = { id: sid, status: 'Success', phoneNumber: '+254700123456' };
+    // Without it they count as the other account's, which has no such message.
+    expect((await post('africastalking?token=wrong', report)).status).toBe(200);
+    expect((await details(id)).status).toBe('sent');
+    await using alone = await startTestGateway({
+      SMS_ROUTES: `*=africastalking://other:key@${api.host}?callbackToken=t0ken`,
+    });
+    const refused = await fetch(`${alone.url}/callbacks/sms/africastalking?token=wrong`, {
+      method: 'POST',
+      body: '',
+    });
+    expect(refused.status).toBe(401);
+  });
+
+  it('Twilio: a signed callback of the right account delivers', async () => {
+    const { id, sid } = await sent('+447911123456');
+    const fields = {
+      MessageSid: sid,
+      MessageStatus: 'delivered',
+      To: '+447911123456',
+      From: 'SERVICE',
+      AccountSid: 'AC1',
+    };
+    expect((await post('twilio', fields)).status).toBe(401);
+    expect((await post('twilio', fields, signed('wrong', fields))).status).toBe(401);
+    expect((await post('twilio', fields, signed('one', { ...fields, MessageStatus: 'failed' }))).status).toBe(
+      401,
+    );
+    expect((await post('twilio', fields, signed('one', fields, 'other'))).status).toBe(401);
+    expect((await post('twilio', fields, signed('two', fields))).status).toBe(200);
+    expect((await details(id)).status).toBe('sent');
+    const sending = { ...fields, MessageStatus: 'sending' };
+    expect((await post('twilio', sending, signed('one', sending))).status).toBe(200);
+    expect((await details(id)).status).toBe('sent');
+    expect((await post('twilio', fields, signed('one', fields))).status).toBe(200);
+    expect((await details(id)).status).toBe('delivered');
+  });
+
+  it('Twilio: an undelivered message fails with the error’s code', async () => {
+    const { id, sid } = await sent('+12025550123');
+    const fields = { MessageSid: sid, MessageStatus: 'undelivered', ErrorCode: '30003', To: '+12025550123' };
+    expect((await post('twilio', fields, signed('two', fields))).status).toBe(200);
+    expect((await details(id)).recipients[0]).toMatchObject({ status: 'failed', error: { code: '30003' } });
+  });
+
+  it('a callback that comes before its answer, or about nothing known, is kept', async () => {
+    expect((await post('africastalking', { id: 'ATXid_unknown', status: 'Success' })).status).toBe(200);
+  });
+
+  it.each([
+    ['an empty body', ''],
+    ['bytes that are no text', '%00%ff=%00&id=%00&status=Success'],
+    ['a NUL in the id', 'id=a%00b&status=Failed&failureReason=%00%ED%A0%80'],
+    ['no form', '{"id": 1}'],
+    ['long fields', `id=${'x'.repeat(50_000)}&status=Success`],
+  ])('%s is no reason to fail', async (_what, body) => {
+    const response = await fetch(`${gateway.url}/callbacks/sms/africastalking`, { method: 'POST', body });
+    expect(response.status).toBe(200);
+  });
+
+  it('answers 413 to a large body, and 404 for a carrier that is not configured', async () => {
+    const large = await fetch(`${gateway.url}/callbacks/sms/africastalking`, {
+      method: 'POST',
+      body: 'x'.repeat(70_000),
+    });
+    expect(large.status).toBe(413);
+    expect((await post('nobody', {})).status).toBe(404);
+    expect((await fetch(`${gateway.url}/callbacks/sms/twilio`)).status).toBe(404);
+  });
+
+  it('an endpoint that answers 429 is tried again when it said', async () => {
+    let asked = 0;
+    const busy = await startSmsApi(({ form }) => {
+      asked += 1;
+      return asked === 1
+        ? { status: 429, body: {}, headers: { 'retry-after': '1' } }
+        : twilioAnswer(form, 'SMbusy');
+    });
+    try {
+      await using other = await startTestGateway({ SMS_ROUTES: `*=twilio://AC1:one@${busy.host}` });
+      const owner = await other.createAccount();
+      const body = { to: '+256700123456', message: 'Hello' };
+      const { id } = (await other.call('POST', '/developers/sms', { key: owner.key, body })).body;
+      await eventually(async () => {
+        const found = await other.call('GET', `/developers/messages/${id}`, { key: owner.key });
+        return found.body.sid === 'SMbusy';
+      });
+      expect(asked).toBe(2);
+    } finally {
+      await busy.stop();
+    }
+  });
+});
