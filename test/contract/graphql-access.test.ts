@@ -57,6 +57,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'account.topUp',
     document: `mutation { topUpAccount(accountId: "${NOBODY}", amount: 1) { id } }`,
   },
+  setRetention: {
+    by: 'account.setRetention',
+    document: `mutation { setRetention(accountId: "${NOBODY}", contentDays: 1) { contentDays } }`,
+  },
   changePassword: {
     by: 'member.changePassword',
     document: 'mutation { changePassword(current: "x", new: "y") }',
@@ -287,6 +291,8 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
   /** A field that takes an id, asked for with another account's. */
   const FOREIGN: Record<string, () => string> = {
     'account.id': () => `{ account(id: "${ids.account}") { id } }`,
+    'setRetention.accountId': () =>
+      `mutation { setRetention(accountId: "${ids.account}", contentDays: 1) { contentDays } }`,
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
