@@ -49,8 +49,7 @@ const WRITE = statement(
        $33::timestamptz[], $49::boolean[])
    ), entry AS (
      INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
-     SELECT *, 'charge', $39::timestamptz FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[],
-       $38::uuid[])
+     SELECT *, 'charge', $39::timestamptz FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::uuid[])
    )
    INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
    SELECT * FROM unnest($40::uuid[], $41::text[], $42::text[], $43::text[], $44::uuid[], $45::int[], $46::text[],
