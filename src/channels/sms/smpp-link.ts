@@ -1,7 +1,7 @@
 /** Keeps one session bound: connects, binds, and does so again with growing pauses whenever it ends. */
 import type { ProviderHealth, SubmitOutcome } from '../../domain/ports/provider.ts';
-import { type SessionOptions, SmppSession } from './smpp-session.ts';
 import { WaitLine } from '../wait-line.ts';
+import { type SessionOptions, SmppSession } from './smpp-session.ts';
 
 /** A session that held for so long was a good one: the next reconnection begins with the shortest pause. */
 const GOOD_SESSION_MS = 10_000;

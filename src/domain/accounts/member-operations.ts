@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.ts';
-import { type AccountRole, ACCOUNT_ROLES, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type AccountRole, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';

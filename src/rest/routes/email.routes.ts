@@ -81,7 +81,7 @@ export const emailRoutes: readonly Route[] = [
           subject: 'Your order has left',
           html: '<p>It is on its way.</p>',
           text: 'It is on its way.',
-          headers: { 'List-Unsubscribe': '<https://example.com/unsubscribe/1>' },
+          headers: { 'List-Unsubscribe': '<https://acme.example/unsubscribe/1>' },
           attachments: [{ filename: 'invoice.txt', content: 'SW52b2ljZSAxCg==', contentType: 'text/plain' }],
         },
       },
