@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/crypto/ids.ts';
-import { routes } from '../../src/rest/routes/all.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type RawAnswer, rawExchange, rawRequest } from '../support/raw-http.ts';
 
@@ -59,21 +58,6 @@ const ALLOWED_IP = '198.51.100.7';
 const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const LEAKS = /\bat .+\(.+:\d+:\d+\)|node_modules|\bSELECT\b|\bINSERT\b|syntax error|pg_|knex|[a-z]+\.ts:\d+/;
-
-/** Whether a route takes the entry. One that expects 404 needs none; any other waits for its route to be built. */
-function isServed({ request, expect: expected }: Entry): boolean {
-  if (request.raw !== undefined || request.sequence) return true;
-  const outcomes = expected.anyOf ?? [expected];
-  if (outcomes.some(({ status }) => status?.includes(404) || status?.includes(401))) return true;
-  const path = request.path.replace(/\?.*$/s, '').replace(/^\/api\/v1/, '');
-  return routes.some(
-    (route) =>
-      route.method === request.method.toLowerCase() &&
-      [route.path, ...(route.aliases ?? [])].some((pattern) =>
-        new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}/?$`).test(path),
-      ),
-  );
-}
 
 function generate(gen: Generator): Buffer {
   const sms = (to: string) => Buffer.from(JSON.stringify({ to, message: 'Hello' }));
@@ -325,10 +309,6 @@ describe('corpus/inputs.json', () => {
 
   for (const entry of entries) {
     const title = `${entry.id} ${entry.field}: ${entry.note}`;
-    if (!isServed(entry)) {
-      it.todo(`${title} (waits for ${entry.request.method} ${entry.request.path})`);
-      continue;
-    }
     const { raw, sequence } = entry.request;
     it(
       title,

@@ -60,7 +60,7 @@ describe('delivery records (contract, Webhook delivery record; decision 30)', ()
     const [attempt] = delivery.attemptLog;
     const pauseMs = Date.parse(delivery.nextRetryAt) - Date.parse(attempt.at) - attempt.durationMs;
     expect(pauseMs).toBeGreaterThanOrEqual(4_998);
-    expect(pauseMs).toBeLessThan(5_200);
+    expect(pauseMs).toBeLessThan(6_000);
   });
 
   it('show a failure in words when there was no answer', async () => {
@@ -73,7 +73,24 @@ describe('delivery records (contract, Webhook delivery record; decision 30)', ()
     expect(delivery.errorMessage).toMatch(/refused/);
   });
 
-  it('come in pages, newest first, and by status and event', async () => {
+  it('show a receiver that never answers as timed out after 10 seconds [contract, Limits: Webhook timeout]', async () => {
+    const silent = await rawReceiver(() => undefined);
+    try {
+      const { id } = await bench.register(owner, { url: `http://127.0.0.1:${silent.port}/`, maxRetries: 0 });
+      await bench.sendSms(owner);
+      const delivery = await eventually(async () => {
+        const { data } = await bench.deliveries(owner, id);
+        return data[0]?.status === 'failed' && data[0];
+      }, 25_000);
+      expect(delivery).toMatchObject({ httpStatus: null, attempts: 1 });
+      expect(delivery.errorMessage).toMatch(/timed out after 10 s/);
+      expect(delivery.attemptLog[0].durationMs).toBeGreaterThanOrEqual(9_900);
+    } finally {
+      await silent.close();
+    }
+  });
+
+  it('come in pages, newest first, and by status and event [contract, GET /developers/webhooks/:id/deliveries]', async () => {
     const receiver = await bench.receiving((hook) => (hook.body.event === 'sms.failed' ? 500 : 200));
     const { id } = await bench.register(owner, {
       url: receiver.url,

@@ -1,14 +1,9 @@
 import { z } from 'zod';
-import type { DeliveryDetails } from '../../domain/webhooks/delivery-operations.ts';
-import {
-  DELIVERY_STATUSES,
-  type DeliveryStatus,
-  EVENT_TYPES,
-  type Webhook,
-} from '../../domain/webhooks/webhook.ts';
+import { type DeliveryStatus, EVENT_TYPES, type Webhook } from '../../domain/webhooks/webhook.ts';
 import { WEBHOOK_DESCRIPTION_MAX_LENGTH } from '../../domain/webhooks/webhook-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
+import { delivery, deliveryResource, registered } from './webhook-deliveries.routes.ts';
 
 const webhook = z
   .object({
@@ -28,29 +23,6 @@ const webhook = z
 
 const secret = z.string().describe('The signing secret. It is shown in this answer only.');
 
-const delivery = z
-  .object({
-    id: z.string().describe('The value of the delivery header, the same on every attempt.'),
-    event: z.string(),
-    messageId: z.string().nullable(),
-    status: z.enum(DELIVERY_STATUSES),
-    httpStatus: z.int().nullable().describe('Of the last attempt.'),
-    attempts: z.int(),
-    responseBody: z.string().nullable().describe('The first 10 kB of the last answer.'),
-    errorMessage: z.string().nullable(),
-    nextRetryAt: isoTime.nullable(),
-    createdAt: isoTime,
-    attemptLog: z.array(
-      z.object({
-        at: isoTime,
-        httpStatus: z.int().nullable(),
-        durationMs: z.int(),
-        errorMessage: z.string().nullable(),
-      }),
-    ),
-  })
-  .meta({ id: 'WebhookDelivery' });
-
 function webhookResource(hook: Webhook) {
   return {
     id: hook.id,
@@ -64,36 +36,11 @@ function webhookResource(hook: Webhook) {
   };
 }
 
-function deliveryResource({ delivery: made, attemptLog }: DeliveryDetails) {
-  return {
-    id: made.id,
-    event: made.event,
-    messageId: made.messageId,
-    status: made.status,
-    httpStatus: made.httpStatus,
-    attempts: made.attempts,
-    responseBody: made.responseBody,
-    errorMessage: made.errorMessage,
-    nextRetryAt: made.nextRetryAt?.toISOString() ?? null,
-    createdAt: made.createdAt.toISOString(),
-    attemptLog: attemptLog.map((attempt) => ({ ...attempt, at: attempt.at.toISOString() })),
-  };
-}
-
-const deliveryParams = idParams.extend({
-  deliveryId: z.string().describe('The value of the delivery header, a UUID.'),
-});
 const url = z.string().max(2048).describe('HTTPS address that resolves to public addresses only.');
 const events = z.array(z.string()).describe('Event types to be told of, at least one.');
 const description = z.string().max(WEBHOOK_DESCRIPTION_MAX_LENGTH);
 const maxRetries = z.int().describe('Attempts after the first one, 0 to 5; 3 unless said otherwise.');
 const tag = 'Webhooks';
-
-const registered = { id: { route: 'POST /developers/webhooks', at: 'webhook.id' } };
-const delivered = {
-  ...registered,
-  deliveryId: { route: 'POST /developers/webhooks/:id/test', at: 'delivery.id' },
-};
 
 export const webhookRoutes: readonly Route[] = [
   defineRoute({
@@ -244,75 +191,6 @@ export const webhookRoutes: readonly Route[] = [
       const tested = await operations.webhooks.test.run(caller, params);
       const isSuccess = tested.delivery.status === ('success' satisfies DeliveryStatus);
       return { body: { success: isSuccess, delivery: deliveryResource(tested) } };
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/developers/webhooks/:id/deliveries',
-    summary: 'Deliveries to an endpoint, newest first, with every attempt',
-    tag,
-    operation: (operations) => operations.webhooks.deliveries,
-    params: idParams,
-    examples: { newest: { params: registered, query: { limit: '50' } } },
-    query: pageQuery.extend({
-      status: z.enum(DELIVERY_STATUSES).optional(),
-      event: z.enum(EVENT_TYPES).optional(),
-    }),
-    response: envelope(delivery),
-    async handle({ caller, operations, params, query }) {
-      const { status, event, ...page } = query;
-      const found = await operations.webhooks.deliveries.run(caller, {
-        id: params.id,
-        filter: { status, event },
-        page,
-      });
-      return { body: paginated(found, page, deliveryResource) };
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/developers/webhooks/:id/deliveries/:deliveryId',
-    summary: 'One delivery, with every attempt',
-    tag,
-    operation: (operations) => operations.webhooks.delivery,
-    params: deliveryParams,
-    examples: { tested: { params: delivered } },
-    response: z.object({ delivery }),
-    async handle({ caller, operations, params }) {
-      const input = { id: params.deliveryId, webhookId: params.id };
-      return { body: { delivery: deliveryResource(await operations.webhooks.delivery.run(caller, input)) } };
-    },
-  }),
-  defineRoute({
-    method: 'post',
-    path: '/developers/webhooks/:id/deliveries/:deliveryId/retry',
-    summary: 'Try a delivery again now, under the same delivery id',
-    tag,
-    operation: (operations) => operations.webhooks.retry,
-    errors: ['validation_error'],
-    params: deliveryParams,
-    examples: { tested: { params: delivered } },
-    response: z.object({ delivery }),
-    async handle({ caller, operations, params }) {
-      const input = { id: params.deliveryId, webhookId: params.id };
-      return { body: { delivery: deliveryResource(await operations.webhooks.retry.run(caller, input)) } };
-    },
-  }),
-  defineRoute({
-    method: 'post',
-    path: '/developers/webhooks/:id/recover',
-    summary: 'Queue what an endpoint missed: failed deliveries, and events it has no delivery for',
-    tag,
-    operation: (operations) => operations.webhooks.recover,
-    params: idParams,
-    body: z.object({
-      since: z.string().describe('ISO 8601 time with Z or an offset.'),
-      until: z.string().optional().describe('ISO 8601 time with Z or an offset; now when absent.'),
-    }),
-    examples: { outage: { params: registered, body: { since: '2026-11-20T22:00:00Z' } } },
-    response: z.object({ queued: z.int() }),
-    async handle({ caller, operations, params, body }) {
-      return { body: await operations.webhooks.recover.run(caller, { ...body, id: params.id }) };
     },
   }),
 ];
