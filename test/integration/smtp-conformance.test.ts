@@ -9,13 +9,11 @@ const content = {
   to: 'ann@example.com',
   from: 'shop@example.com',
   subject: 'Hello',
-  text: 'Hello',
-  html: undefined,
+  body: async () => ({ text: 'Hello', html: null, attachments: [] }),
   replyTo: undefined,
   cc: [],
   bcc: [],
   headers: {},
-  attachments: [],
 } satisfies Partial<EmailSubmission>;
 
 describeProvider<EmailSubmission>(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { SmtpProvider, type SmtpProviderOptions } from '../../src/channels/email/smtp-provider.ts';
-import type { EmailSubmission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import type { EmailBody, EmailSubmission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
@@ -24,8 +24,15 @@ function provide(url: string, options: Partial<SmtpProviderOptions> = {}): SmtpP
   return provider;
 }
 
+type Members = Partial<EmailSubmission & EmailBody>;
+
 let messages = 0;
-function email(members: Partial<EmailSubmission> = {}): EmailSubmission {
+function email({
+  text = 'Hello Ann',
+  html = null,
+  attachments = [],
+  ...members
+}: Members = {}): EmailSubmission {
   messages += 1;
   return {
     messageId: `message-${messages}`,
@@ -35,19 +42,17 @@ function email(members: Partial<EmailSubmission> = {}): EmailSubmission {
     attempt: 0,
     expiresAt: new Date(Date.now() + 3_600_000),
     subject: 'Hello',
-    text: 'Hello Ann',
-    html: undefined,
+    body: async () => ({ text, html, attachments }),
     replyTo: undefined,
     cc: [],
     bcc: [],
     headers: {},
-    attachments: [],
     ...members,
   };
 }
 
 const signal = new AbortController().signal;
-const submit = (provider: SmtpProvider, members: Partial<EmailSubmission> = {}): Promise<SubmitOutcome> =>
+const submit = (provider: SmtpProvider, members: Members = {}): Promise<SubmitOutcome> =>
   provider.submit(email(members), signal);
 
 describe('a mail [decision 23]', () => {
@@ -115,6 +120,34 @@ describe('a mail [decision 23]', () => {
     const outcome = await submit(provide(server.url), { expiresAt: new Date(Date.now() - 1) });
     expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
     expect(server.begun()).toBe(0);
+  });
+
+  it('that cannot be fetched has not left, and is worth another try', async () => {
+    const server = await serve();
+    const provider = provide(server.url);
+    const body = () => Promise.reject(new Error('no database'));
+    expect(await submit(provider, { body })).toMatchObject({
+      kind: 'unavailable',
+      nothingLeft: true,
+      onlyThis: true,
+    });
+    expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('is fetched only when it is about to leave', async () => {
+    const server = await serve({ data: 'silent' });
+    const provider = provide(server.url, { timing: { stopGraceMs: 10 } });
+    let fetched = 0;
+    const body = async () => {
+      fetched += 1;
+      return { text: 'x', html: null, attachments: [] };
+    };
+    const underWay = Array.from({ length: 40 }, () => submit(provider, { body }));
+    await eventually(() => server.begun() === 10);
+    expect(fetched).toBe(10);
+    await provider.stop();
+    expect((await Promise.all(underWay)).every(({ kind }) => kind === 'unavailable')).toBe(true);
+    expect(fetched).toBe(10);
   });
 
   it('handed over again has the same Message-ID, and another recipient’s has another', async () => {
@@ -338,7 +371,7 @@ describe('nothing that a caller sends adds a header, a recipient or a file', () 
       },
     ],
     ['a path and an address as text', { text: 'file:///etc/passwd', html: 'http://169.254.169.254/latest' }],
-  ] satisfies [string, Partial<EmailSubmission>][])('%s', async (_what, members) => {
+  ] satisfies [string, Members][])('%s', async (_what, members) => {
     const server = await serve();
     const outcome = await submit(provide(server.url), members);
     expect(outcome.kind).toBe('accepted');

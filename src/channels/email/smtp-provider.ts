@@ -9,6 +9,7 @@ import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type {
+  EmailBody,
   EmailSubmission,
   Provider,
   ProviderHealth,
@@ -118,10 +119,17 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const key = `${submission.messageId}:${submission.position}`;
     const sid = `<${submission.messageId}.${submission.position}@${this.#options.messageIdDomain}>`;
     const taken = this.#takenCopies.get(key);
+    let body: EmailBody;
+    try {
+      body = await submission.body();
+    } catch (error) {
+      this.#logger.warn({ err: error, messageId: submission.messageId }, 'a mail could not be fetched');
+      return { ...untouched('the mail could not be fetched'), onlyThis: true };
+    }
     const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken?.has(copy));
     try {
       const info = await this.#pool.sendMail({
-        ...mailOf(submission),
+        ...mailOf(submission, body),
         messageId: sid,
         envelope: { from: parseMailbox(submission.from)?.address, to: [to, ...copies] },
         signal: AbortSignal.timeout(this.#timing.mailTimeoutMs),
@@ -191,17 +199,17 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, ca: string | und
   });
 }
 
-function mailOf(submission: EmailSubmission) {
+function mailOf(submission: EmailSubmission, body: EmailBody) {
   return {
     from: mailbox(submission.from),
     to: mailbox(submission.to),
     cc: submission.cc.map(mailbox),
     ...(submission.replyTo === undefined ? {} : { replyTo: mailbox(submission.replyTo) }),
     subject: literal(submission.subject),
-    ...(submission.text === undefined ? {} : { text: submission.text }),
-    ...(submission.html === undefined ? {} : { html: submission.html }),
+    ...(body.text === null ? {} : { text: body.text }),
+    ...(body.html === null ? {} : { html: body.html }),
     headers: Object.entries(submission.headers).map(([key, value]) => ({ key, value: literal(value) })),
-    attachments: submission.attachments.map(({ filename, contentType, content }) => ({
+    attachments: body.attachments.map(({ filename, contentType, content }) => ({
       filename,
       contentType,
       content,

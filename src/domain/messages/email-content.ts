@@ -1,5 +1,5 @@
 import { type FieldFault, validationError } from '../errors.ts';
-import type { EmailAttachment } from '../ports/provider.ts';
+import type { EmailAttachment, EmailBody } from '../ports/provider.ts';
 import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from './email-address.ts';
 import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
@@ -44,19 +44,12 @@ export interface EmailPayload {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The whole of what is mailed, of which lists read nothing: it may have megabytes. */
-export interface EmailBulk {
-  readonly text: string | null;
-  readonly html: string | null;
-  readonly attachments: readonly EmailAttachment[];
-}
-
 export interface EmailContent {
   readonly from: string;
   /** What lists show: the text, else the HTML, the first 10,000 code units of it. */
   readonly shown: string;
   readonly payload: EmailPayload;
-  readonly bulk: EmailBulk;
+  readonly body: EmailBody;
 }
 
 /**
@@ -80,7 +73,7 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
   if (faults.length > 0) throw validationError(faults);
   const text = input.text || null;
   const html = input.html || null;
-  return { from, shown: shown(text ?? html ?? ''), payload, bulk: { text, html, attachments } };
+  return { from, shown: shown(text ?? html ?? ''), payload, body: { text, html, attachments } };
 }
 
 /** The payload of an email, as `checkEmailContent` made it. */

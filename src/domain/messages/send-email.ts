@@ -26,7 +26,7 @@ export async function sendEmail(
   caller: AccountCaller,
   input: EmailInput,
 ): Promise<SendAnswer> {
-  const { from, shown, payload, bulk } = checkEmailContent(input, context.emailFrom);
+  const { from, shown, payload, body } = checkEmailContent(input, context.emailFrom);
   const scheduledFor = checkSchedule(input.scheduledFor, context.clock.now());
   const wrong = listFault(input.to);
   if (wrong !== undefined) throw validationError([{ path: 'to', message: wrong }]);
@@ -50,7 +50,7 @@ export async function sendEmail(
     from,
     content: shown,
     payload: { ...payload, cc: copyOnly(payload.cc), bcc: copyOnly(payload.bcc) },
-    bulk: { ...bulk },
+    bulk: { ...body },
     recipients: valid.map((address) => ({ address, costMinor: unitPriceMinor })),
     unitPriceMinor,
     invalidSkipped: invalid.length,

@@ -34,16 +34,22 @@ export interface EmailAttachment {
   readonly content: string;
 }
 
+/** The part of an email that may have megabytes. */
+export interface EmailBody {
+  readonly text: string | null;
+  readonly html: string | null;
+  readonly attachments: readonly EmailAttachment[];
+}
+
 /** One mail to `to` alone, but for the copies that go with it. `from` and `replyTo` may have names (`mailboxText`). */
 export interface EmailSubmission extends Submission {
   readonly subject: string;
-  readonly text: string | undefined;
-  readonly html: string | undefined;
+  /** Fetches the body: not before the mail is about to leave, so that mails that wait take no memory. May reject. */
+  body(): Promise<EmailBody>;
   readonly replyTo: string | undefined;
   readonly cc: readonly string[];
   readonly bcc: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
-  readonly attachments: readonly EmailAttachment[];
 }
 
 /** Where one device is reached. `token` is an endpoint's address on the web, which has keys as well. */

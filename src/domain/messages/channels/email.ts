@@ -1,5 +1,5 @@
-import type { EmailSubmission } from '../../ports/provider.ts';
-import { type EmailBulk, emailPayload } from '../email-content.ts';
+import type { EmailBody, EmailSubmission } from '../../ports/provider.ts';
+import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
@@ -18,9 +18,8 @@ export const emailRules: ChannelRules = {
     };
   },
 
-  async submission(message, recipient, attempt, directory): Promise<EmailSubmission> {
+  submission(message, recipient, attempt, directory): EmailSubmission {
     const { subject, replyTo, cc, bcc, headers } = emailPayload(message);
-    const bulk = (await directory.bulk(message.id)) as EmailBulk | undefined;
     const isFirst = recipient.position === 0;
     return {
       messageId: message.id,
@@ -30,13 +29,14 @@ export const emailRules: ChannelRules = {
       attempt,
       expiresAt: message.expiresAt,
       subject,
-      text: bulk?.text ?? undefined,
-      html: bulk?.html ?? undefined,
+      body: async () => {
+        const bulk = (await directory.bulk(message.id)) as EmailBody | undefined;
+        return bulk ?? { text: message.content, html: null, attachments: [] };
+      },
       replyTo: replyTo ?? undefined,
       cc: isFirst ? cc : [],
       bcc: isFirst ? bcc : [],
       headers,
-      attachments: bulk?.attachments ?? [],
     };
   },
 
