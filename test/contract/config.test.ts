@@ -44,6 +44,8 @@ describe('defaults', () => {
       defaultSenderId: 'SERVICE',
       rateLimits: { perMinute: 100, perSecond: 0, webhooksPerMinute: 20 },
       smsRoutes: [{ prefix: '', urls: ['simulator:'] }],
+      emailUrls: ['simulator:'],
+      emailFrom: 'no-reply@localhost',
       webhookAllowedNetworks: [],
       metricsToken: undefined,
     });
@@ -55,7 +57,8 @@ describe('defaults', () => {
 
   it('give no simulator in production, where it must be named', () => {
     const production = { NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway', MASTER_KEY: KEY };
-    expect(parseConfig(production).smsRoutes).toEqual([]);
+    expect(parseConfig(production)).toMatchObject({ smsRoutes: [], emailUrls: [] });
+    expect(parseConfig({ ...production, EMAIL_URL: 'simulator:' }).emailUrls).toEqual(['simulator:']);
     expect(parseConfig({ ...production, SMS_ROUTES: '*=simulator:' }).smsRoutes).toEqual([
       { prefix: '', urls: ['simulator:'] },
     ]);
@@ -72,6 +75,8 @@ describe('values', () => {
         MASTER_KEY: KEY,
         MASTER_KEY_PREVIOUS: `${KEY},${KEY}`,
         SMS_ROUTES: '256=smpp://id:pw@a:2775?window=50|simulator:,+2567=simulator:,*=smpps://id:pw@b',
+        EMAIL_URL: 'smtp://u:p,w@a:587|smtps://b',
+        EMAIL_FROM: 'ACME <mail@Example.com>',
       }),
     ).toMatchObject({
       isApi: false,
@@ -85,6 +90,8 @@ describe('values', () => {
         { prefix: '2567', urls: ['simulator:'] },
         { prefix: '', urls: ['smpps://id:pw@b'] },
       ],
+      emailUrls: ['smtp://u:p,w@a:587', 'smtps://b'],
+      emailFrom: '"ACME" <mail@example.com>',
     });
   });
 });
@@ -113,6 +120,13 @@ describe('a bad value', () => {
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],
     ['SMS_ROUTES', '*=carrier-pigeon:', 'must be a comma list of PREFIX=URL[|URL…]'],
     ['SMS_ROUTES', 'simulator:', 'must be a comma list of PREFIX=URL[|URL…]'],
+    [
+      'EMAIL_URL',
+      'mail.example.com',
+      'must be simulator:, or addresses such as smtp://user:password@host:587',
+    ],
+    ['EMAIL_URL', 'smtp://a|', 'must be simulator:'],
+    ['EMAIL_FROM', 'nobody', 'is "nobody", but must be an address such as no-reply@example.com'],
     ['WEBHOOK_ALLOWED_NETWORKS', 'localhost', 'is "localhost", but must be a comma list of CIDRs'],
     ['LOG_LEVEL', 'loud', 'is "loud", but must be debug, info, warn, error or silent'],
   ])('%s=%s is one message with variable, fault and fix', (name, value, message) => {
@@ -122,9 +136,14 @@ describe('a bad value', () => {
   });
 
   it('never shows a secret', () => {
-    const secrets = { DATABASE_URL: 'hunter2', MASTER_KEY: 'hunter2', SMS_ROUTES: '1=x://id:hunter2@h' };
+    const secrets = {
+      DATABASE_URL: 'hunter2',
+      MASTER_KEY: 'hunter2',
+      SMS_ROUTES: '1=x://id:hunter2@h',
+      EMAIL_URL: 'x://hunter2',
+    };
     const fault = faultOf({ ...secrets, MASTER_KEY_PREVIOUS: 'hunter2' });
-    expect(fault.split('\n')).toHaveLength(4);
+    expect(fault.split('\n')).toHaveLength(5);
     expect(fault).not.toContain('hunter2');
   });
 

@@ -1,0 +1,16 @@
+import { describe, expect, it } from '@jest/globals';
+import { retryDelayMs } from '../../src/domain/messages/submit-retries.ts';
+
+describe('pauses between hand-overs', () => {
+  it('of an email are 10 s, 30 s, 2 min, then doubling up to four hours [decision 23]', () => {
+    const minutes = Array.from({ length: 13 }, (_, attempt) => retryDelayMs('email', attempt) / 60_000);
+    expect(minutes).toEqual([1 / 6, 0.5, 2, 4, 8, 16, 32, 64, 128, 240, 240, 240, 240]);
+  });
+
+  it('of the other channels begin at a second and double up to five minutes', () => {
+    for (const channel of ['sms', 'push', 'whatsapp'] as const) {
+      const seconds = Array.from({ length: 11 }, (_, attempt) => retryDelayMs(channel, attempt) / 1_000);
+      expect(seconds).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    }
+  });
+});
