@@ -40,7 +40,7 @@ describe('POST /developers/email [decision 23]', () => {
   const faults = (answer: Awaited<ReturnType<typeof send>>) =>
     answer.body.error.details.fields.map(({ path }: { path: string }) => path);
 
-  it('takes the path that SMS takes: pending, then sent, with its event', async () => {
+  it('takes the path that SMS takes: pending, then sent, with its event [contract, Events: email.sent]', async () => {
     const sent = await send(basic);
     expect(sent.status).toBe(200);
     expect(sent.body).toMatchObject({

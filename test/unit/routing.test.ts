@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { createRouting } from '../../src/channels/routing.ts';
+import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+
+const signal = new AbortController().signal;
+const submission = {} as Submission;
+
+function provider(
+  name: string,
+  outcome: SubmitOutcome,
+): Provider<Submission> & { asked: number; stopped: number } {
+  const made = {
+    name,
+    asked: 0,
+    stopped: 0,
+    start: () => undefined,
+    async submit() {
+      made.asked += 1;
+      return outcome;
+    },
+    async stop() {
+      made.stopped += 1;
+    },
+    health: () => ({ name, state: 'up' as const, inFlight: 0 }),
+  };
+  return made;
+}
+
+describe('routing', () => {
+  const dead = provider('dead', { kind: 'unavailable', reason: 'no answer' });
+  const alive = provider('alive', { kind: 'accepted', sid: '1' });
+  const routing = createRouting([
+    { channel: 'sms', prefix: '', providers: [dead, alive] },
+    { channel: 'sms', prefix: '256', providers: [dead] },
+    { channel: 'sms', prefix: '25677', providers: [alive] },
+    { channel: 'email', prefix: '', providers: [alive] },
+  ]);
+
+  it('goes by the longest prefix of the channel', () => {
+    expect(routing.routeFor('sms', '+256771234567')).toBe('sms:25677');
+    expect(routing.routeFor('sms', '+256701234567')).toBe('sms:256');
+    expect(routing.routeFor('sms', '+447911123456')).toBe('sms:*');
+    expect(routing.routeFor('email', '256@example.com')).toBe('email:*');
+    expect(routing.routeFor('push', 'ios:x')).toBeUndefined();
+    expect(routing.providers('sms:*').map(({ name }) => name)).toEqual(['dead', 'alive']);
+    expect(routing.providers('sms:999')).toEqual([]);
+  });
+
+  it('rests a provider that fails in any of its routes, in all of them', async () => {
+    const [first] = routing.providers('sms:*');
+    for (let time = 0; time < 3; time++) await first?.submit(submission, signal);
+    const [same] = routing.providers('sms:256');
+    for (let time = 0; time < 3; time++) await same?.submit(submission, signal);
+    expect(dead.asked).toBe(5);
+    expect(await first?.submit(submission, signal)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(routing.health().map(({ name, state }) => [name, state])).toEqual([
+      ['dead', 'down'],
+      ['alive', 'up'],
+    ]);
+  });
+
+  it('stops each provider once, in however many routes it is', async () => {
+    await routing.stop();
+    expect([dead.stopped, alive.stopped]).toEqual([1, 1]);
+  });
+});
