@@ -36,7 +36,8 @@ import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
 import { startWorkers } from './workers/start-workers.ts';
 
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
-const CONNECTIONS_PER_ORIGIN = 256;
+// Endpoints bound their own connections; an origin that many customers share must not bound them together.
+const CONNECTIONS_PER_ORIGIN = 4_096;
 
 /** The running parts of one process, wired. */
 export type Gateway = Awaited<ReturnType<typeof compose>>;

@@ -74,11 +74,18 @@ beforeEach(async () => {
   // Under root another user runs the server, and must be able to enter.
   await chmod(directory, 0o755);
   dataDir = join(directory, 'data');
-  cleanups = [() => rm(directory, { recursive: true, force: true })];
+  cleanups = [() => rm(directory, { recursive: true, force: true }), serverIsGone];
 });
 
+/** Once every app is killed: whichever owned the server last, its watchdog brings it down. */
+async function serverIsGone(): Promise<void> {
+  const pid = (await readPostmasterFile(cluster()).catch(silent))?.pid;
+  if (pid) await waitFor(() => isDown(pid));
+}
+
 afterEach(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup();
+  // One may leave another to be done after all the rest.
+  for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) await cleanup();
 });
 
 async function start(settings: Record<string, string> = {}, database = 'gateway'): Promise<EmbeddedPostgres> {
@@ -155,10 +162,9 @@ function spawnApp(options: { uid?: number; gid?: number } = {}) {
   cleanups.push(async () => {
     app.kill('SIGKILL');
     await exited;
-    const pid = (await readPostmasterFile(cluster()))?.pid;
-    if (pid) await waitFor(() => isDown(pid));
     const host = reports[0]?.connection.host;
-    if (host) await rm(host, { recursive: true, force: true });
+    // Its socket is in there until the server is down.
+    if (host) cleanups.unshift(() => rm(host, { recursive: true, force: true }));
   });
   return {
     report: (matches: (report: Report) => boolean) =>
