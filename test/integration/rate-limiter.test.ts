@@ -461,7 +461,8 @@ describe('sweep', () => {
 });
 
 it('writes rows in place', async () => {
-  await pools[0]('rate_limits').delete();
+  // What the tests before left on the pages must not count.
+  await pools[0]('rate_limits').truncate();
   const limits = limiter();
   const bucket = freshBucket();
   for (let made = 0; made < 300; made += 1) {
@@ -471,7 +472,8 @@ it('writes rows in place', async () => {
   const { rows } = await pools[0].raw(`SELECT relpersistence, pg_relation_size(oid) AS bytes FROM pg_class
     WHERE relname = 'rate_limits'`);
   expect(rows[0].relpersistence).toBe('u');
-  expect(rows[0].bytes).toBeLessThan(2_000_000);
+  // 300 versions of a full log side by side would take more than 250 kB.
+  expect(rows[0].bytes).toBeLessThan(200_000);
 });
 
 it('migrates down and up again', async () => {
