@@ -1,5 +1,6 @@
 import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
+import { permissionOperations } from './accounts/permission-operations.ts';
 import { retentionOperations } from './accounts/retention-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
@@ -24,7 +25,7 @@ import { webhookOperations } from './webhooks/webhook-operations.ts';
 /** The one seam that every edge sees: all that the gateway can do, by noun. */
 export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
-  return {
+  const nouns = {
     accounts: { ...accountOperations(deps), ...retentionOperations(deps) },
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
@@ -45,6 +46,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     usage: usageOperations(deps),
     audit: auditOperations(deps),
   };
+  return { ...nouns, permissions: permissionOperations(nouns) };
 }
 
 export type Operations = ReturnType<typeof createOperations>;

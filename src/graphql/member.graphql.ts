@@ -68,6 +68,15 @@ export class MemberResolver {
     return run(operations.members.viewer, {});
   }
 
+  @Query(() => [String], {
+    nullable: true,
+    description:
+      'Names of the operations that the person may run, such as `apiKey.create`; any other is FORBIDDEN.',
+  })
+  permissions(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.permissions.list, {});
+  }
+
   @Query(() => [UserType], { nullable: true, description: 'The people of the account, by email.' })
   members(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.members.list, {});

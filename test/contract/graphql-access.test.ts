@@ -25,6 +25,7 @@ const callerOf = (role: Role): Caller =>
 /** A root field, as it is asked for; with what is nobody's, so that it does nothing where it is allowed. */
 const ASKED: Record<string, { by: string; document: string }> = {
   viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
+  permissions: { by: 'permission.list', document: '{ permissions }' },
   account: { by: 'account.find', document: `{ account(id: "${NOBODY}") { id } }` },
   accounts: { by: 'account.list', document: '{ accounts(first: 1) { nodes { id } } }' },
   ledger: { by: 'account.ledger', document: '{ ledger { nodes { seq } } }' },
@@ -204,6 +205,12 @@ describe('who may do what (graphql-names.md, Signing in)', () => {
         expect([what, outcome instanceof DomainError && outcome.code]).toEqual([what, 'forbidden']);
       }
     }
+  });
+
+  it.each(ROLES)('tells a person who is %s what the table says', async (role) => {
+    const answer = await graphql(gateway, '{ permissions }', { token: tokens.get(role) as string });
+    const allowed = Object.keys(table).filter((name) => table[name]?.includes(role));
+    expect(answer.body).toEqual({ data: { permissions: allowed.sort() } });
   });
 
   it('asks every root field of the schema', () => {
