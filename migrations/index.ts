@@ -11,6 +11,7 @@ import * as inboundMessages from './20261121000800_inbound_messages.ts';
 import * as messageBulk from './20261121000900_message_bulk.ts';
 import * as retention from './20261121001000_retention.ts';
 import * as auditChain from './20261121001100_audit_chain.ts';
+import * as scopeUses from './20261121001200_scope_uses.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121000900_message_bulk', ...messageBulk },
   { name: '20261121001000_retention', ...retention },
   { name: '20261121001100_audit_chain', ...auditChain },
+  { name: '20261121001200_scope_uses', ...scopeUses },
 ];

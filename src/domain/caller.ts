@@ -75,14 +75,18 @@ export function refusal(access: Access, caller: Caller): DomainError | undefined
       );
     case 'api-key': {
       if (access.scopes === 'any') return undefined;
-      const wanted = access.scopes ?? [];
-      if (caller.scopes.includes('FULL_ACCESS') || wanted.some((scope) => caller.scopes.includes(scope))) {
-        return undefined;
-      }
-      const named = [...wanted.filter((scope) => scope !== 'FULL_ACCESS'), 'FULL_ACCESS'];
+      if (admittingScope(access, caller.scopes) !== undefined) return undefined;
+      const named = [...(access.scopes ?? []).filter((scope) => scope !== 'FULL_ACCESS'), 'FULL_ACCESS'];
       return forbidden(`Insufficient scopes. Required one of: ${named.join(', ')}`);
     }
   }
+}
+
+/** The scope that lets a key in: a narrow one before FULL_ACCESS; undefined where none does, or any key may. */
+export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
+  if (wanted === 'any') return undefined;
+  const named = wanted?.find((scope) => scope !== 'FULL_ACCESS' && own.includes(scope));
+  return named ?? own.find((scope) => scope === 'FULL_ACCESS');
 }
 
 /** How the audit log and the ledger name a caller: `key:…`, `user:…` or `system:…`. */

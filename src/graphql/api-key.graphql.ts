@@ -1,5 +1,18 @@
-import { Arg, Ctx, Field, ID, InputType, Int, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
-import type { ApiKey } from '../domain/api-keys/api-key.ts';
+import {
+  Arg,
+  Ctx,
+  Field,
+  FieldResolver,
+  ID,
+  InputType,
+  Int,
+  Mutation,
+  ObjectType,
+  Query,
+  Resolver,
+  Root,
+} from 'type-graphql';
+import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../domain/caller.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, ScopeEnum } from './enums.ts';
@@ -19,6 +32,18 @@ class RateLimit {
 
   @Field(() => Int, { nullable: true, description: 'Requests in any second; 0 for no such limit.' })
   perSecond!: number | null;
+}
+
+@ObjectType('ScopeUse', { description: 'When a scope of a key was last needed.', simpleResolvers: true })
+class ScopeUseType {
+  @Field(() => ScopeEnum, { description: 'The scope.' })
+  scope!: Scope;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When it last let a request in, a few seconds late; null for never.',
+  })
+  lastUsedAt!: Date | null;
 }
 
 @ObjectType('ApiKey', { description: 'What a program authenticates with on REST.', simpleResolvers: true })
@@ -202,5 +227,12 @@ export class ApiKeyResolver {
   ) {
     const limits = { perMinute: perMinute ?? null, perSecond: perSecond ?? null };
     return run(operations.apiKeys.setRateLimit, { keyId, ...limits });
+  }
+
+  @FieldResolver(() => [ScopeUseType], {
+    description: 'Every scope of the key with its last use: those that are never used can be taken off it.',
+  })
+  scopeUse(@Root() key: ApiKey, @Ctx() { loaders }: GraphqlContext): Promise<readonly ScopeUse[]> {
+    return loaders.scopeUse.load(key.keyId);
   }
 }

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Account } from '../domain/accounts/account.ts';
-import type { ApiKey } from '../domain/api-keys/api-key.ts';
+import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
@@ -63,6 +63,10 @@ export function createLoaders(
     apiKey: byKey<string, ApiKey | null>(async (keyIds) => {
       const found = new Map((await run(apiKeyLists.findMany, { keyIds })).map((row) => [row.keyId, row]));
       return (keyId) => found.get(keyId) ?? null;
+    }),
+    scopeUse: byKey<string, readonly ScopeUse[]>(async (keyIds) => {
+      const uses = await run(apiKeyLists.scopeUses, { keyIds });
+      return (keyId) => uses.get(keyId) ?? [];
     }),
     webhook: byKey<string, Webhook | null>(async () => {
       const found = new Map((await run(webhooks.list, ALL_WEBHOOKS)).rows.map((row) => [row.id, row]));

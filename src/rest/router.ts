@@ -155,6 +155,7 @@ async function answer(
   });
   const refused = refusal(route.operation(operations).access, caller);
   if (refused) throw refused;
+  options.authenticator.noteScope(caller, route.operation(operations).access);
   if (findTextFault(request.params)) refuseAddress(request);
   const idempotencyKey = request.get('idempotency-key');
   const raw = route.body && (rawBody ?? (await readBody(request, maxBodyBytes)));

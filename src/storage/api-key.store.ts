@@ -1,4 +1,4 @@
-import type { ApiKey, ApiKeyCredentials } from '../domain/api-keys/api-key.ts';
+import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../domain/caller.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { ApiKeyPatch, ApiKeyStore } from '../domain/ports/stores.ts';
@@ -65,8 +65,22 @@ const CREDENTIALS = statement(
 );
 const TOUCH = statement(
   'api-key-touch',
-  `UPDATE api_keys k SET last_used_at = n.at FROM unnest($1::text[], $2::timestamptz[]) AS n (key_id, at)
-   WHERE k.key_id = n.key_id AND (k.last_used_at IS NULL OR k.last_used_at < n.at)`,
+  `WITH n AS (SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS n (key_id, scope, at)),
+     scoped AS (
+       INSERT INTO api_key_scope_uses AS u (key_id, scope, last_used_at)
+       SELECT key_id, scope, at FROM n WHERE scope IS NOT NULL ORDER BY key_id, scope
+       ON CONFLICT (key_id, scope) DO UPDATE SET last_used_at = excluded.last_used_at
+       WHERE u.last_used_at < excluded.last_used_at)
+   UPDATE api_keys k SET last_used_at = n.at FROM n
+   WHERE n.scope IS NULL AND k.key_id = n.key_id AND (k.last_used_at IS NULL OR k.last_used_at < n.at)`,
+);
+const SCOPE_USES = statement(
+  'api-key-scope-uses',
+  `SELECT k.key_id, s.scope, u.last_used_at
+   FROM api_keys k CROSS JOIN LATERAL unnest(k.scopes) WITH ORDINALITY AS s (scope, place)
+     LEFT JOIN api_key_scope_uses u ON u.key_id = k.key_id AND u.scope = s.scope
+   WHERE k.key_id = ANY ($1) AND ($2::uuid IS NULL OR k.account_id = $2)
+   ORDER BY k.key_id, s.place`,
 );
 
 /** API keys; every change is announced, so that no process goes on with what it has cached. */
@@ -178,7 +192,26 @@ export class PgApiKeyStore implements ApiKeyStore {
     return mapRow(row);
   }
 
-  async touch(uses: ReadonlyMap<string, Date>): Promise<void> {
-    if (uses.size > 0) await this.#sql.query(TOUCH, [[...uses.keys()], [...uses.values()]]);
+  async touch(uses: readonly ApiKeyUse[]): Promise<void> {
+    if (uses.length === 0) return;
+    const columns = [uses.map((use) => use.keyId), uses.map((use) => use.scope), uses.map((use) => use.at)];
+    await this.#sql.query(TOUCH, columns);
+  }
+
+  async scopeUses(
+    keyIds: readonly string[],
+    accountId?: string,
+  ): Promise<ReadonlyMap<string, readonly ScopeUse[]>> {
+    const rows = await this.#sql.query<{ key_id: string; scope: Scope; last_used_at: Date | null }>(
+      SCOPE_USES,
+      [keyIds, accountId ?? null],
+    );
+    const uses = new Map<string, ScopeUse[]>();
+    for (const { key_id: keyId, scope, last_used_at: lastUsedAt } of rows) {
+      const own = uses.get(keyId) ?? [];
+      own.push({ scope, lastUsedAt });
+      uses.set(keyId, own);
+    }
+    return uses;
   }
 }

@@ -3,7 +3,7 @@ import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { ApiKey } from './api-key.ts';
+import type { ApiKey, ScopeUse } from './api-key.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 
@@ -27,6 +27,17 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
       READ,
       (caller, input: { readonly keyIds: readonly string[] }): Promise<readonly ApiKey[]> =>
         stores.apiKeys.findMany(accountIdOf(caller), input.keyIds),
+    ),
+
+    /** Which scopes of the keys were used, and when last; those of another account's keys are left out. */
+    scopeUses: operation(
+      'apiKey.scopeUses',
+      { roles: ACCOUNT_ROLES, operator: true },
+      (
+        caller,
+        input: { readonly keyIds: readonly string[] },
+      ): Promise<ReadonlyMap<string, readonly ScopeUse[]>> =>
+        stores.apiKeys.scopeUses(input.keyIds, caller.kind === 'operator' ? undefined : accountIdOf(caller)),
     ),
   };
 }

@@ -22,6 +22,19 @@ export interface ApiKey {
   readonly revokedAt: Date | null;
 }
 
+/** That a key was used: with the scope that let the request in, or null for the key as such. */
+export interface ApiKeyUse {
+  readonly keyId: string;
+  readonly scope: Scope | null;
+  readonly at: Date;
+}
+
+/** When a scope of a key last let a request in; null for never. */
+export interface ScopeUse {
+  readonly scope: Scope;
+  readonly lastUsedAt: Date | null;
+}
+
 /** What authentication needs besides the key itself; never leaves the domain. */
 export interface ApiKeyCredentials {
   readonly key: ApiKey;

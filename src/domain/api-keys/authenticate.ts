@@ -1,12 +1,12 @@
 import { ChangeCache } from '../cache.ts';
-import type { ApiKeyCaller } from '../caller.ts';
+import { type Access, type ApiKeyCaller, admittingScope, type Scope } from '../caller.ts';
 import { forbidden, unauthorized } from '../errors.ts';
 import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
 import type { Changes } from '../ports/changes.ts';
 import type { SpentSignatures } from '../ports/spent-signatures.ts';
 import type { ApiKeyStore } from '../ports/stores.ts';
 import type { Clock, SecretBox } from '../ports/system.ts';
-import type { ApiKeyCredentials } from './api-key.ts';
+import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
 import {
   type SignatureVerdict,
@@ -45,7 +45,7 @@ export class Authenticator {
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: ChangeCache<KnownKey>;
-  #uses = new Map<string, Date>();
+  #uses = new Map<string, ApiKeyUse>();
 
   constructor(parts: {
     store: ApiKeyStore;
@@ -120,14 +120,24 @@ export class Authenticator {
 
   /** Remembers that a request was let in with this key. */
   noteUse({ key }: KnownKey): void {
-    this.#uses.set(key.keyId, this.#clock.now());
+    this.#note(key.keyId, null);
   }
 
-  /** Stores when keys were last used since the last call. */
+  /** Remembers by which of its scopes a key was let into what asks for `access`. */
+  noteScope({ keyId, scopes }: ApiKeyCaller, access: Access): void {
+    const scope = admittingScope(access, scopes);
+    if (scope !== undefined) this.#note(keyId, scope);
+  }
+
+  #note(keyId: string, scope: Scope | null): void {
+    this.#uses.set(`${keyId} ${scope}`, { keyId, scope, at: this.#clock.now() });
+  }
+
+  /** Stores when keys and their scopes were last used since the last call. */
   async flushUses(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
-    await this.#store.touch(uses);
+    await this.#store.touch([...uses.values()]);
   }
 
   /** Forgets spent signatures whose timestamp can no longer pass; how many. */

@@ -3,7 +3,7 @@
  * account's object is simply not found. `find*` may return undefined.
  */
 import type { Account, LedgerEntry, RetentionDays } from '../accounts/account.ts';
-import type { ApiKey, ApiKeyCredentials } from '../api-keys/api-key.ts';
+import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../api-keys/api-key.ts';
 import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 import type { Environment } from '../caller.ts';
@@ -66,8 +66,10 @@ export interface ApiKeyStore {
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
   page(accountId: string, request: PageRequest): Promise<Page<ApiKey>>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
-  /** Records when keys were last used; later times win. */
-  touch(uses: ReadonlyMap<string, Date>): Promise<void>;
+  /** Records when keys and their scopes were last used; later times win. */
+  touch(uses: readonly ApiKeyUse[]): Promise<void>;
+  /** The scopes of those keys, each with its last use; `accountId` narrows it to one account. */
+  scopeUses(keyIds: readonly string[], accountId?: string): Promise<ReadonlyMap<string, readonly ScopeUse[]>>;
 }
 
 export interface PriceStore {
