@@ -12,6 +12,7 @@ import * as messageBulk from './20261121000900_message_bulk.ts';
 import * as retention from './20261121001000_retention.ts';
 import * as auditChain from './20261121001100_audit_chain.ts';
 import * as scopeUses from './20261121001200_scope_uses.ts';
+import * as messagesWrittenOnce from './20261121001300_messages_written_once.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001000_retention', ...retention },
   { name: '20261121001100_audit_chain', ...auditChain },
   { name: '20261121001200_scope_uses', ...scopeUses },
+  { name: '20261121001300_messages_written_once', ...messagesWrittenOnce },
 ];

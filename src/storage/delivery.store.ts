@@ -12,6 +12,7 @@ import type {
   EventType,
   WebhookDelivery,
 } from '../domain/webhooks/webhook.ts';
+import { type EventBodyRow, eventBody } from './event-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface DeliveryRow {
@@ -98,7 +99,7 @@ const INSERT = statement(
 );
 const DUE = statement(
   'deliveries-due',
-  `SELECT d.id, d.account_id, d.event, e.body FROM webhook_deliveries d
+  `SELECT d.id, d.account_id, d.event, e.type, e.message_id, e.recorded_at, e.body FROM webhook_deliveries d
    JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
    WHERE d.id = ANY($1::uuid[]) AND d.webhook_id = $2 AND d.attempts = $3 AND d.status IN ('pending', 'retrying')
    ORDER BY d.id`,
@@ -124,7 +125,7 @@ const RECORD = statement(
 const CLOSE = statement(
   'deliveries-close',
   `UPDATE webhook_deliveries SET status = $2, error_message = $3, next_retry_at = NULL
-   WHERE id = ANY($1::uuid[]) AND status IN ('pending', 'retrying')`,
+   WHERE id = ANY($1::uuid[]) AND status IN ('pending', 'retrying') RETURNING id, account_id`,
 );
 
 /** What is owed to endpoints, and what each attempt came to. */
@@ -153,11 +154,16 @@ export class PgDeliveryStore implements DeliveryStore {
     deliveryIds: readonly string[],
     attempts: number,
   ): Promise<readonly DueDelivery[]> {
-    const rows = await this.#sql.query<{ id: string; account_id: string; event: EventType; body: string }>(
+    const rows = await this.#sql.query<EventBodyRow & { id: string; account_id: string; event: EventType }>(
       DUE,
       [deliveryIds, webhookId, attempts],
     );
-    return rows.map((row) => ({ id: row.id, accountId: row.account_id, event: row.event, body: row.body }));
+    return rows.map((row) => ({
+      id: row.id,
+      accountId: row.account_id,
+      event: row.event,
+      body: eventBody(row),
+    }));
   }
 
   async record(records: readonly AttemptRecord[]): Promise<readonly string[]> {
@@ -177,8 +183,10 @@ export class PgDeliveryStore implements DeliveryStore {
     return rows.map((row) => row.id);
   }
 
-  async close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void> {
-    if (deliveryIds.length > 0) await this.#sql.query(CLOSE, [deliveryIds, status, errorMessage]);
+  async close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string) {
+    const values = [deliveryIds, status, errorMessage];
+    const rows = await this.#sql.query<{ id: string; account_id: string }>(CLOSE, values);
+    return rows.map((row) => ({ id: row.id, accountId: row.account_id }));
   }
 
   async find(accountId: string, id: string): Promise<WebhookDelivery | undefined> {

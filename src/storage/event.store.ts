@@ -1,6 +1,7 @@
 import type { EventStore, TimeSpan } from '../domain/ports/webhook-stores.ts';
 import type { NewEvent, RecordedEvent } from '../domain/webhooks/event.ts';
-import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
+import type { Webhook } from '../domain/webhooks/webhook.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
 // The row of each feed stays locked until the commit, so numbers become visible in their order, without gaps.
@@ -20,14 +21,13 @@ const APPEND = statement(
    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::smallint[], $6::text[],
      $7::text[])`,
 );
-const COLUMNS = 'e.account_id, e.seq, e.message_id, e.recorded_at, e.position, e.type, e.body';
 const AFTER = statement(
   'events-after',
-  `SELECT ${COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
 );
 const MISSING = statement(
   'events-missing',
-  `SELECT ${COLUMNS} FROM events e
+  `SELECT ${EVENT_COLUMNS} FROM events e
    WHERE e.account_id = $1 AND e.seq > $2 AND e.recorded_at >= $3 AND e.recorded_at <= $4
      AND e.type = ANY($5::text[]) AND e.type <> 'webhook.test'
      AND NOT EXISTS (SELECT FROM webhook_deliveries d
@@ -50,28 +50,6 @@ const FORGET = statement(
    )
    DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
 );
-
-interface EventRow {
-  account_id: string;
-  seq: number;
-  message_id: string | null;
-  recorded_at: Date;
-  position: number | null;
-  type: EventType;
-  body: string;
-}
-
-function mapRow(row: EventRow): RecordedEvent {
-  return {
-    accountId: row.account_id,
-    seq: row.seq,
-    type: row.type,
-    messageId: row.message_id,
-    position: row.position,
-    recordedAt: row.recorded_at,
-    body: row.body,
-  };
-}
 
 /** Events in their accounts' gap-free feeds (decision 33). */
 export class PgEventStore implements EventStore {
@@ -101,13 +79,13 @@ export class PgEventStore implements EventStore {
       recorded.map((event) => event.recordedAt),
       recorded.map((event) => event.position),
       recorded.map((event) => event.type),
-      recorded.map((event) => event.body),
+      recorded.map(storedBody),
     ]);
     return recorded;
   }
 
   async after(accountId: string, seq: number, limit: number): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.query<EventRow>(AFTER, [accountId, seq, limit])).map(mapRow);
+    return (await this.#sql.query<EventRow>(AFTER, [accountId, seq, limit])).map(mapEvent);
   }
 
   async missing(
@@ -118,7 +96,7 @@ export class PgEventStore implements EventStore {
   ): Promise<readonly RecordedEvent[]> {
     const { accountId, id, events } = webhook;
     const values = [accountId, afterSeq, since, until, events, id, limit];
-    return (await this.#sql.query<EventRow>(MISSING, values)).map(mapRow);
+    return (await this.#sql.query<EventRow>(MISSING, values)).map(mapEvent);
   }
 
   async forgetBefore(time: Date, limit: number): Promise<number> {

@@ -12,6 +12,7 @@ import { messageResource } from '../domain/messages/message-resource.ts';
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
+import { announceLive } from './pg-live.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
 import type { JobSinkFor } from './unit-of-work.ts';
@@ -27,33 +28,33 @@ const WRITE = statement(
      UPDATE accounts a SET balance_minor = n.balance, ledger_seq = n.ledger, sms_seq = n.sms,
        email_seq = n.email, push_seq = n.push, whatsapp_seq = n.whatsapp, last_accepted_at = n.accepted
      FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-       $48::timestamptz[]) AS n (id, balance, ledger, sms, email, push, whatsapp, accepted)
+       $47::timestamptz[]) AS n (id, balance, ledger, sms, email, push, whatsapp, accepted)
      WHERE a.id = n.id
    ), message AS (
      INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
-       invalid_skipped, duplicates_removed, channel, environment, status, currency, api_key_id, user_id, sender,
-       content, payload, bulk)
+       invalid_skipped, duplicates_removed, channel, environment, currency, api_key_id, user_id, sender, content,
+       payload, bulk)
      SELECT * FROM unnest($8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[], $13::timestamptz[],
-       $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[], $20::text[],
-       $21::text[], $22::text[], $23::uuid[], $24::text[], $25::text[], $26::jsonb[],
-       $50::jsonb[])
-     RETURNING account_id, created_at, channel, environment, status, api_key_id, cost_minor
+       $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[],
+       $20::text[], $21::text[], $22::uuid[], $23::text[], $24::text[], $25::jsonb[],
+       $49::jsonb[])
+     RETURNING account_id, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
      INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
-     SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, status,
-       coalesce(api_key_id, ''), count(*), sum(cost_minor)
+     SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
+       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), count(*), sum(cost_minor)
      FROM message GROUP BY 1, 2, 3, 4, 5, 6
    ), recipient AS (
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
-     SELECT * FROM unnest($27::uuid[], $28::uuid[], $29::smallint[], $30::text[], $31::bigint[], $32::text[],
-       $33::timestamptz[], $49::boolean[])
+     SELECT * FROM unnest($26::uuid[], $27::uuid[], $28::smallint[], $29::text[], $30::bigint[], $31::text[],
+       $32::timestamptz[], $48::boolean[])
    ), entry AS (
      INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
-     SELECT *, 'charge', $39::timestamptz FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::uuid[])
+     SELECT *, 'charge', $38::timestamptz FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], $37::uuid[])
    )
    INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
-   SELECT * FROM unnest($40::uuid[], $41::text[], $42::text[], $43::text[], $44::uuid[], $45::int[], $46::text[],
-     $47::timestamptz[])
+   SELECT * FROM unnest($39::uuid[], $40::text[], $41::text[], $42::text[], $43::uuid[], $44::int[], $45::text[],
+     $46::timestamptz[])
    ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
      status_code = excluded.status_code, body = excluded.body, expires_at = excluded.expires_at`,
 );
@@ -156,6 +157,11 @@ export class PgIntake implements Intake {
       }
       if (accepted.length > 0) {
         await sql.query(WRITE, writeValues(accepted, after));
+        announceLive(
+          sql,
+          'message',
+          accepted.map(({ decision }) => decision.prepared),
+        );
         await this.#jobsFor(connection).enqueue(
           submitJobs(accepted.map(({ decision }) => decision.prepared)),
         );
@@ -264,7 +270,6 @@ function writeValues(
     messages.map((message) => message.duplicatesRemoved),
     messages.map((message) => message.channel),
     messages.map((message) => message.environment),
-    messages.map((message) => (isSandbox(message) ? 'sent' : 'pending')),
     messages.map((message) => message.currency),
     messages.map((message) => message.apiKeyId),
     messages.map((message) => message.userId),

@@ -1,7 +1,13 @@
 import type { Channel, Message } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { MessageFilter } from '../domain/ports/stores.ts';
-import { MESSAGE_COLUMNS, type MessageRow, mapMessage, WITH_RECIPIENTS } from './message-rows.ts';
+import {
+  MESSAGE_COLUMNS,
+  type MessageRow,
+  mapMessage,
+  STATUS_OF_MESSAGE,
+  WITH_RECIPIENTS,
+} from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
 /**
@@ -81,7 +87,7 @@ const HOURS = statement(
      AND ($4::text IS NULL OR environment = $4) AND hour >= $5 AND hour <= $6
    GROUP BY hour HAVING sum(messages) > 0 ORDER BY hour DESC`,
 );
-const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($3::text IS NULL OR m.status = $3)
+const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)
   AND ($4::text IS NULL OR m.environment = $4)`;
 const COUNT = statement(
   'history-count',
@@ -265,7 +271,7 @@ async function toRecipient(
       // Push messages show whom they were sent to, not the devices that this led to.
       if (channel === 'push') either.orWhereRaw(NAMED_IN_PUSH, [to, to]);
     });
-  if (filter.status) matching.where('m.status', filter.status);
+  if (filter.status) matching.whereRaw(`${STATUS_OF_MESSAGE} = ?`, [filter.status]);
   if (filter.environment) matching.where('m.environment', filter.environment);
   if (filter.from) matching.where('m.created_at', '>=', filter.from);
   if (filter.until) matching.where('m.created_at', '<=', filter.until);

@@ -6,7 +6,7 @@ import type {
   MessageListStore,
 } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
-import type { EventType } from '../domain/webhooks/webhook.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent } from './event-rows.ts';
 import { containing } from './like.ts';
 import {
   MESSAGE_COLUMNS,
@@ -15,6 +15,7 @@ import {
   mapRecipient,
   RECIPIENT_COLUMNS,
   type RecipientRow,
+  STATUS_OF_MESSAGE,
   WITH_RECIPIENTS,
 } from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
@@ -26,7 +27,7 @@ const COUNTERS = statement(
      ('whatsapp', a.whatsapp_seq)) AS c (channel, last)
    LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = c.channel WHERE a.id = $1`,
 );
-const MATCHES = `m.account_id = $1 AND ($2::text IS NULL OR m.status = $2)
+const MATCHES = `m.account_id = $1 AND ($2::text IS NULL OR ${STATUS_OF_MESSAGE} = $2)
   AND ($3::text IS NULL OR m.environment = $3) AND ($4::timestamptz IS NULL OR m.created_at >= $4)
   AND ($5::timestamptz IS NULL OR m.created_at <= $5) AND ($6::text IS NULL OR m.api_key_id = $6)
   AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
@@ -50,44 +51,22 @@ const NOTES = statement(
 const FIND_MANY = statement(
   'list-messages',
   `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
-   WHERE m.account_id = $1 AND m.id = ANY($2::uuid[])`,
+   WHERE ${MATCHES} AND m.id = ANY($8::uuid[]) ORDER BY m.id`,
 );
 const RECIPIENTS = statement(
   'list-recipients',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE account_id = $1 AND message_id = ANY($2::uuid[])
    ORDER BY message_id, position`,
 );
-const EVENT_COLUMNS = 'account_id, seq, message_id, recorded_at, position, type, body';
 const EVENTS_OF = statement(
   'list-events-of',
-  `SELECT ${EVENT_COLUMNS} FROM events WHERE account_id = $1 AND message_id = ANY($2::uuid[]) ORDER BY seq`,
+  `SELECT ${EVENT_COLUMNS} FROM events e
+   WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY e.seq`,
 );
 const EVENTS = statement(
   'list-events',
-  `SELECT ${EVENT_COLUMNS} FROM events WHERE account_id = $1 AND seq = ANY($2::bigint[])`,
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
-
-interface EventRow {
-  account_id: string;
-  seq: number;
-  message_id: string | null;
-  recorded_at: Date;
-  position: number | null;
-  type: EventType;
-  body: string;
-}
-
-function mapEvent(row: EventRow): RecordedEvent {
-  return {
-    accountId: row.account_id,
-    seq: row.seq,
-    type: row.type,
-    messageId: row.message_id,
-    position: row.position,
-    recordedAt: row.recorded_at,
-    body: row.body,
-  };
-}
 
 /** Messages with what belongs to many of them, for looking through them. */
 export class PgMessageListStore implements MessageListStore {
@@ -122,9 +101,14 @@ export class PgMessageListStore implements MessageListStore {
     return row?.count ?? 0;
   }
 
-  async findMany(accountId: string, ids: readonly string[]): Promise<readonly Message[]> {
+  async findMany(
+    accountId: string,
+    ids: readonly string[],
+    filter: MessageListFilter = {},
+  ): Promise<readonly Message[]> {
     if (ids.length === 0) return [];
-    return (await this.#sql.query<MessageRow>(FIND_MANY, [accountId, ids])).map(mapMessage);
+    const values = [...messageMatch(accountId, filter), ids];
+    return (await this.#sql.query<MessageRow>(FIND_MANY, values)).map(mapMessage);
   }
 
   async recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]> {

@@ -115,12 +115,19 @@ export function mapMoved(
 }
 
 /** Of `messages m`. */
-export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status, m.status_reason, m.sender,
-  m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed,
-  m.api_key_id, m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
+export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.api_key_id,
+  m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
+/**
+ * What `messageStatus` says (src/domain/messages/status.ts), over rows of `recipients`. A message's status is nowhere
+ * stored: its row is written once, and so takes no room for later versions of itself.
+ */
+const STATUS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_or(status = 'sent') THEN 'sent'
+      WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
+/** The status of `messages m`, for conditions. */
+export const STATUS_OF_MESSAGE = `(SELECT ${STATUS} FROM recipients WHERE message_id = m.id)`;
 /** Joins to `messages m` what a message shows of its recipients. */
 export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
-    SELECT array_agg(address ORDER BY position) AS "to",
+    SELECT ${STATUS} AS status, array_agg(address ORDER BY position) AS "to",
       (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
       count(*) FILTER (WHERE status = 'failed') AS failed,

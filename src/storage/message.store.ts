@@ -7,6 +7,7 @@ import type {
   RecipientKey,
   RecipientMove,
   StatusCounts,
+  StatusMove,
   TimelineNote,
 } from '../domain/ports/stores.ts';
 import type { SweepMark } from '../domain/ports/sweep-mark.ts';
@@ -21,6 +22,7 @@ import {
   mapRecipient,
   RECIPIENT_COLUMNS,
   type RecipientRow,
+  STATUS_OF_MESSAGE,
   WITH_RECIPIENTS,
 } from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
@@ -79,20 +81,18 @@ const STATUS_COUNTS = statement(
   `SELECT message_id, status, count(*) AS count FROM recipients WHERE message_id = ANY($1::uuid[])
    GROUP BY message_id, status`,
 );
-const SET_STATUS = statement(
-  'message-set-status',
-  `WITH old AS (
-     SELECT m.id, m.status, n.status AS target FROM messages m
-     JOIN unnest($1::uuid[], $2::text[]) AS n (id, status) ON m.id = n.id
-   ), moved AS (
-     UPDATE messages m SET status = old.target, status_reason = NULL FROM old WHERE m.id = old.id
-     RETURNING m.account_id, m.created_at, m.channel, m.environment, m.api_key_id, m.cost_minor, old.status AS source,
-       m.status
-   )
-   INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
-   SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status,
-     coalesce(api_key_id, ''), sum(step.sign), sum(step.sign * cost_minor)
-   FROM moved CROSS JOIN LATERAL (VALUES (source, -1), (moved.status, 1)) AS step (status, sign)
+const CLEAR_REASON = statement(
+  'message-clear-reason',
+  `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
+);
+const COUNT_MOVES = statement(
+  'usage-count-moves',
+  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
+   SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status, api_key_id,
+     sum(step.sign), sum(step.sign * cost_minor)
+   FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[])
+     AS n (account_id, created_at, channel, environment, api_key_id, cost_minor, source, target)
+   CROSS JOIN LATERAL (VALUES (source, -1), (target, 1)) AS step (status, sign)
    GROUP BY 1, 2, 3, 4, 5, 6`,
 );
 const NOTE = statement(
@@ -222,8 +222,21 @@ export class PgMessageStore implements MessageStore {
     return counts;
   }
 
-  async setStatus(statuses: ReadonlyMap<string, MessageStatus>): Promise<void> {
-    if (statuses.size > 0) await this.#sql.query(SET_STATUS, [[...statuses.keys()], [...statuses.values()]]);
+  async countMoves(moves: readonly StatusMove[]): Promise<void> {
+    if (moves.length === 0) return;
+    const messages = moves.map(({ message }) => message);
+    const explained = messages.filter((message) => message.statusReason !== null);
+    if (explained.length > 0) await this.#sql.query(CLEAR_REASON, [explained.map((message) => message.id)]);
+    await this.#sql.query(COUNT_MOVES, [
+      messages.map((message) => message.accountId),
+      messages.map((message) => message.createdAt),
+      messages.map((message) => message.channel),
+      messages.map((message) => message.environment),
+      messages.map((message) => message.apiKeyId ?? ''),
+      messages.map((message) => message.costMinor),
+      messages.map((message) => message.status),
+      moves.map(({ to }) => to),
+    ]);
   }
 
   async note(notes: readonly TimelineNote[]): Promise<void> {
@@ -245,7 +258,11 @@ export class PgMessageStore implements MessageStore {
     before: Date,
     limit: number,
   ): Promise<readonly Message[]> {
-    const aged = this.#sql.table('messages').where({ status, environment: 'production' }).limit(limit);
+    const aged = this.#sql
+      .table('messages as m')
+      .where('environment', 'production')
+      .whereRaw(`${STATUS_OF_MESSAGE} = ?`, [status])
+      .limit(limit);
     if (isScheduled) {
       aged
         .where('scheduled_for', '<', before)

@@ -1,13 +1,15 @@
 import type { Channel } from '../domain/messages/message.ts';
 import type {
   AgedMessage,
-  EventBody,
   RetentionLane,
   RetentionProgress,
   RetentionStore,
 } from '../domain/ports/retention-store.ts';
 import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
+import type { RecordedEvent } from '../domain/webhooks/event.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
+import { STATUS_OF_MESSAGE } from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
 const DUE = statement(
@@ -20,7 +22,7 @@ const DUE = statement(
        AND m.seq = coalesce(r.erased_seq, 0) + 1
        AND m.created_at < $1::timestamptz - make_interval(hours => 24 * coalesce(a.content_days, a.message_days)))
      OR EXISTS (SELECT FROM messages m WHERE m.account_id = a.id AND m.channel = c.channel
-       AND m.seq = coalesce(r.removed_seq, 0) + 1 AND m.status <> 'pending'
+       AND m.seq = coalesce(r.removed_seq, 0) + 1 AND ${STATUS_OF_MESSAGE} <> 'pending'
        AND m.created_at < $1::timestamptz - make_interval(hours => 24 * a.message_days)
        AND NOT EXISTS (SELECT FROM retention_waiting w WHERE w.message_id = m.id)))`,
 );
@@ -41,13 +43,13 @@ const ADVANCE = statement(
 );
 const AGED = statement(
   'retention-aged',
-  `SELECT id, seq, status, payload FROM messages
-   WHERE account_id = $1 AND channel = $2 AND seq > $3 AND seq <= $3 + $4::bigint AND created_at < $5
-   ORDER BY seq FOR UPDATE SKIP LOCKED`,
+  `SELECT m.id, m.seq, ${STATUS_OF_MESSAGE} AS status, m.payload FROM messages m
+   WHERE m.account_id = $1 AND m.channel = $2 AND m.seq > $3 AND m.seq <= $3 + $4::bigint AND m.created_at < $5
+   ORDER BY m.seq FOR UPDATE SKIP LOCKED`,
 );
 const WAITING = statement(
   'retention-waiting',
-  `SELECT m.id, m.seq, m.status, m.payload FROM retention_waiting w
+  `SELECT m.id, m.seq, ${STATUS_OF_MESSAGE} AS status, m.payload FROM retention_waiting w
    JOIN messages m ON m.id = w.message_id JOIN accounts a ON a.id = m.account_id
    WHERE w.message_id > $2
      AND m.created_at < $1::timestamptz - make_interval(hours => 24 * coalesce(a.content_days, a.message_days))
@@ -66,7 +68,7 @@ const LOCK_DELIVERIES = statement(
 );
 const EVENTS = statement(
   'retention-events',
-  `SELECT account_id, seq, body FROM events WHERE message_id = ANY($1::uuid[])`,
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.message_id = ANY($1::uuid[])`,
 );
 const ERASE_EVENTS = statement(
   'retention-erase-events',
@@ -217,16 +219,13 @@ export class PgRetentionStore implements RetentionStore {
     return new Set(deliveries.filter(({ id }) => !locked.has(id)).map((delivery) => delivery.message_id));
   }
 
-  async eventBodies(messageIds: readonly string[]): Promise<readonly EventBody[]> {
-    const rows = await this.#sql.query<{ account_id: string; seq: number; body: string }>(EVENTS, [
-      messageIds,
-    ]);
-    return rows.map((row) => ({ accountId: row.account_id, seq: row.seq, body: row.body }));
+  async events(messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.query<EventRow>(EVENTS, [messageIds])).map(mapEvent);
   }
 
   async erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
-    events: readonly EventBody[],
+    events: readonly RecordedEvent[],
   ): Promise<void> {
     await this.#sql.query(ERASE_MESSAGES, [
       [...payloads.keys()],
@@ -236,7 +235,7 @@ export class PgRetentionStore implements RetentionStore {
     await this.#sql.query(ERASE_EVENTS, [
       events.map((event) => event.accountId),
       events.map((event) => event.seq),
-      events.map((event) => event.body),
+      events.map(storedBody),
     ]);
   }
 

@@ -185,7 +185,7 @@ async function allThere(
     const deadline = performance.now() + (60 + 2 * SECONDS) * 1000;
     for (;;) {
       const { rows: pending } = await client.query(
-        `SELECT count(*)::int AS count FROM messages WHERE status = 'pending'`,
+        `SELECT count(*)::int AS count FROM recipients WHERE status = 'pending'`,
       );
       if (pending[0].count === 0) return;
       if (performance.now() > deadline) throw new Error(`${pending[0].count} messages have not left`);

@@ -109,7 +109,7 @@ describe('kill -9 of the server', () => {
       await eventually(async () => {
         const [row] = await query<{ pending: string }>(
           connection,
-          `SELECT count(*) AS pending FROM messages WHERE status = 'pending'`,
+          `SELECT count(*) AS pending FROM recipients WHERE status = 'pending'`,
         );
         return row?.pending === '0';
       }, 60_000);
@@ -121,7 +121,7 @@ describe('kill -9 of the server', () => {
         charged: string;
       }>(
         connection,
-        `SELECT m.id, m.status, m.cost_minor AS cost, count(l.*) AS charges, coalesce(-sum(l.amount_minor), 0) AS charged
+        `SELECT m.id, (SELECT status FROM recipients WHERE message_id = m.id) AS status, m.cost_minor AS cost, count(l.*) AS charges, coalesce(-sum(l.amount_minor), 0) AS charged
          FROM messages m LEFT JOIN ledger_entries l ON l.message_id = m.id AND l.kind = 'charge' GROUP BY m.id`,
       );
       const stored = new Map(messages.map((message) => [message.id, message]));

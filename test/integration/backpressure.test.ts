@@ -175,7 +175,7 @@ describe('a carrier slower than the senders', () => {
 
     smsc.behave({ answerDelayMs: 0 });
     await eventually(async () => {
-      const rows = await sql.query(`SELECT 1 FROM messages WHERE account_id = $1 AND status = 'sent'`, [
+      const rows = await sql.query(`SELECT 1 FROM recipients WHERE account_id = $1 AND status = 'sent'`, [
         accountId,
       ]);
       return rows.length === count;

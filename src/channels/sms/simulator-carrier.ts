@@ -39,7 +39,8 @@ export class SimulatorCarrier implements Provider<Submission> {
     if (signal.aborted || this.#isStopped) {
       return { kind: 'unavailable', reason: 'the gateway is stopping', nothingLeft: true };
     }
-    const sid = `sim-${submission.messageId}-${submission.position}`;
+    // As long as carriers' own: the last half of an id is the random one.
+    const sid = `sim-${submission.messageId.replaceAll('-', '').slice(-16)}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
         return {

@@ -1,9 +1,10 @@
-import type { MovedRecipient, RecipientMove, Tx } from '../ports/stores.ts';
+import type { MovedRecipient, RecipientMove, StatusMove, Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
+import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import type { Message, MessageStatus } from './message.ts';
+import type { Message } from './message.ts';
 import { canMove, messageStatus } from './status.ts';
 
 /**
@@ -51,6 +52,7 @@ export async function applyMoves(
   if (at) events.push(...(await settledEvents(tx, settled, at)));
   await tx.accounts.credit(refunds);
   await recordEvents(tx, ids, events);
+  announceMessages(tx, messages, moved);
   for (const [channel, own] of Map.groupBy(done, ([move]) => messages.get(move.messageId)?.channel)) {
     if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own));
   }
@@ -76,21 +78,21 @@ async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Pro
   );
 }
 
-/** Sets the statuses that follow from the recipients'; returns the messages of which none is pending any more. */
+/** Counts the statuses that follow from the recipients'; returns the messages that are pending no more. */
 async function followStatus(tx: Tx, messages: ReadonlyMap<string, Message>, changed: readonly string[]) {
   if (changed.length === 0) return [];
   const counts = await tx.messages.statusCounts(changed);
-  const statuses = new Map<string, MessageStatus>();
-  const settled: Message[] = [];
+  const moves: StatusMove[] = [];
   for (const [id, count] of counts) {
     const message = messages.get(id);
     const status = messageStatus(count);
     if (!message || message.status === status) continue;
-    statuses.set(id, status);
-    if (message.status === 'pending' && message.environment === 'production') settled.push(message);
+    moves.push({ message, to: status });
   }
-  await tx.messages.setStatus(statuses);
-  return settled;
+  await tx.messages.countMoves(moves);
+  return moves
+    .map(({ message }) => message)
+    .filter(({ status, environment }) => status === 'pending' && environment === 'production');
 }
 
 function key(recipient: { messageId: string; position: number }): string {

@@ -138,7 +138,7 @@ async function eraseQuiet(tx: Tx, messages: readonly AgedMessage[]): Promise<Rea
   const delivering = await tx.retention.delivering(settled.map(({ id }) => id));
   const quiet = settled.filter(({ id }) => !delivering.has(id));
   if (quiet.length === 0) return new Set();
-  const events = await tx.retention.eventBodies(quiet.map(({ id }) => id));
+  const events = await tx.retention.events(quiet.map(({ id }) => id));
   await tx.retention.erase(
     new Map(quiet.map(({ id, payload }) => [id, payload && withoutContent(payload)])),
     events.map((event) => ({ ...event, body: envelopeWithoutContent(event.body) })),

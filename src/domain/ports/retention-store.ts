@@ -1,4 +1,5 @@
 import type { Channel } from '../messages/message.ts';
+import type { RecordedEvent } from '../webhooks/event.ts';
 import type { SweepMark } from './sweep-mark.ts';
 
 /** One channel of an account that keeps its messages for a limited time. */
@@ -21,12 +22,6 @@ export interface AgedMessage {
   readonly isPending: boolean;
   readonly payload: Readonly<Record<string, unknown>> | null;
 }
-/** The text of an event, by its number in the account's feed. */
-export interface EventBody {
-  readonly accountId: string;
-  readonly seq: number;
-  readonly body: string;
-}
 
 /**
  * What a retention forgets. Nothing here waits for a row that somebody else holds: what is locked is left out, so
@@ -46,11 +41,11 @@ export interface RetentionStore {
   /** Of locked messages, those with a delivery that is open or being recorded; the other deliveries are locked. */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** The events of messages, which may be rewritten with `erase`. */
-  eventBodies(messageIds: readonly string[]): Promise<readonly EventBody[]>;
+  events(messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
   /** Takes texts away: of messages, of what carriers and endpoints answered about them, and of their events. */
   erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
-    events: readonly EventBody[],
+    events: readonly RecordedEvent[],
   ): Promise<void>;
   /** Deletes messages and all that speaks of them, except the ledger. */
   remove(messageIds: readonly string[]): Promise<void>;

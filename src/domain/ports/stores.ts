@@ -23,6 +23,7 @@ import type { DeviceStore } from './device-store.ts';
 import type { InboundStore } from './inbound-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
+import type { LiveKind, LiveObject } from './live.ts';
 import type { Page, PageRequest } from './page.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { DeliveryReport } from './provider.ts';
@@ -92,6 +93,12 @@ export interface MessageFilter {
 
 export type StatusCounts = Readonly<Partial<Record<MessageStatus, number>>>;
 
+/** A message, as it was, and the status that it has since its recipients moved. */
+export interface StatusMove {
+  readonly message: Message;
+  readonly to: MessageStatus;
+}
+
 /** A step of one recipient along the transition table. */
 export interface RecipientMove {
   readonly messageId: string;
@@ -155,7 +162,8 @@ export interface MessageStore {
   release(recipients: readonly RecipientKey[]): Promise<void>;
   /** How many recipients of each message stand where. */
   statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>>;
-  setStatus(statuses: ReadonlyMap<string, MessageStatus>): Promise<void>;
+  /** Counts each message's move in the usage; a reason given for its former status holds no longer. */
+  countMoves(moves: readonly StatusMove[]): Promise<void>;
   note(notes: readonly TimelineNote[]): Promise<void>;
   /**
    * Production messages of a status that were to leave before `before`, in that order, after `mark`: what a sweep
@@ -250,6 +258,8 @@ export interface Tx extends Stores {
   readonly jobs: JobSink;
   /** Tells every process, this one included, that cached copies are out of date once this commits. */
   announce(kind: ChangeKind, id: string): void;
+  /** Tells whoever watches, in any process, that these objects are new or have changed, once this commits. */
+  announceLive(kind: LiveKind, objects: readonly LiveObject[]): void;
 }
 
 /** Runs `work` in one transaction: inside, only `tx` may be touched, and nothing may wait for the network. */
