@@ -12,6 +12,7 @@ import { createSecretBox } from './crypto/secret-box.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import type { Dependencies } from './domain/dependencies.ts';
+import { LiveUpdates } from './domain/live/live-updates.ts';
 import { DeliveryReports } from './domain/messages/delivery-reports.ts';
 import { Retention } from './domain/messages/retention.ts';
 import { SubmitMessages } from './domain/messages/submit-messages.ts';
@@ -29,6 +30,7 @@ import { PgIntake } from './storage/intake.ts';
 import { migrateDatabase } from './storage/migrate.ts';
 import { PgChanges } from './storage/pg-changes.ts';
 import { PgListener } from './storage/pg-listener.ts';
+import { PgLiveFeed } from './storage/pg-live.ts';
 import { PgRateLimiter } from './storage/rate-limiter.ts';
 import { PgSpentSignatures } from './storage/spent-signatures.ts';
 import { createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
@@ -131,6 +133,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
     changes,
+    live: new LiveUpdates(new PgLiveFeed(listener)),
     secrets,
     passwords: passwordHasher,
     clock: systemClock,
@@ -164,6 +167,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     reports,
     secrets,
     diagnostics: new PgDiagnostics(sql),
+    live: deps.live,
     queue,
     whatsAppCallbacks: whatsApp.callbacks,
     readSmsCallback: sms.readCallback,

@@ -46,6 +46,8 @@ function createApp(
   app.use((request, response, next) => {
     const startedAt = performance.now();
     response.on('finish', () => {
+      // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
+      if (String(response.getHeader('Content-Type')).startsWith('text/event-stream')) return;
       metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
     });
     next();
@@ -74,7 +76,11 @@ function createApp(
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.use('/api/v1', rest.router);
-  app.all('/graphql', (request, response) => graphql.handle(request, response));
+  app.all('/graphql/stream', (request, response) => graphql.stream(request, response));
+  app.all('/graphql', (request, response) => {
+    const isStream = /(^|[ ,])text\/event-stream *($|[,;])/i.test(request.headers.accept ?? '');
+    return isStream ? graphql.stream(request, response) : graphql.handle(request, response);
+  });
   app.use((request: Request, response: Response) => rest.notFound(request, response));
   app.use((error: unknown, request: Request, response: Response, next: NextFunction) =>
     rest.fault(error, request, response, next),
@@ -136,6 +142,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     url: config.publicUrl ?? `http://${host}:${port}`,
     close: (timeoutMs) =>
       new Promise((resolve) => {
+        graphql.drain();
         // A kept-alive connection counts as open until its peer lets go of it.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Gateway } from './compose.ts';
 
 /** The process's metrics, in the names of the Prometheus conventions. */
-export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing'>) {
+export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing' | 'live'>) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -37,6 +37,14 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing'>) {
     collect() {
       for (const { name, state } of gateway.routing.health())
         this.set({ provider: name }, state === 'up' ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'gateway_live_subscribers',
+    help: 'Subscriptions that this process feeds.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.live.size);
     },
   });
   return {

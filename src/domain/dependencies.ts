@@ -1,3 +1,4 @@
+import type { LiveUpdates } from './live/live-updates.ts';
 import type { Changes } from './ports/changes.ts';
 import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';
@@ -17,6 +18,7 @@ export interface Dependencies {
   /** Where providers' reports go that come by another way than a provider's own connection. */
   readonly takeReports: ReportSink;
   readonly changes: Changes;
+  readonly live: LiveUpdates;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
   readonly clock: Clock;

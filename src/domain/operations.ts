@@ -9,6 +9,7 @@ import { auditOperations } from './audit/audit-operations.ts';
 import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { deviceOperations } from './devices/device-operations.ts';
+import { liveOperations } from './live/live-operations.ts';
 import { emailOperations } from './messages/email-operations.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
@@ -44,6 +45,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     deliveries: deliveryListOperations(deps),
     prices: priceOperations(deps),
     usage: usageOperations(deps),
+    live: liveOperations(deps),
     audit: auditOperations(deps),
   };
   return { ...nouns, permissions: permissionOperations(nouns) };

@@ -11,6 +11,8 @@ export interface GraphqlContext {
   readonly sessions: Sessions;
   /** Its session is undefined until somebody has signed in. An object of its own, since Apollo copies the context. */
   readonly auth: { session: Session | undefined };
+  /** Aborts when nobody waits for what was asked any more. */
+  readonly ended: AbortSignal;
   readonly run: Run;
   readonly loaders: ReturnType<typeof createLoaders>;
   /** Hands the browser a session's token, or takes it back. */

@@ -3,6 +3,7 @@ import {
   type ArgumentNode,
   type ASTNode,
   type DocumentNode,
+  type FormattedExecutionResult,
   GraphQLError,
   type GraphQLFormattedError,
   Kind,
@@ -26,7 +27,11 @@ const STATUSES: Partial<Record<ErrorCode, number>> = {
   internal_error: 500,
 };
 /** Codes that GraphQL itself uses for what the caller did; the messages may be shown. */
-const SHOWN: ReadonlySet<unknown> = new Set([...Object.values(ApolloServerErrorCode), 'BAD_USER_INPUT']);
+const SHOWN: ReadonlySet<unknown> = new Set([
+  ...Object.values(ApolloServerErrorCode),
+  'BAD_USER_INPUT',
+  'REFETCH',
+]);
 
 /** A refusal of what was given at `path`, before anything runs. */
 export function badUserInput(path: string, message: string): GraphQLError {
@@ -97,7 +102,7 @@ export function formatError(
 }
 
 /** The answer to a request that was refused before GraphQL saw it. */
-export function earlyRefusal(error: DomainError): { status: number; body: object } {
+export function earlyRefusal(error: DomainError): { status: number; body: FormattedExecutionResult } {
   return {
     status: STATUSES[error.code] ?? 400,
     body: { errors: [{ message: error.message, extensions: extensionsOf(error) }] },

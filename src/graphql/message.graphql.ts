@@ -190,7 +190,7 @@ export class MessageType {
 }
 
 @InputType({ description: 'Which messages to show; every member given must hold.' })
-class MessageFilter {
+export class MessageFilter {
   @Field(() => ChannelEnum, { nullable: true, description: 'Of this channel.' })
   channel?: Channel | null;
 

@@ -1,12 +1,13 @@
 import 'reflect-metadata';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
-import { buildTypeDefsAndResolversSync } from 'type-graphql';
+import { buildTypeDefsAndResolversSync, type PubSub } from 'type-graphql';
 import { AccountResolver, LedgerResolver } from './account.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { AuditResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
+import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
@@ -18,6 +19,14 @@ import {
   WebhookDeliveriesResolver,
   WebhookDeliveryResolver,
 } from './webhook-delivery.graphql.ts';
+
+/** type-graphql asks for one; every subscription has a source of its own. */
+const NO_PUB_SUB: PubSub = {
+  publish: () => undefined,
+  subscribe: () => {
+    throw new Error('subscriptions have sources of their own');
+  },
+};
 
 /** The executable schema of the GraphQL API. */
 export function createSchema(): GraphQLSchema {
@@ -40,7 +49,10 @@ export function createSchema(): GraphQLSchema {
       AuditResolver,
       ContactResolver,
       DeviceResolver,
+      LiveResolver,
+      UsageTickResolver,
     ],
+    pubSub: NO_PUB_SUB,
     validate: false,
   });
   return makeExecutableSchema({ typeDefs, resolvers });

@@ -5,13 +5,14 @@ import {
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import { expressMiddleware } from '@as-integrations/express5';
-import { GraphQLError } from 'graphql';
+import { type ExecutionResult, type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { DomainError, validationError } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { createContext, type GraphqlContext } from './context.ts';
 import { domainErrorOf, earlyRefusal, formatError, isUnforeseen, markValueErrors } from './error-format.ts';
+import { EventStreams } from './event-streams.ts';
 import { checkLimits, LIMITS } from './limits.ts';
 import { createSchema } from './schema.ts';
 
@@ -43,14 +44,19 @@ export interface GraphqlOptions {
 export interface GraphqlServer {
   /** Answers one request to `/graphql`; never rejects. */
   handle(request: HttpRequest, response: HttpResponse): Promise<void>;
+  /** Answers one request to `/graphql/stream`, or one to `/graphql` that asks for an event stream; never rejects. */
+  stream(request: HttpRequest, response: HttpResponse): Promise<void>;
+  /** Ends the event streams, which would go on for as long as somebody reads. */
+  drain(): void;
   stop(): Promise<void>;
 }
 
 /** Starts the GraphQL API (graphql-names.md). It is stopped once. */
 export async function startGraphqlServer(options: GraphqlOptions): Promise<GraphqlServer> {
   const { logger, faultOf } = options;
+  const schema = createSchema();
   const server = new ApolloServer<GraphqlContext>({
-    schema: createSchema(),
+    schema,
     nodeEnv: 'production',
     introspection: options.allowIntrospection,
     csrfPrevention: true,
@@ -78,31 +84,76 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       return context;
     },
   });
+  const refusalOf = (error: unknown, requestId: string) => {
+    const refused = domainErrorOf(error, faultOf);
+    if (!refused) logger.error({ err: error, requestId }, 'GraphQL request failed');
+    const hidden = `Something went wrong here. Quote request ${requestId}.`;
+    return refused ?? new DomainError('internal_error', hidden);
+  };
+  const streams = new EventStreams({ ...options, schema, refusalOf, tell: teller(options) });
+
+  /** Answers with what `answer` makes of the body, after the checks that every request must pass. */
+  async function serve(
+    request: HttpRequest,
+    response: HttpResponse,
+    answer: (context: GraphqlContext) => Promise<void>,
+  ): Promise<void> {
+    const requestId = options.requestIdOf(request);
+    response.setHeader('X-Request-Id', requestId);
+    response.setHeader('Cache-Control', 'no-store');
+    try {
+      const context = await contextOf(options, request, response, requestId);
+      const maxBytes = context.auth.session ? MAX_BYTES : MAX_ANONYMOUS_BYTES;
+      request.body = request.method === 'POST' ? await options.readJson(request, maxBytes) : {};
+      refuseLongQuery(request.body);
+      await answer(context);
+    } catch (error) {
+      const { status, body } = earlyRefusal(refusalOf(error, requestId));
+      if (status === 503) response.setHeader('Retry-After', '1');
+      response.status(status).json(body);
+    }
+  }
   return {
-    async handle(request, response) {
-      const requestId = options.requestIdOf(request);
-      response.setHeader('X-Request-Id', requestId);
-      response.setHeader('Cache-Control', 'no-store');
-      try {
-        const context = await contextOf(options, request, response, requestId);
+    handle: (request, response) =>
+      serve(request, response, async (context) => {
         contexts.set(request, context);
-        const maxBytes = context.auth.session ? MAX_BYTES : MAX_ANONYMOUS_BYTES;
-        request.body = request.method === 'POST' ? await options.readJson(request, maxBytes) : {};
-        refuseLongQuery(request.body);
         await middleware(request, response, () => undefined);
-      } catch (error) {
-        const refused = domainErrorOf(error, faultOf);
-        if (!refused) logger.error({ err: error, requestId }, 'GraphQL request failed');
-        const { status, body } = earlyRefusal(
-          refused ??
-            new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
-        );
-        if (status === 503) response.setHeader('Retry-After', '1');
-        response.status(status).json(body);
+      }),
+    async stream(request, response) {
+      if (request.method !== 'POST') {
+        const message = 'Send the subscription with POST, as JSON.';
+        response.status(405).setHeader('Allow', 'POST');
+        response.json({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });
+        return;
       }
+      await serve(request, response, (context) => streams.serve(response, context, request.body));
     },
+    drain: () => streams.drain(),
     stop: () => server.stop(),
   };
+}
+
+/** Gives results as the caller reads them: what nobody foresaw is logged and not shown. */
+function teller({ logger, faultOf }: GraphqlOptions) {
+  return (result: ExecutionResult, requestId: string): FormattedExecutionResult => {
+    if (!result.errors) return result as FormattedExecutionResult;
+    noteUnforeseen(result.errors, requestId, { logger, faultOf });
+    const shown = result.errors.slice(0, MAX_ERRORS_SHOWN);
+    return { ...result, errors: shown.map((error) => formatError(error.toJSON(), error, faultOf)) };
+  };
+}
+
+/** Logs what nobody foresaw, and marks it with the request id to quote. */
+function noteUnforeseen(
+  errors: readonly GraphQLError[],
+  requestId: string,
+  { logger, faultOf }: Pick<GraphqlOptions, 'logger' | 'faultOf'>,
+): void {
+  for (const error of errors) {
+    if (!isUnforeseen(error, faultOf)) continue;
+    error.extensions.requestId = requestId;
+    logger.error({ err: error.originalError ?? error, requestId }, 'GraphQL request failed');
+  }
 }
 
 /** Refuses what is over the limits before it runs, marks errors and hides none but the unforeseen. */
@@ -116,20 +167,17 @@ function guard({ logger, faultOf }: GraphqlOptions): ApolloServerPlugin<GraphqlC
         async didResolveOperation({ schema, document, operation, request }) {
           if (!operation) return;
           if (operation.operation === 'subscription') {
-            throw new GraphQLError('Subscriptions are not served at this address.', {
-              extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
-            });
+            const message = 'Subscriptions are event streams: send this with Accept: text/event-stream.';
+            throw new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
           }
           checkLimits(schema, document, operation, request.variables ?? {});
         },
         async didEncounterErrors({ errors, contextValue, response }) {
-          for (const error of errors) {
-            if (domainErrorOf(error, faultOf)?.code === 'service_unavailable') response.http.status = 503;
-            if (!isUnforeseen(error, faultOf)) continue;
-            const { requestId } = contextValue;
-            error.extensions.requestId = requestId;
-            logger.error({ err: error.originalError ?? error, requestId }, 'GraphQL request failed');
-          }
+          noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
+          const isDown = errors.some(
+            (error) => domainErrorOf(error, faultOf)?.code === 'service_unavailable',
+          );
+          if (isDown) response.http.status = 503;
         },
         async willSendResponse({ response }) {
           if (response.body.kind !== 'single') return;
@@ -155,7 +203,16 @@ async function contextOf(
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const { operations, sessions } = options;
   const clientAddress = request.ip ?? request.socket.remoteAddress ?? '';
-  return createContext({ requestId, clientAddress, operations, sessions, auth: { session }, setCookie });
+  const { signal: ended } = new AbortController();
+  return createContext({
+    requestId,
+    clientAddress,
+    operations,
+    sessions,
+    auth: { session },
+    ended,
+    setCookie,
+  });
 }
 
 function tokenOf(request: HttpRequest): { token: string | undefined; isCookie: boolean } {

@@ -41,7 +41,7 @@ class DeliveryAttemptType {
 }
 
 @ObjectType('WebhookDelivery', { description: 'One event owed to one endpoint.', simpleResolvers: true })
-class WebhookDeliveryType {
+export class WebhookDeliveryType {
   @Field(() => ID, { description: 'Identifier, the same on every attempt.' })
   id!: string;
 

@@ -29,6 +29,12 @@ const DELIVERIES = statement(
    ) d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
    WHERE w.account_id = $1 AND ($4::uuid IS NULL OR w.id = $4) ORDER BY d.id DESC LIMIT $6`,
 );
+const FIND_DELIVERIES = statement(
+  'list-deliveries-by-id',
+  `SELECT ${DELIVERY_COLUMNS} FROM webhook_deliveries d
+   JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+   WHERE d.account_id = $1 AND d.id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR d.webhook_id = $3) ORDER BY d.id`,
+);
 const COUNT_DELIVERIES = statement(
   'list-count-deliveries',
   `SELECT count(*) AS count FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id
@@ -104,6 +110,11 @@ export class PgListStore implements ListStore {
     if (filter.webhookId !== undefined && !isUuid(filter.webhookId)) return [];
     const values = [...deliveryMatch(accountId, filter), after ?? null, limit];
     return (await this.#sql.query<DeliveryRow>(DELIVERIES, values)).map(mapDelivery);
+  }
+
+  async findDeliveries(accountId: string, ids: readonly string[], webhookId: string | undefined) {
+    const values = [accountId, ids, webhookId ?? null];
+    return (await this.#sql.query<DeliveryRow>(FIND_DELIVERIES, values)).map(mapDelivery);
   }
 
   async countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number> {

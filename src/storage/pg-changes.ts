@@ -1,6 +1,5 @@
 import type { ChangeKind, Changes } from '../domain/ports/changes.ts';
 import type { PgListener } from './pg-listener.ts';
-import { statement } from './sql.ts';
 
 export interface Change {
   readonly kind: ChangeKind;
@@ -8,8 +7,6 @@ export interface Change {
 }
 
 export const CHANGES_CHANNEL = 'gateway_changes';
-/** Sends a notification; it is heard when the transaction commits. Values: channel, payload. */
-export const NOTIFY = statement('notify', 'SELECT pg_notify($1, $2)');
 
 export function changePayload(change: Change): string {
   return `${change.kind} ${change.id}`;

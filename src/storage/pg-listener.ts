@@ -50,6 +50,8 @@ export class PgListener {
     await this.#client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => this.#lost());
     return async () => {
       this.#subscriptions.delete(subscription);
+      if ([...this.#subscriptions].some((other) => other.channel === channel)) return;
+      await this.#client?.query(`UNLISTEN ${pg.escapeIdentifier(channel)}`).catch(() => this.#lost());
     };
   }
 

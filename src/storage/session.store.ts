@@ -8,6 +8,12 @@ const FIND = statement(
    FROM sessions s JOIN users u ON u.id = s.user_id AND u.removed_at IS NULL
    WHERE s.token_hash = $1 AND s.expires_at > $2`,
 );
+const FIND_MANY = statement(
+  'sessions-find-many',
+  `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.token_hash
+   FROM sessions s JOIN users u ON u.id = s.user_id AND u.removed_at IS NULL
+   WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2`,
+);
 const EXTEND = statement(
   'session-extend',
   `UPDATE sessions SET expires_at = $2 WHERE token_hash = $1 AND expires_at < $2`,
@@ -54,6 +60,11 @@ export class PgSessionStore implements SessionStore {
   async find(tokenHash: Buffer, now: Date) {
     const [row] = await this.#sql.query<UserRow & { expires_at: Date }>(FIND, [tokenHash, now]);
     return row && { user: mapUser(row), expiresAt: row.expires_at };
+  }
+
+  async findMany(tokenHashes: readonly Buffer[], now: Date) {
+    const rows = await this.#sql.query<UserRow & { token_hash: Buffer }>(FIND_MANY, [tokenHashes, now]);
+    return rows.map((row) => ({ tokenHash: row.token_hash, user: mapUser(row) }));
   }
 
   async extend(tokenHash: Buffer, expiresAt: Date): Promise<void> {

@@ -90,6 +90,7 @@ export function statement(name: string, text: string): Statement {
 export class Sql {
   readonly #knex: Knex;
   readonly #connection: pg.Client | undefined;
+  readonly #notices: string[] = [];
 
   constructor(knex: Knex, connection?: pg.Client) {
     this.#knex = knex;
@@ -127,13 +128,20 @@ export class Sql {
     };
   }
 
+  /** Notifies of what this transaction does: heard when it commits, and sent with the COMMIT itself. */
+  notify(channel: string, payload: string): void {
+    if (!this.#connection) throw new Error('only a transaction notifies');
+    this.#notices.push(`NOTIFY ${pg.escapeIdentifier(channel)}, ${pg.escapeLiteral(payload)}`);
+  }
+
   /** Runs `work` on one connection inside BEGIN and COMMIT; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     return this.#onConnection(async (connection) => {
       try {
         await connection.query('BEGIN');
-        const result = await work(new Sql(this.#knex, connection), connection);
-        await connection.query('COMMIT');
+        const inside = new Sql(this.#knex, connection);
+        const result = await work(inside, connection);
+        await connection.query([...inside.#notices, 'COMMIT'].join('; '));
         return result;
       } catch (error) {
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.

@@ -12,7 +12,8 @@ import { PgInboundStore } from './inbound.store.ts';
 import { PgListStore } from './list.store.ts';
 import { PgMessageStore } from './message.store.ts';
 import { PgMessageListStore } from './message-list.store.ts';
-import { CHANGES_CHANNEL, type Change, changePayload, NOTIFY, type PgChanges } from './pg-changes.ts';
+import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './pg-changes.ts';
+import { announceLive } from './pg-live.ts';
 import { PgPriceStore } from './price.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { PgRetentionStore } from './retention.store.ts';
@@ -58,13 +59,15 @@ export function createUnitOfWork(sql: Sql, jobsFor: JobSinkFor, changes: PgChang
     async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       const announced: Change[] = [];
       const result = await sql.transaction(async (inside, connection) => {
-        const value = await work({
+        return work({
           ...createStores(inside),
           jobs: jobsFor(connection),
-          announce: (kind, id) => announced.push({ kind, id }),
+          announce: (kind, id) => {
+            announced.push({ kind, id });
+            inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));
+          },
+          announceLive: (kind, objects) => announceLive(inside, kind, objects),
         });
-        for (const change of announced) await inside.query(NOTIFY, [CHANGES_CHANNEL, changePayload(change)]);
-        return value;
       });
       for (const change of announced) changes.deliver(change);
       return result;

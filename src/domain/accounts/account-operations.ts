@@ -142,6 +142,7 @@ export function accountOperations(deps: Dependencies) {
             target: account.id,
             after: { amount: input.amount, reference: input.reference ?? null },
           });
+          tx.announceLive('usage', [{ accountId: account.id, id: account.id }]);
         }
         const topped = await tx.accounts.find(account.id);
         if (!topped) throw notFound('Account');

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { Batcher } from '../batcher.ts';
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, serviceUnavailable, unauthorized } from '../errors.ts';
+import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
@@ -101,6 +101,23 @@ export class Sessions {
       expiresAt: isExtended ? full : found.expiresAt,
       isExtended,
     };
+  }
+
+  /** Why sessions do not hold any more: they are over, or stand for another role by now. Prolongs none of them. */
+  async refusals(sessions: readonly Session[]): Promise<ReadonlyMap<Session, DomainError>> {
+    const { stores, clock } = this.#deps;
+    const hashes = sessions.map((session) => session.tokenHash);
+    const found = await stores.sessions.findMany(hashes, clock.now());
+    const users = new Map(found.map(({ tokenHash, user }) => [tokenHash.toString('hex'), user]));
+    const refusals = new Map<Session, DomainError>();
+    for (const session of sessions) {
+      const user = users.get(session.tokenHash.toString('hex'));
+      if (!user) refusals.set(session, unauthorized('The session is over. Sign in again.'));
+      else if (JSON.stringify(callerFor(user)) !== JSON.stringify(session.caller)) {
+        refusals.set(session, forbidden('Your role has changed. Ask again.'));
+      }
+    }
+    return refusals;
   }
 
   async signOut(session: Session): Promise<void> {

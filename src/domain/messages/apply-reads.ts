@@ -2,6 +2,7 @@ import type { MatchedReport, Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
+import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
@@ -29,5 +30,6 @@ export async function applyReads(
     if (event) events.push(event);
   }
   await recordEvents(tx, ids, events);
+  announceMessages(tx, messages, [...news]);
   return news;
 }

@@ -2,6 +2,7 @@ import { Batcher } from '../batcher.ts';
 import type { DeliveryReport } from '../ports/provider.ts';
 import type { MatchedReport, RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
+import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReads } from './apply-reads.ts';
 import type { Message } from './message.ts';
@@ -85,7 +86,9 @@ export async function applyReports(
   const late = [...moves]
     .filter(([match, move]) => !done.has(move) && !read.has(match))
     .map(([match]) => lateNote(match, messages, now));
-  await tx.messages.note(late.filter((note) => note !== undefined));
+  const notes = late.filter((note) => note !== undefined);
+  await tx.messages.note(notes);
+  announceMessages(tx, messages, notes);
 }
 
 function moveOf(match: MatchedReport, at: Date): RecipientMove {

@@ -35,11 +35,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       async (caller, input: MessageListInput): Promise<Slice<Message>> => {
         const accountId = accountIdOf(caller);
         const filter = input.filter ?? {};
-        const { search } = filter;
-        if (search !== undefined && search.length > SEARCH_MAX_LENGTH) {
-          const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
-          throw validationError([{ path: 'filter.search', message }]);
-        }
+        checkSearch(filter);
         const range = keyRange(input, CHANNELS_KEY);
         const counters = await stores.messageLists.counters(accountId);
         const start = range.after === undefined ? afterLast(counters) : positionsIn(range.after);
@@ -130,6 +126,13 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
   };
+}
+
+/** Throws `validation_error` for a text that is too long to look for. */
+export function checkSearch({ search }: MessageListFilter): void {
+  if (search === undefined || search.length <= SEARCH_MAX_LENGTH) return;
+  const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
+  throw validationError([{ path: 'filter.search', message }]);
 }
 
 function ownIds(caller: Caller, messages: readonly Message[]): string[] {

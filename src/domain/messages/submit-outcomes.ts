@@ -3,6 +3,7 @@ import type { NewJob } from '../ports/job-queue.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
 import type { RecipientMove, SidRow, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
+import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReports } from './delivery-reports.ts';
 import type { Message } from './message.ts';
@@ -54,7 +55,9 @@ export class SubmitOutcomes {
       await this.#rememberSids(tx, messages, accepted);
       const retries = steps.flatMap((step) => (step.kind === 'retry' ? [step] : []));
       await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
-      await tx.messages.release(retries.map(({ result }) => result).filter((result) => result.mayBeFreed));
+      const retried = retries.map(({ result }) => result);
+      announceMessages(tx, messages, retried);
+      await tx.messages.release(retried.filter((result) => result.mayBeFreed));
       await tx.jobs.enqueue(retryJobs(retries));
       return results.map(() => undefined);
     });

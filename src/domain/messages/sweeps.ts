@@ -114,7 +114,9 @@ export class Sweeps {
         .filter((recipient) => recipient.status === 'sent' && recipient.sentAt && recipient.sentAt > cutoff)
         .map((recipient) => recipient.messageId),
     );
-    const due = open.map((message) => message.id).filter((id) => !tooYoung.has(id));
-    await tx.messages.setStatusReason(due, 'delivery_unconfirmed');
+    const due = open.filter((message) => !tooYoung.has(message.id));
+    const ids = due.map((message) => message.id);
+    await tx.messages.setStatusReason(ids, 'delivery_unconfirmed');
+    tx.announceLive('message', due);
   }
 }

@@ -58,8 +58,12 @@ export interface MessageListStore {
     limit: number,
   ): Promise<readonly MessageKey[]>;
   count(accountId: string, filter: MessageListFilter): Promise<number>;
-  /** Those of the messages that are the account's, in no order. */
-  findMany(accountId: string, ids: readonly string[]): Promise<readonly Message[]>;
+  /** Those of the messages that are the account's and match, the oldest first. */
+  findMany(
+    accountId: string,
+    ids: readonly string[],
+    filter?: MessageListFilter,
+  ): Promise<readonly Message[]>;
   recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]>;
   timelineNotes(
     accountId: string,
@@ -78,6 +82,12 @@ export interface ListStore {
     accountId: string,
     filter: DeliveryListFilter,
     range: KeyRange,
+  ): Promise<readonly WebhookDelivery[]>;
+  /** Those of the deliveries that are the account's, to all its endpoints or to one, the oldest first. */
+  findDeliveries(
+    accountId: string,
+    ids: readonly string[],
+    webhookId: string | undefined,
   ): Promise<readonly WebhookDelivery[]>;
   countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number>;
   deliveryCounts(

@@ -19,6 +19,11 @@ export interface SessionStore {
   insert(session: { tokenHash: Buffer; userId: string; createdAt: Date; expiresAt: Date }): Promise<void>;
   /** The session that has not expired at `now`, with whom it stands for. */
   find(tokenHash: Buffer, now: Date): Promise<{ user: User; expiresAt: Date } | undefined>;
+  /** Those of the sessions that have not expired at `now`, with whom they stand for. */
+  findMany(
+    tokenHashes: readonly Buffer[],
+    now: Date,
+  ): Promise<readonly { readonly tokenHash: Buffer; readonly user: User }[]>;
   extend(tokenHash: Buffer, expiresAt: Date): Promise<void>;
   remove(tokenHash: Buffer): Promise<void>;
   /** Ends the sessions of a person, except the one with `keptHash`. */

@@ -103,8 +103,12 @@ export interface DeliveryStore {
   reopen(deliveryIds: readonly string[], at: Date): Promise<readonly WebhookDelivery[]>;
   /** Failed deliveries of events (no tests) recorded in a span of time, by id, after `afterId`. */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
-  /** Ends open deliveries without an attempt. */
-  close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string): Promise<void>;
+  /** Ends open deliveries without an attempt; returns those that were open. */
+  close(
+    deliveryIds: readonly string[],
+    status: DeliveryStatus,
+    errorMessage: string,
+  ): Promise<readonly { readonly id: string; readonly accountId: string }[]>;
   /**
    * Cancels the open ones among an endpoint's next `limit` deliveries after `afterId`; returns the last id looked
    * at, undefined when there were none.

@@ -23,6 +23,7 @@ interface Endpoint {
 /** Carries out webhook jobs: attempts, their records and the retries they call for (contract, Delivery and retries). */
 export class DeliverWebhooks {
   readonly #stores: Pick<Stores, 'webhooks' | 'deliveries'>;
+  readonly #uow: UnitOfWork;
   readonly #transport: WebhookTransport;
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
@@ -38,6 +39,7 @@ export class DeliverWebhooks {
     system: { clock: Clock; ids: Ids },
   ) {
     this.#stores = stores;
+    this.#uow = uow;
     this.#transport = transport;
     this.#secrets = secrets;
     this.#clock = system.clock;
@@ -67,13 +69,13 @@ export class DeliverWebhooks {
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = new FreshEndpoint(() => this.#read(webhookId));
     const refused = refusalOf(await endpoint.get());
-    if (refused) return this.#stores.deliveries.close(deliveryIds, refused.status, refused.why);
+    if (refused) return this.#close(deliveryIds, refused);
     const due = await this.#stores.deliveries.due(webhookId, deliveryIds, attempt);
     const left = await this.#attemptAll(due, attempt + 1, lane, endpoint, PATIENCE_MS[job.queue], signal);
     if (left.length === 0) return;
     if (signal.aborted) throw new JobInterrupted('the process is draining');
     const gone = refusalOf(await endpoint.get());
-    if (gone) await this.#stores.deliveries.close(left, gone.status, gone.why);
+    if (gone) await this.#close(left, gone);
     else await this.#moves.add({ webhookId, deliveryIds: left, attempt });
   }
 
@@ -139,18 +141,30 @@ export class DeliverWebhooks {
     return { recorded: { webhookId: webhook.id, record }, result };
   }
 
+  #close(deliveryIds: readonly string[], { status, why }: Refusal): Promise<void> {
+    return this.#uow.run(async (tx) => {
+      tx.announceLive('delivery', await tx.deliveries.close(deliveryIds, status, why));
+    });
+  }
+
   async #read(webhookId: string): Promise<Endpoint | undefined> {
     const found = await this.#stores.webhooks.findForDelivery(webhookId);
     return found && { webhook: found.webhook, secret: this.#secrets.open(found.secretSealed) };
   }
 }
 
-/** What becomes of deliveries to an endpoint that takes none (decisions 30 and 31). */
-function refusalOf(endpoint: Endpoint | undefined) {
-  if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' } as const;
+/** What becomes of deliveries to an endpoint that takes none. */
+interface Refusal {
+  readonly status: 'canceled' | 'failed';
+  readonly why: string;
+}
+
+/** Why an endpoint takes nothing (decisions 30 and 31); undefined when it does. */
+function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
+  if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' };
   if (endpoint.webhook.isActive) return undefined;
   const why = 'The endpoint is inactive; activate it and recover what it missed.';
-  return { status: 'failed', why } as const;
+  return { status: 'failed', why };
 }
 
 /** An endpoint as it stands, read again when the last look is not fresh any more; looks at once share one read. */

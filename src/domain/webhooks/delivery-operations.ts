@@ -50,6 +50,7 @@ export function deliveryOperations(deps: Dependencies) {
   }
 
   async function queue(tx: Tx, deliveries: readonly WebhookDelivery[]): Promise<number> {
+    tx.announceLive('delivery', deliveries);
     // Due now, so no time of their own: they go together.
     await tx.jobs.enqueue(deliveryJobs(deliveries.map((delivery) => ({ ...delivery, nextRetryAt: null }))));
     return deliveries.length;
@@ -203,6 +204,7 @@ export function deliveryOperations(deps: Dependencies) {
           if (!recorded) throw new Error('the event was not recorded');
           const made = newDelivery(ids, webhook, recorded);
           await tx.deliveries.insert([made]);
+          tx.announceLive('delivery', [made]);
           const makeUpAt = new Date(recordedAt.getTime() + TEST_MAKE_UP_MS);
           await tx.jobs.enqueue(deliveryJobs([{ ...made, nextRetryAt: makeUpAt }]));
           return made;

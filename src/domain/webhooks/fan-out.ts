@@ -19,6 +19,7 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
       .map((webhook) => newDelivery(ids, webhook, event)),
   );
   await tx.deliveries.insert(deliveries);
+  tx.announceLive('delivery', deliveries);
   await tx.jobs.enqueue(deliveryJobs(deliveries));
 }
 

@@ -62,6 +62,10 @@ export function recordAttempts(
   return uow.run(async (tx) => {
     const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
     const counted = attempts.filter(({ record }) => recorded.has(record.deliveryId));
+    tx.announceLive(
+      'delivery',
+      counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
+    );
     const retries = counted.filter(({ record }) => record.nextRetryAt !== null);
     await tx.jobs.enqueue(
       deliveryJobs(

@@ -198,6 +198,7 @@ export function webhookOperations(deps: Dependencies) {
       for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
         last = await stores.deliveries.cancelOpen(input.id, last, CANCEL_BATCH, 'The endpoint was deleted.');
       }
+      await uow.run(async (tx) => tx.announceLive('delivery', [{ accountId, id: undefined }]));
       return { id: input.id };
     }),
   };

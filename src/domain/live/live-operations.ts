@@ -1,0 +1,125 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { notFound } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
+import { checkSearch } from '../messages/message-list-operations.ts';
+import { operation } from '../operation.ts';
+import type { MessageListFilter } from '../ports/list-stores.ts';
+import type { UsageRow } from '../usage/usage.ts';
+import { isUuid } from '../uuid.ts';
+import type { WebhookDelivery } from '../webhooks/webhook.ts';
+import { type Pace, REFETCH, type Shown, type Watch } from './watch.ts';
+
+const READ = { roles: ACCOUNT_ROLES } as const;
+/** One query, and what a dashboard can show: who has more to see than 500 objects a second is told to read anew. */
+const OBJECTS: Pace = { most: 50, everyMs: 100 };
+const TICKS: Pace = { most: Number.POSITIVE_INFINITY, everyMs: 1_000 };
+
+/** It ends when `signal` aborts. */
+interface Until {
+  readonly signal: AbortSignal;
+}
+/** Today, in UTC, as it stands. */
+export interface UsageTick {
+  readonly at: Date;
+  /** Start of the day. */
+  readonly day: Date;
+  /** Counts of the day's messages by the status they have now. */
+  readonly counts: readonly UsageRow[];
+  readonly balanceMinor: number;
+  readonly currency: string;
+}
+
+/**
+ * Watching what changes: objects are read when they are shown, and what cannot be shown in time is told with
+ * `REFETCH`. Of all that commits after an operation resolved nothing is missed.
+ */
+export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stores' | 'clock' | 'live'>) {
+  return {
+    /** New and changed messages, or one of them; those that match as they are now. */
+    messages: operation(
+      'message.watch',
+      READ,
+      async (
+        caller,
+        input: Until & { readonly id?: string | undefined; readonly filter?: MessageListFilter | undefined },
+      ): Promise<AsyncGenerator<Shown<readonly Message[]>>> => {
+        const accountId = accountIdOf(caller);
+        const { filter = {}, signal } = input;
+        checkSearch(filter);
+        const read = (ids: readonly string[]) => stores.messageLists.findMany(accountId, ids, filter);
+        const id = input.id?.toLowerCase();
+        const isKnown =
+          id === undefined ||
+          (isUuid(id) && (await stores.messageLists.findMany(accountId, [id])).length > 0);
+        if (!isKnown) throw notFound('Message');
+        return showing(await live.watch(accountId, ['message'], signal, id), read);
+      },
+    ),
+
+    /** New and changed deliveries, to all endpoints or to one. */
+    deliveries: operation(
+      'delivery.watch',
+      READ,
+      async (
+        caller,
+        input: Until & { readonly webhookId?: string | undefined },
+      ): Promise<AsyncGenerator<Shown<readonly WebhookDelivery[]>>> => {
+        const accountId = accountIdOf(caller);
+        const { webhookId, signal } = input;
+        const isKnown =
+          webhookId === undefined ||
+          (isUuid(webhookId) && (await stores.webhooks.find(accountId, webhookId)) !== undefined);
+        if (!isKnown) throw notFound('Webhook');
+        const read = (ids: readonly string[]) => stores.lists.findDeliveries(accountId, ids, webhookId);
+        return showing(await live.watch(accountId, ['delivery'], signal), read);
+      },
+    ),
+
+    /** Today's counts and the balance whenever they have changed, at most once a second. */
+    usage: operation(
+      'usage.watch',
+      READ,
+      async (
+        caller,
+        input: Until & { readonly environment?: Environment | undefined },
+      ): Promise<AsyncGenerator<readonly UsageTick[]>> => {
+        const accountId = accountIdOf(caller);
+        const { environment, signal } = input;
+        async function read(): Promise<UsageTick> {
+          const at = clock.now();
+          const day = new Date(at);
+          day.setUTCHours(0, 0, 0, 0);
+          const query = { from: day, to: at, interval: 'day', groupBy: ['status'], environment } as const;
+          const counts = await stores.usage.query(accountId, query);
+          const account = await stores.accounts.find(accountId);
+          if (!account) throw notFound('Account');
+          return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
+        }
+        return ticking(await live.watch(accountId, ['message', 'usage'], signal), read);
+      },
+    ),
+  };
+}
+
+async function* showing<T>(
+  watch: Watch,
+  read: (ids: readonly string[]) => Promise<readonly T[]>,
+): AsyncGenerator<Shown<readonly T[]>> {
+  for await (const ids of watch.changes(OBJECTS)) {
+    const found = ids === REFETCH ? ids : await read(ids);
+    if (found === REFETCH || found.length > 0) yield found;
+  }
+}
+
+async function* ticking(watch: Watch, read: () => Promise<UsageTick>): AsyncGenerator<readonly UsageTick[]> {
+  let last: string | undefined;
+  // What went by unseen is in the next reading.
+  for await (const _ of watch.changes(TICKS)) {
+    const tick = await read();
+    const told = JSON.stringify({ ...tick, at: null });
+    if (told !== last) yield [tick];
+    last = told;
+  }
+}

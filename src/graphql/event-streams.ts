@@ -1,0 +1,115 @@
+import type { ServerResponse } from 'node:http';
+import {
+  createSourceEventStream,
+  type ExecutionResult,
+  execute,
+  type FormattedExecutionResult,
+  type GraphQLSchema,
+} from 'graphql';
+import type { Session, Sessions } from '../domain/accounts/sessions.ts';
+import { DomainError, serviceUnavailable } from '../domain/errors.ts';
+import { REFETCH, type Shown } from '../domain/live/watch.ts';
+import { createContext, type GraphqlContext } from './context.ts';
+import { earlyRefusal } from './error-format.ts';
+import { EventStream } from './event-stream.ts';
+import { readSubscription } from './subscription-request.ts';
+
+const STREAMS_OF_A_SESSION = 20;
+const STREAMS_OF_A_PROCESS = 1_000;
+/** A session that ended is known of within a second. */
+const CHECK_SESSIONS_MS = 500;
+
+interface Options {
+  readonly schema: GraphQLSchema;
+  readonly sessions: Sessions;
+  readonly allowIntrospection: boolean;
+  /** A result as the caller reads it. */
+  readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
+  /** What an error is to the caller. */
+  readonly refusalOf: (error: unknown, requestId: string) => DomainError;
+}
+type Source = AsyncIterable<Shown<readonly unknown[]>>;
+
+/**
+ * Subscriptions, each an answer that goes on. graphql-sse's own handler is not used: it takes results off their
+ * source as fast as they come and keeps what the socket does not take, without end.
+ */
+export class EventStreams {
+  readonly #options: Options;
+  readonly #open = new Map<EventStream, Session>();
+  #timer: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Answers a request for a subscription; resolves when the stream has ended. */
+  async serve(response: ServerResponse, parts: GraphqlContext, body: unknown): Promise<void> {
+    const stream = new EventStream(response);
+    const { schema, allowIntrospection, refusalOf } = this.#options;
+    const tell = (result: ExecutionResult) => this.#options.tell(result, parts.requestId);
+    try {
+      const asked = readSubscription(schema, body, allowIntrospection);
+      if ('errors' in asked) return stream.complete(tell(asked));
+      const refused = parts.auth.session && this.#admit(stream, parts.auth.session);
+      if (refused) return stream.complete(earlyRefusal(refused).body);
+      const fresh = () => createContext({ ...parts, ended: stream.closed });
+      const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
+      if ('errors' in source) return stream.complete(tell(source));
+      for await (const shown of source as Source) {
+        // A context for each reading, since what loaders have loaded stays in them.
+        const contextValue = fresh();
+        const objects = shown === REFETCH ? [REFETCH] : shown;
+        const results = await Promise.all(
+          objects.map((rootValue) => execute({ ...asked, rootValue, contextValue })),
+        );
+        for (const result of results) await stream.next(tell(result));
+      }
+      stream.complete();
+    } catch (error) {
+      const refused = refusalOf(error, parts.requestId);
+      if (refused.code === 'service_unavailable') stream.breakOff();
+      else stream.complete(earlyRefusal(refused).body);
+    } finally {
+      this.#open.delete(stream);
+    }
+  }
+
+  /** Ends all streams, for their readers to ask another process. */
+  drain(): void {
+    this.#isDraining = true;
+    clearTimeout(this.#timer);
+    for (const stream of this.#open.keys()) stream.breakOff();
+  }
+
+  /** Takes a stream in, or says why not. */
+  #admit(stream: EventStream, session: Session): DomainError | undefined {
+    if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
+      return serviceUnavailable('This process serves no more event streams. Try again.');
+    }
+    const own = [...this.#open.values()].filter(({ tokenHash }) => tokenHash.equals(session.tokenHash));
+    if (own.length >= STREAMS_OF_A_SESSION) {
+      const message = `This session has ${STREAMS_OF_A_SESSION} event streams open already. End one first.`;
+      return new DomainError('rate_limit_exceeded', message);
+    }
+    this.#open.set(stream, session);
+    this.#timer ??= setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS);
+    return undefined;
+  }
+
+  /** Ends the streams of sessions that have ended or stand for somebody else by now. */
+  async #checkSessions(): Promise<void> {
+    try {
+      const refusals = await this.#options.sessions.refusals([...new Set(this.#open.values())]);
+      for (const [stream, session] of this.#open) {
+        const refused = refusals.get(session);
+        if (refused) stream.complete(earlyRefusal(refused).body);
+      }
+    } catch {
+      // Without a database nothing can be shown either; the next look tells.
+    }
+    const isNeeded = this.#open.size > 0 && !this.#isDraining;
+    this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;
+  }
+}

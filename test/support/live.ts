@@ -1,0 +1,59 @@
+import type { FormattedExecutionResult } from 'graphql';
+import { createClient } from 'graphql-sse';
+import type { TestGateway } from './gateway.ts';
+
+export interface LiveEvent {
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the event holds
+  readonly data?: Record<string, any> | null;
+  readonly errors?: FormattedExecutionResult['errors'];
+}
+
+export interface Subscription {
+  /** What has come so far. */
+  readonly events: readonly LiveEvent[];
+  /** How it ended: undefined while it goes on, `complete`, or the error. */
+  readonly end: unknown;
+  stop(): void;
+}
+
+/** Subscribes over graphql-sse's own client; resolves once the gateway has answered. */
+export async function subscribe(
+  gateway: Pick<TestGateway, 'url'>,
+  token: string | undefined,
+  query: string,
+  variables: Record<string, unknown> = {},
+): Promise<Subscription> {
+  const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  const client = createClient({ url: `${gateway.url}/graphql/stream`, headers, retryAttempts: 0 });
+  const events: LiveEvent[] = [];
+  let end: unknown;
+  const stop = client.subscribe(
+    { query, variables },
+    {
+      next: (event) => void events.push(event as LiveEvent),
+      error: (error) => {
+        end = error ?? new Error('it ended with an error');
+        resolve();
+      },
+      complete: () => {
+        end ??= 'complete';
+        resolve();
+      },
+    },
+    { connected: () => resolve() },
+  );
+  await connected;
+  return {
+    events,
+    get end() {
+      return end;
+    },
+    stop,
+  };
+}
+
+/** The codes of an event's errors. */
+export function eventCodes(event: LiveEvent | undefined): unknown[] {
+  return (event?.errors ?? []).map((error) => error.extensions?.code);
+}
