@@ -7,6 +7,7 @@ const KEEP_ALIVE_MS = 15_000;
 /** A reader that takes nothing for this long is gone. */
 const STALL_MS = 60_000;
 
+const COMMENT = ':\n\n';
 const HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   // Asks nginx to pass on what it reads at once.
@@ -20,19 +21,24 @@ const HEADERS = {
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #closed = new AbortController();
-  readonly #keepAlive: NodeJS.Timeout;
+  #keepAlive: NodeJS.Timeout | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    response.writeHead(200, HEADERS);
-    // Some browsers take the answer for begun at its first byte only.
-    response.write(':\n\n');
-    this.#keepAlive = setInterval(() => {
-      if (!response.writableNeedDrain) response.write(':\n\n');
-    }, KEEP_ALIVE_MS);
     response.on('close', () => this.#close());
     response.on('error', () => this.#close());
     if (response.destroyed) this.#close();
+  }
+
+  /** Begins it: tells whoever asked that nothing is missed from now on. */
+  open(): void {
+    if (this.closed.aborted) return;
+    this.#response.writeHead(200, HEADERS);
+    // Some browsers take the answer for begun at its first byte only.
+    this.#response.write(COMMENT);
+    this.#keepAlive = setInterval(() => {
+      if (!this.#response.writableNeedDrain) this.#response.write(COMMENT);
+    }, KEEP_ALIVE_MS);
   }
 
   /** Aborts when nobody reads any more, or it was ended here. */
@@ -61,6 +67,7 @@ export class EventStream {
   #end(text: string): void {
     if (this.closed.aborted) return;
     this.#close();
+    if (!this.#response.headersSent) this.#response.writeHead(200, HEADERS);
     // What was sent before is not read, so this would not be either.
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.#response.end(text);

@@ -57,6 +57,7 @@ export class EventStreams {
       const fresh = () => createContext({ ...parts, ended: stream.closed });
       const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
       if ('errors' in source) return stream.complete(tell(source));
+      stream.open();
       for await (const shown of source as Source) {
         // A context for each reading, since what loaders have loaded stays in them.
         const contextValue = fresh();

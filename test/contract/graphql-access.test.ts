@@ -8,6 +8,7 @@ import { createSchema } from '../../src/graphql/schema.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { askStream } from '../support/live.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR'] as const;
@@ -147,14 +148,19 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'price.set',
     document: 'mutation { setPrice(input: { currency: "none", channel: SMS, amount: 1 }) { amount } }',
   },
+  messageUpdated: { by: 'message.watch', document: 'subscription { messageUpdated { id } }' },
+  deliveryUpdated: { by: 'delivery.watch', document: 'subscription { deliveryUpdated { id } }' },
+  usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
+/** A subscription as any other request, refused or let in. */
+const ask: typeof graphql = (gateway, document, options) =>
+  (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
 /** Open to everybody: signing in, signing out of the own session, and a list of words. */
 const OPEN = ['signIn', 'signOut', 'scopes'];
 
 const schema = createSchema();
-const rootFields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
-  Object.values(type?.getFields() ?? {}),
-);
+const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+const rootFields = rootTypes.flatMap((type) => Object.values(type?.getFields() ?? {}));
 
 describe('who may do what (graphql-names.md, Signing in)', () => {
   let gateway: TestGateway;
@@ -222,14 +228,14 @@ describe('who may do what (graphql-names.md, Signing in)', () => {
     async (_, { by, document }) => {
       const codes: Record<string, string> = {};
       for (const role of ROLES) {
-        const answer = await graphql(gateway, document, { token: tokens.get(role) as string });
+        const answer = await ask(gateway, document, { token: tokens.get(role) as string });
         codes[role] = codesOf(answer)[0] === 'FORBIDDEN' ? 'refused' : 'let in';
         expect(codesOf(answer)).not.toContain('INTERNAL_SERVER_ERROR');
       }
       expect(codes).toEqual(
         Object.fromEntries(ROLES.map((role) => [role, table[by]?.includes(role) ? 'let in' : 'refused'])),
       );
-      expect(codesOf(await graphql(gateway, document))).toEqual(['UNAUTHENTICATED']);
+      expect(codesOf(await ask(gateway, document))).toEqual(['UNAUTHENTICATED']);
     },
   );
 
@@ -322,6 +328,8 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'updateContact.id': () => `mutation { updateContact(id: "${ids.contact}", input: { name: "x" }) { id } }`,
     'removeDevice.id': () => `mutation { removeDevice(id: "${ids.device}") }`,
     'deleteContact.id': () => `mutation { deleteContact(id: "${ids.contact}") }`,
+    'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,
+    'deliveryUpdated.webhookId': () => `subscription { deliveryUpdated(webhookId: "${ids.webhook}") { id } }`,
   };
   /** Filters find nothing of another account's. */
   const FILTERS: Record<string, () => string> = {
@@ -332,6 +340,8 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'webhookDeliveries.filter.messageId': () =>
       `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
   };
+  /** Tried in graphql-subscriptions.test.ts: it lets nothing through. */
+  const WATCHED = 'messageUpdated.filter.apiKeyId';
   /** A device of another account is no target, as one that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
   /** For operators, who stand above accounts. */
@@ -346,12 +356,12 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
       return type.name === 'ID' ? [path] : [];
     };
     const all = rootFields.flatMap((field) => field.args.flatMap((argument) => places(field.name, argument)));
-    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, TARGETS];
+    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, TARGETS, WATCHED];
     expect(tried.sort()).toEqual(all.sort());
   });
 
   it.each(Object.entries(FOREIGN))('%s of another account is NOT_FOUND', async (_, document) => {
-    const answer = await graphql(gateway, document(), { token });
+    const answer = await ask(gateway, document(), { token });
     expect(codesOf(answer)).toEqual(['NOT_FOUND']);
     expect(Object.values(answer.body.data ?? { none: null })).toEqual([null]);
   });

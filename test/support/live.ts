@@ -1,6 +1,6 @@
 import type { FormattedExecutionResult } from 'graphql';
 import { createClient } from 'graphql-sse';
-import type { TestGateway } from './gateway.ts';
+import type { Answer, TestGateway } from './gateway.ts';
 
 export interface LiveEvent {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the event holds
@@ -51,6 +51,35 @@ export async function subscribe(
     },
     stop,
   };
+}
+
+/** What a subscription is answered at once: its refusal, or data that is undefined when it was let in. */
+export async function askStream(
+  gateway: Pick<TestGateway, 'url'>,
+  query: string,
+  options: { token?: string | undefined; variables?: object; path?: string; headers?: object } = {},
+): Promise<Answer> {
+  const abort = new AbortController();
+  const response = await fetch(gateway.url + (options.path ?? '/graphql/stream'), {
+    method: 'POST',
+    headers: {
+      Accept: 'text/event-stream',
+      'Content-Type': 'application/json',
+      ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
+      ...options.headers,
+    },
+    body: JSON.stringify({ query, variables: options.variables }),
+    signal: abort.signal,
+  });
+  const { status, headers } = response;
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('\n\n')) break;
+  }
+  abort.abort();
+  const json = text.startsWith('{') ? text : /^event: next\ndata: (.*)$/m.exec(text)?.[1];
+  return { status, headers, body: JSON.parse(json ?? '{}'), text };
 }
 
 /** The codes of an event's errors. */
