@@ -6,6 +6,7 @@ import * as history from './history.ts';
 import * as latency from './latency.ts';
 import * as limiter from './limiter.ts';
 import * as pipeline from './pipeline.ts';
+import * as plans from './plans.ts';
 import * as processes from './processes.ts';
 import * as soak from './soak.ts';
 import * as fairness from './webhook-fairness.ts';
@@ -17,6 +18,7 @@ const benches: Readonly<Record<string, { run(context: BenchContext): Promise<Ben
   limiter,
   processes,
   history,
+  plans,
   fairness,
   soak,
 };

@@ -1,0 +1,168 @@
+import type { ApiKeyCaller, MemberCaller, OperatorCaller } from '../../src/domain/caller.ts';
+import type { Operations } from '../../src/domain/operations.ts';
+import type { Slice } from '../../src/domain/paging.ts';
+import { type Dataset, NEEDLE, REGULAR } from './dataset.ts';
+
+/** One list that the product has, asked as an edge asks it. */
+export interface ListQuery {
+  readonly name: string;
+  /** Resolves with how many rows came. */
+  rows(): Promise<number>;
+  /** The number of all rows, where an edge may leave it unasked. */
+  total?(): Promise<number>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Every list query of the product, with each filter that is documented. */
+export function listQueries(operations: Operations, dataset: Dataset): ListQuery[] {
+  const { accountId, messages, rareKeyId, webhookIds, messageId, from, to } = dataset;
+  const key: ApiKeyCaller = {
+    kind: 'api-key',
+    accountId,
+    keyId: rareKeyId,
+    scopes: ['FULL_ACCESS'],
+    environment: 'production',
+  };
+  const member: MemberCaller = { kind: 'member', accountId, userId: accountId, role: 'OWNER' };
+  const operator: OperatorCaller = { kind: 'operator', userId: accountId };
+  const [webhookId = '', rareWebhookId = ''] = webhookIds;
+
+  const paged = (name: string, read: (page: number) => Promise<{ rows: readonly unknown[] }>, page = 1) => ({
+    name: page === 1 ? name : `${name}, page ${page}`,
+    rows: async () => (await read(page)).rows.length,
+  });
+  const sliced = (name: string, read: () => Promise<Slice<unknown>>): ListQuery => ({
+    name,
+    rows: async () => (await read()).edges.length,
+    total: async () => (await read()).total(),
+  });
+
+  const history = (
+    name: string,
+    filter: Parameters<Operations['messages']['history']['run']>[1]['filter'],
+    page = 1,
+  ) =>
+    paged(
+      `history ${name}`,
+      (number) =>
+        operations.messages.history.run(key, { channel: 'sms', filter, page: { page: number, limit: 20 } }),
+      page,
+    );
+  const looked = (name: string, filter: Parameters<Operations['messageLists']['list']['run']>[1]['filter']) =>
+    sliced(`messages ${name}`, () => operations.messageLists.list.run(member, { filter }));
+  const owed = (
+    name: string,
+    id: string,
+    filter: Parameters<Operations['webhooks']['deliveries']['run']>[1]['filter'],
+    page = 1,
+  ) =>
+    paged(
+      `webhook's deliveries ${name}`,
+      (number) => operations.webhooks.deliveries.run(key, { id, filter, page: { page: number, limit: 20 } }),
+      page,
+    );
+  const deliveries = (
+    name: string,
+    filter: Parameters<Operations['deliveries']['list']['run']>[1]['filter'],
+  ) => sliced(`webhookDeliveries ${name}`, () => operations.deliveries.list.run(member, { filter }));
+  const contacts = (name: string, filter: { search?: string; tag?: string }, page = 1) =>
+    paged(
+      `contacts ${name}`,
+      (number) => operations.contacts.list.run(key, { filter, page: { page: number, limit: 20 } }),
+      page,
+    );
+  const audit = (name: string, filter: Parameters<Operations['audit']['list']['run']>[1]['filter']) =>
+    sliced(`auditLog ${name}`, () => operations.audit.list.run(member, { filter }));
+  const usage = (
+    interval: 'hour' | 'day' | 'month',
+    days: number,
+    groupBy: ('channel' | 'status' | 'api_key')[],
+  ) => ({
+    name: `usage ${days} days by ${[interval, ...groupBy].join(', ')}`,
+    rows: async () => {
+      const until = new Date(Math.floor(Date.now() / DAY_MS + 1) * DAY_MS);
+      const since = new Date(until.getTime() - days * DAY_MS);
+      const query = { from: since, to: until, interval, groupBy, environment: undefined };
+      return (await operations.usage.query.run(member, query)).length;
+    },
+  });
+
+  const pages = Math.floor(messages / 20);
+  return [
+    history('', {}),
+    history('', {}, pages),
+    ...(['email', 'push', 'whatsapp'] as const).map((channel) =>
+      paged(`history of ${channel}`, (page) =>
+        operations.messages.history.run(key, { channel, filter: {}, page: { page, limit: 20 } }),
+      ),
+    ),
+    history('status=delivered', { status: 'delivered' }),
+    history('status=sent', { status: 'sent' }),
+    history('status=failed', { status: 'failed' }),
+    history('status=failed', { status: 'failed' }, Math.floor(messages / 997 / 20 / 2) + 1),
+    history('status=pending', { status: 'pending' }),
+    history('environment=sandbox', { environment: 'sandbox' }),
+    history('environment=production', { environment: 'production' }),
+    history('to=', { to: REGULAR }),
+    history('from= until=', { from, until: to }),
+    history('status=failed from= until=', { status: 'failed', from, until: to }),
+    looked('', {}),
+    looked('channel', { channel: 'sms' }),
+    looked('status=DELIVERED', { status: 'delivered' }),
+    looked('status=SENT', { status: 'sent' }),
+    looked('status=FAILED', { status: 'failed' }),
+    looked('status=PENDING', { status: 'pending' }),
+    looked('environment=SANDBOX', { environment: 'sandbox' }),
+    looked('from, to', { from, to }),
+    looked('apiKeyId', { apiKeyId: rareKeyId }),
+    looked('search, in many', { search: 'number' }),
+    looked('search, in few', { search: NEEDLE }),
+    owed('', webhookId, {}),
+    owed('', webhookId, {}, Math.max(2, Math.floor(pages / 4))),
+    owed('status=failed', webhookId, { status: 'failed' }),
+    owed('status=success', webhookId, { status: 'success' }),
+    owed('event=sms.failed', webhookId, { event: 'sms.failed' }),
+    deliveries('', {}),
+    deliveries('webhookId', { webhookId: rareWebhookId }),
+    deliveries('status=FAILED', { status: 'failed' }),
+    deliveries('status=RETRYING', { status: 'retrying' }),
+    deliveries('event=sms.failed', { event: 'sms.failed' }),
+    deliveries('messageId', { messageId }),
+    {
+      name: "webhooks' stats",
+      rows: async () => (await operations.deliveries.counts.run(member, { webhookIds })).size,
+    },
+    contacts('', {}),
+    contacts('', {}, Math.max(2, Math.floor(pages / 40))),
+    contacts('search', { search: 'contact 77' }),
+    contacts('tag', { tag: 'vip' }),
+    sliced('contacts (GraphQL) search', () =>
+      operations.contacts.slice.run(member, { filter: { search: '0000077' } }),
+    ),
+    paged('devices', (page) => operations.devices.list.run(key, { page: { page, limit: 20 } })),
+    sliced('devices (GraphQL)', () => operations.devices.slice.run(member, {})),
+    sliced('ledger', () => operations.accounts.ledger.run(member, {})),
+    audit('', {}),
+    audit('action', { action: 'webhook.delete' }),
+    audit('actor', { actor: 'user:rare' }),
+    audit('target', { target: 'target-7' }),
+    audit('from, to', { from, to: new Date(from.getTime() + DAY_MS) }),
+    sliced("auditLog, an operator's, action", () =>
+      operations.audit.list.run(operator, { filter: { action: 'webhook.delete' } }),
+    ),
+    {
+      name: 'event feed',
+      rows: async () =>
+        (await operations.events.feed.run(key, { after: String(messages - 50), limit: 20 })).events.length,
+    },
+    sliced('accounts', () => operations.accounts.list.run(operator, {})),
+    sliced('accounts search', () => operations.accounts.list.run(operator, { search: 'count-77' })),
+    paged('api keys', (page) => operations.apiKeys.list.run(key, { page: { page, limit: 20 } })),
+    paged('webhooks', (page) => operations.webhooks.list.run(key, { page, limit: 20 })),
+    usage('hour', 31, []),
+    usage('day', 365, []),
+    usage('month', 365, []),
+    usage('month', 365, ['channel', 'status', 'api_key']),
+  ];
+}

@@ -1,0 +1,87 @@
+import pg from 'pg';
+
+/** What PostgreSQL did for one statement of the gateway. */
+export interface ExecutedPlan {
+  readonly text: string;
+  readonly returned: number;
+  /** Rows that were read of each table, those that a filter dropped and those of every loop included. */
+  readonly touched: ReadonlyMap<string, number>;
+  /** Pages of 8 kB that were looked at. */
+  readonly buffers: number;
+  readonly ms: number;
+}
+
+interface PlanNode {
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Shared Hit Blocks'?: number;
+  readonly 'Shared Read Blocks'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** What the queue, the listener and the periodic tasks ask is no part of a list. */
+const BACKGROUND = /pgboss|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|advisory|SELECT 1$/i;
+const MESSAGE = /^duration: ([\d.]+) ms {2}plan:\n/;
+
+/** Has PostgreSQL tell everybody who connects to the database from now on how it executes each statement. */
+export async function explainDatabase(client: pg.Client, database: string): Promise<void> {
+  const settings = {
+    session_preload_libraries: 'auto_explain',
+    'auto_explain.log_min_duration': '0',
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_timing': 'off',
+    'auto_explain.log_buffers': 'on',
+    'auto_explain.log_format': 'json',
+    'auto_explain.log_level': 'notice',
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    await client.query(`ALTER DATABASE ${database} SET ${name} = '${value}'`);
+  }
+}
+
+/**
+ * Collects the plans of the statements that this process sends, as they were sent, over connections made from now on
+ * to databases that explain (`explainDatabase`), until it is disposed.
+ */
+export function recordPlans(): Disposable & { take(): ExecutedPlan[] } {
+  let plans: ExecutedPlan[] = [];
+  const original = pg.Client.prototype.connect;
+  pg.Client.prototype.connect = function (this: pg.Client, ...given: unknown[]) {
+    this.on('notice', ({ message = '' }) => {
+      const [start, ms] = MESSAGE.exec(message) ?? [];
+      if (start === undefined) return;
+      const { 'Query Text': text, Plan: root } = JSON.parse(message.slice(start.length));
+      if (!BACKGROUND.test(text)) plans.push(executed(text, root, Number(ms)));
+    });
+    return (original as (...args: unknown[]) => unknown).apply(this, given);
+  } as typeof original;
+  return {
+    take() {
+      const taken = plans;
+      plans = [];
+      return taken;
+    },
+    [Symbol.dispose]() {
+      pg.Client.prototype.connect = original;
+    },
+  };
+}
+
+function executed(text: string, root: PlanNode, ms: number): ExecutedPlan {
+  const touched = new Map<string, number>();
+  const visit = (node: PlanNode) => {
+    const table = node['Relation Name'];
+    if (table !== undefined) {
+      const dropped = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+      const rows = Math.round((node['Actual Rows'] + dropped) * node['Actual Loops']);
+      touched.set(table, (touched.get(table) ?? 0) + rows);
+    }
+    for (const child of node.Plans ?? []) visit(child);
+  };
+  visit(root);
+  const buffers = (root['Shared Hit Blocks'] ?? 0) + (root['Shared Read Blocks'] ?? 0);
+  return { text, returned: root['Actual Rows'] * root['Actual Loops'], touched, buffers, ms };
+}
