@@ -9,8 +9,10 @@ import { systemClock, systemIds } from './crypto/ids.ts';
 import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
+import { csvReader } from './csv/csv-reader.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
+import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
 import { DeliveryReports } from './domain/messages/delivery-reports.ts';
@@ -119,7 +121,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   await queue.start();
 
   const stores = createStores(sql);
-  const jobsFor = (client: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(client);
+  const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
   const uow = createUnitOfWork(sql, jobsFor, changes);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
   opened.defer(() => transport.close());
@@ -134,6 +136,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeReports: (provider, taken) => reports.take(provider, taken),
     changes,
     live: new LiveUpdates(new PgLiveFeed(listener)),
+    csv: csvReader,
     secrets,
     passwords: passwordHasher,
     clock: systemClock,
@@ -188,6 +191,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
+        imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
         retention: new Retention(uow, stores, systemClock),
         forgetOldEvents: () => forgetOldEvents(stores.events, systemClock),

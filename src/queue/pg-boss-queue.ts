@@ -9,10 +9,9 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { QueueWorker } from './queue-worker.ts';
+import { LEASE_SECONDS, SCHEMA, type SqlRunner } from './job-rows.ts';
+import { type Place, QueueWorker, type StoredData } from './queue-worker.ts';
 
-/** Schema that pg-boss keeps its tables in. */
-const SCHEMA = 'pgboss';
 /** A held job whose process shows no life for this long goes back to the queue. */
 const HEARTBEAT_SECONDS = 10;
 /** However long a handler lives, a job with heartbeats is its own; this bounds only a handler that hangs. */
@@ -20,11 +19,13 @@ const EXPIRE_SECONDS = 600;
 /** A job comes back this often after a crash or a fault before it is given up; every deadline is far shorter. */
 const RETRY_LIMIT = 1_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
-const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog'];
+const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
 
-/** Runs SQL with `$n` placeholders: on the pool, or on one transaction's connection. */
-export interface SqlRunner {
-  query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
+/** The transaction that jobs commit with. */
+export interface QueueTransaction {
+  readonly connection: SqlRunner;
+  /** Calls back when it has ended; `isCommitted` is false also where nobody can tell. */
+  onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
 export interface QueueOptions {
@@ -39,16 +40,19 @@ export interface QueueOptions {
 }
 
 /**
- * Jobs on pg-boss. Jobs commit with the transaction that causes them; NOTIFY wakes the workers of every process,
- * this process's own at once; deferred jobs are fetched by timer at their due time.
+ * Jobs on pg-boss. Jobs commit with the transaction that causes them. This process's own worker, where it has room,
+ * is handed a job with the commit and never has to look for it; NOTIFY wakes the workers of every process for the
+ * others; deferred jobs are fetched by timer at their due time.
  */
 export class PgBossQueue implements JobQueue {
   readonly #boss: PgBoss;
   readonly #logger: Logger;
-  readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, 'wake' | 'wakeAt' | 'stop'>>();
+  readonly #pool: SqlRunner;
+  readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, keyof QueueWorker<QueueName>>>();
 
   constructor({ pool, logger, listen }: QueueOptions) {
     this.#logger = logger;
+    this.#pool = pool;
     const db: Db = {
       executeSql: (text, values) => run(pool, text, values),
       listen: async (channel, onNotification, onReconnect) => {
@@ -93,23 +97,23 @@ export class PgBossQueue implements JobQueue {
     }
   }
 
-  /** The sink whose jobs commit with the transaction on `connection`. */
-  sinkFor(connection: SqlRunner): JobSink {
+  /** The sink whose jobs commit with the transaction. */
+  sinkFor({ connection, onEnd }: QueueTransaction): JobSink {
     const db: Db = { executeSql: (text, values) => run(connection, text, values) };
     return {
       enqueue: async (jobs) => {
         for (const name of QUEUES) {
-          const own = jobs.filter((job) => job.queue === name);
+          const own = jobs.filter((job) => job.queue === name).map((job) => this.#placed(job));
           if (own.length === 0) continue;
+          onEnd((isCommitted) => this.#handOver(name, own, isCommitted));
           await this.#boss.insert(name, own.map(toInsert), { db });
-          this.#announce(name, own);
         }
       },
     };
   }
 
   async work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void> {
-    const worker = new QueueWorker(this.#boss, queue, options, this.#logger, handler);
+    const worker = new QueueWorker(this.#boss, this.#pool, queue, options, this.#logger, handler);
     this.#workers.set(queue, worker);
     worker.start(HEARTBEAT_SECONDS);
   }
@@ -142,21 +146,38 @@ export class PgBossQueue implements JobQueue {
     this.#workers.get(queue as QueueName)?.wake();
   }
 
-  /** Sets timers for jobs due later: NOTIFY tells only of those due now. */
-  #announce(queue: QueueName, jobs: readonly NewJob[]): void {
+  #placed(job: NewJob): PlacedJob {
+    const place = job.startAfter ? undefined : this.#workers.get(job.queue)?.reserve(job.group);
+    return { id: randomUUID(), job, place };
+  }
+
+  /** Begins with what this process has places for, and sets timers for what is due later: no NOTIFY tells of it. */
+  #handOver(queue: QueueName, jobs: readonly PlacedJob[], isCommitted: boolean): void {
     const worker = this.#workers.get(queue);
-    if (!worker) return;
-    for (const job of jobs) if (job.startAfter) worker.wakeAt(job.startAfter);
+    for (const { id, job, place } of jobs) {
+      if (!isCommitted) place?.free();
+      else if (place) worker?.handOver(id, job, place);
+      else if (job.startAfter) worker?.wakeAt(job.startAfter);
+    }
   }
 }
 
-function toInsert(job: NewJob) {
+/** A job with the place that it has in this process, if any. */
+interface PlacedJob {
+  readonly id: string;
+  readonly job: NewJob;
+  readonly place: Place | undefined;
+}
+
+function toInsert({ id, job, place }: PlacedJob) {
+  const data: StoredData<QueueName> = place ? { ...job.data, wasHandedOver: true } : job.data;
   return {
-    id: randomUUID(),
-    data: job.data,
+    id,
+    data,
     group: { id: job.group },
     ...(job.priority === undefined ? {} : { priority: job.priority }),
     ...(job.startAfter ? { startAfter: job.startAfter.toISOString() } : {}),
+    ...(place ? { startAfter: LEASE_SECONDS } : {}),
   };
 }
 

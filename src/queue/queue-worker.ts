@@ -1,6 +1,7 @@
 import type { PgBoss } from 'pg-boss';
-import type { JobData, JobHandler, QueueName, WorkOptions } from '../domain/ports/job-queue.ts';
+import type { JobData, JobHandler, NewJob, QueueName, WorkOptions } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { type HeldRow, JobRows, type SqlRunner } from './job-rows.ts';
 
 /** How long a worker looks away when nobody wakes it: bounds how late another process's due job is found. */
 const POLL_MS = 500;
@@ -12,21 +13,38 @@ const MAX_FETCH = 64;
 /** Jobs held at the most, as a multiple of `concurrency`, where slow ones do not count. */
 const MAX_HELD_FACTOR = 8;
 
+/** What a job's row holds. `wasHandedOver`: the process that caused it began with it at once. */
+export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
+
 interface FetchedJob<Q extends QueueName> {
   readonly id: string;
   readonly retryCount: number;
-  readonly data: JobData[Q];
+  readonly data: StoredData<Q>;
   readonly groupId?: string | null;
 }
 
-interface Held<Q extends QueueName> {
-  readonly job: FetchedJob<Q>;
+interface HeldJob<Q extends QueueName> extends HeldRow {
+  readonly data: JobData[Q];
+  readonly group: string;
+  readonly isRepeat: boolean;
+}
+
+interface Held {
+  readonly row: HeldRow;
   readonly done: Promise<void>;
 }
 
+/** A place for one job among those that a worker holds. */
+export interface Place {
+  /** From now on the job does not count against the concurrency. */
+  uncount(): void;
+  /** Gives the place to others. */
+  free(): void;
+}
+
 /**
- * Fetches jobs and holds them until their work is recorded. Jobs run side by side, so a slow one keeps no other
- * waiting, and a group that already holds its share is passed over in the fetch.
+ * Fetches jobs, or is handed them, and holds them until their work is recorded. Jobs run side by side, so a slow one
+ * keeps no other waiting, and a group that already holds its share is passed over in the fetch.
  */
 export class QueueWorker<Q extends QueueName> {
   readonly #boss: PgBoss;
@@ -34,7 +52,10 @@ export class QueueWorker<Q extends QueueName> {
   readonly #options: WorkOptions;
   readonly #logger: Logger;
   readonly #handler: JobHandler<Q>;
-  readonly #held = new Map<string, Held<Q>>();
+  readonly #rows: JobRows;
+  readonly #held = new Map<string, Held>();
+  /** Places that are taken, also by jobs that are not committed yet. */
+  #taken = 0;
   readonly #inGroup = new Map<string, number>();
   /** Held jobs that count against the concurrency. */
   #counted = 0;
@@ -46,8 +67,16 @@ export class QueueWorker<Q extends QueueName> {
   #isWoken = false;
   #isStopping = false;
 
-  constructor(boss: PgBoss, queue: Q, options: WorkOptions, logger: Logger, handler: JobHandler<Q>) {
+  constructor(
+    boss: PgBoss,
+    pool: SqlRunner,
+    queue: Q,
+    options: WorkOptions,
+    logger: Logger,
+    handler: JobHandler<Q>,
+  ) {
     this.#boss = boss;
+    this.#rows = new JobRows(boss, pool, queue);
     this.#queue = queue;
     this.#options = options;
     this.#logger = logger;
@@ -79,6 +108,25 @@ export class QueueWorker<Q extends QueueName> {
     this.#dueTimers.set(at, timer);
   }
 
+  /** Takes a place for a job that is about to be committed here; undefined where the queue must keep it. */
+  reserve(group: string): Place | undefined {
+    const { perGroup = Number.POSITIVE_INFINITY, pauseMs } = this.#options;
+    const isFull = this.#room <= 0 || (this.#inGroup.get(group) ?? 0) >= perGroup;
+    return isFull || this.#isStopping || pauseMs !== undefined ? undefined : this.#take(group);
+  }
+
+  /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
+  handOver(id: string, job: NewJob<Q>, place: Place): void {
+    const { data, group } = job;
+    const held = { id, retryCount: 0, isLeased: true, data, group, isRepeat: false };
+    if (this.#isStopping) {
+      place.free();
+      void this.#giveBack(held, 'the process stops');
+    } else {
+      this.#hold(held, place);
+    }
+  }
+
   /** Takes nothing new and waits for what is held; after `timeoutMs` the rest is given back. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
@@ -94,7 +142,7 @@ export class QueueWorker<Q extends QueueName> {
     clearTimeout(timer);
     clearInterval(this.#heartbeat);
     for (const timer of this.#dueTimers.values()) clearTimeout(timer);
-    await Promise.all([...this.#held.values()].map(({ job }) => this.#giveBack(job, 'the process stopped')));
+    await Promise.all([...this.#held.values()].map(({ row }) => this.#giveBack(row, 'the process stopped')));
   }
 
   async #run(): Promise<void> {
@@ -111,7 +159,7 @@ export class QueueWorker<Q extends QueueName> {
   get #room(): number {
     const { concurrency, countedMs } = this.#options;
     const most = countedMs === undefined ? concurrency : concurrency * MAX_HELD_FACTOR;
-    return Math.min(concurrency - this.#counted, most - this.#held.size);
+    return Math.min(concurrency - this.#counted, most - this.#taken);
   }
 
   /** Fetches what there is room for; true when as much came as was asked for. */
@@ -122,12 +170,16 @@ export class QueueWorker<Q extends QueueName> {
     if (batchSize <= 0) return false;
     const full = [...this.#inGroup].filter(([, count]) => count >= perGroup).map(([group]) => group);
     try {
-      const jobs: FetchedJob<Q>[] = await this.#boss.fetch<JobData[Q]>(this.#queue, {
+      const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
         batchSize,
         includeMetadata: true,
         ...(full.length > 0 ? { ignoreGroups: full } : {}),
       });
-      for (const job of jobs) this.#hold(job);
+      for (const { id, retryCount, data, groupId } of jobs) {
+        const group = groupId ?? '';
+        const isRepeat = retryCount > 0 || data.wasHandedOver === true;
+        this.#hold({ id, retryCount, isLeased: false, data, group, isRepeat }, this.#take(group));
+      }
       return jobs.length === batchSize;
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue }, 'cannot fetch jobs');
@@ -135,11 +187,11 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  #hold(job: FetchedJob<Q>): void {
-    const { countedMs, perGroup = Number.POSITIVE_INFINITY } = this.#options;
-    const group = job.groupId ?? '';
+  #take(group: string): Place {
+    const { perGroup = Number.POSITIVE_INFINITY } = this.#options;
     this.#inGroup.set(group, (this.#inGroup.get(group) ?? 0) + 1);
     this.#counted += 1;
+    this.#taken += 1;
     let isCounted = true;
     const uncount = () => {
       if (!isCounted) return;
@@ -148,50 +200,55 @@ export class QueueWorker<Q extends QueueName> {
       this.#counted -= 1;
       if (wasFull) this.wake();
     };
-    const timer = countedMs === undefined ? undefined : setTimeout(uncount, countedMs).unref();
-    const done = this.#work(job, group).finally(() => {
-      clearTimeout(timer);
+    const free = () => {
       const count = this.#inGroup.get(group) ?? 1;
       const wasFull = count >= perGroup || this.#room <= 0;
       if (count > 1) this.#inGroup.set(group, count - 1);
       else this.#inGroup.delete(group);
-      this.#held.delete(job.id);
+      this.#taken -= 1;
       uncount();
       if (wasFull) this.wake();
-    });
-    this.#held.set(job.id, { job, done });
+    };
+    return { uncount, free };
   }
 
-  async #work(job: FetchedJob<Q>, group: string): Promise<void> {
+  #hold(job: HeldJob<Q>, place: Place): void {
+    const { countedMs } = this.#options;
+    const timer = countedMs === undefined ? undefined : setTimeout(place.uncount, countedMs).unref();
+    const done = this.#work(job).finally(() => {
+      clearTimeout(timer);
+      this.#held.delete(job.id);
+      place.free();
+    });
+    this.#held.set(job.id, { row: job, done });
+  }
+
+  async #work(job: HeldJob<Q>): Promise<void> {
+    const { id, data, group, isRepeat } = job;
     try {
-      const isRepeat = job.retryCount > 0;
-      await this.#handler(
-        { id: job.id, queue: this.#queue, data: job.data, group, isRepeat },
-        this.#drain.signal,
-      );
-      await this.#boss.deleteJob(this.#queue, { id: job.id, retryCount: job.retryCount });
+      await this.#handler({ id, queue: this.#queue, data, group, isRepeat }, this.#drain.signal);
+      await this.#rows.done(job);
     } catch (error) {
-      if (!this.#isStopping)
-        this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'job comes back');
+      if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: id }, 'job comes back');
       await this.#giveBack(job, error instanceof Error ? error.message : 'failed');
     }
   }
 
-  async #giveBack(job: FetchedJob<Q>, why: string): Promise<void> {
+  async #giveBack(row: HeldRow, why: string): Promise<void> {
     try {
-      await this.#boss.fail(this.#queue, { id: job.id, retryCount: job.retryCount }, { why });
+      await this.#rows.giveBack(row, why);
     } catch (error) {
-      // Its heartbeat ends with this process, and the queue takes it back by itself.
-      this.#logger.warn({ err: error, queue: this.#queue, job: job.id }, 'cannot give a job back');
+      // Its heartbeat or its lease ends with this process, and every process may take it.
+      this.#logger.warn({ err: error, queue: this.#queue, job: row.id }, 'cannot give a job back');
     }
   }
 
   async #touch(): Promise<void> {
-    const jobs = [...this.#held.values()].map(({ job }) => ({ id: job.id, retryCount: job.retryCount }));
-    if (jobs.length === 0) return;
-    await this.#boss.touch(this.#queue, jobs).catch((error: unknown) => {
-      this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs');
-    });
+    await this.#rows
+      .refresh([...this.#held.values()].map(({ row }) => row))
+      .catch((error: unknown) =>
+        this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs'),
+      );
   }
 
   #sleep(): Promise<void> {

@@ -162,7 +162,7 @@ export class PgIntake implements Intake {
           'message',
           accepted.map(({ decision }) => decision.prepared),
         );
-        await this.#jobsFor(connection).enqueue(
+        await this.#jobsFor({ connection, onEnd: (callback) => sql.onEnd(callback) }).enqueue(
           submitJobs(accepted.map(({ decision }) => decision.prepared)),
         );
       }

@@ -91,6 +91,7 @@ export class Sql {
   readonly #knex: Knex;
   readonly #connection: pg.Client | undefined;
   readonly #notices: string[] = [];
+  readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
 
   constructor(knex: Knex, connection?: pg.Client) {
     this.#knex = knex;
@@ -134,19 +135,28 @@ export class Sql {
     this.#notices.push(`NOTIFY ${pg.escapeIdentifier(channel)}, ${pg.escapeLiteral(payload)}`);
   }
 
+  /** Calls back when this transaction has ended; `isCommitted` is false also where nobody can tell. */
+  onEnd(callback: (isCommitted: boolean) => void): void {
+    this.#onEnd.push(callback);
+  }
+
   /** Runs `work` on one connection inside BEGIN and COMMIT; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     return this.#onConnection(async (connection) => {
+      const inside = new Sql(this.#knex, connection);
+      let isCommitted = false;
       try {
         await connection.query('BEGIN');
-        const inside = new Sql(this.#knex, connection);
         const result = await work(inside, connection);
         await connection.query([...inside.#notices, 'COMMIT'].join('; '));
+        isCommitted = true;
         return result;
       } catch (error) {
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.
         if (!isUnanswered(error)) await connection.query('ROLLBACK').catch(() => undefined);
         throw error;
+      } finally {
+        for (const callback of inside.#onEnd) callback(isCommitted);
       }
     });
   }

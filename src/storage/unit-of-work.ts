@@ -5,6 +5,7 @@ import { PgAccountStore } from './account.store.ts';
 import { PgApiKeyStore } from './api-key.store.ts';
 import { PgAuditStore } from './audit.store.ts';
 import { PgContactStore } from './contact.store.ts';
+import { PgContactImportStore } from './contact-import.store.ts';
 import { PgDeliveryStore } from './delivery.store.ts';
 import { PgDeviceStore } from './device.store.ts';
 import { PgEventStore } from './event.store.ts';
@@ -24,8 +25,14 @@ import { PgUsageStore } from './usage.store.ts';
 import { PgUserStore } from './user.store.ts';
 import { PgWebhookStore } from './webhook.store.ts';
 
-/** Gives the job sink whose jobs commit with the transaction on `connection`. */
-export type JobSinkFor = (connection: pg.Client) => JobSink;
+/** A transaction's own connection, and the way to hear of its end. */
+export interface JobTransaction {
+  readonly connection: pg.Client;
+  onEnd(callback: (isCommitted: boolean) => void): void;
+}
+
+/** Gives the job sink whose jobs commit with the transaction. */
+export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 
 /** Every store, on the pool or on one transaction. */
 export function createStores(sql: Sql): Stores {
@@ -38,6 +45,7 @@ export function createStores(sql: Sql): Stores {
     prices: new PgPriceStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),
+    contactImports: new PgContactImportStore(sql),
     reports: new PgReportStore(sql),
     events: new PgEventStore(sql),
     webhooks: new PgWebhookStore(sql),
@@ -61,7 +69,7 @@ export function createUnitOfWork(sql: Sql, jobsFor: JobSinkFor, changes: PgChang
       const result = await sql.transaction(async (inside, connection) => {
         return work({
           ...createStores(inside),
-          jobs: jobsFor(connection),
+          jobs: jobsFor({ connection, onEnd: (callback) => inside.onEnd(callback) }),
           announce: (kind, id) => {
             announced.push({ kind, id });
             inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));

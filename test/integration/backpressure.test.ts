@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type pg from 'pg';
 import type { PreparedMessage } from '../../src/domain/messages/message.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
 import { Sql } from '../../src/storage/sql.ts';
+import type { JobSinkFor } from '../../src/storage/unit-of-work.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -120,7 +120,7 @@ describe('a database slower than the senders', () => {
       idempotency: null,
     });
     await withKnex(gateway.database.connection, async (knex) => {
-      const jobsFor = (connection: pg.Client) => gateway.parts.queue.sinkFor(connection);
+      const jobsFor: JobSinkFor = (transaction) => gateway.parts.queue.sinkFor(transaction);
       const intake = new PgIntake(new Sql(knex), jobsFor, {
         maxBatchRecipients: 10,
         maxWaitingRecipients: 20,

@@ -51,18 +51,16 @@ describe('the queue', () => {
     opened.push({ queue, listener });
     return queue;
   }
-  const enqueue = (queue: PgBossQueue, jobs: NewJob[]) =>
-    sql.transaction((_sql, connection) => queue.sinkFor(connection).enqueue(jobs));
+  const enqueue = (queue: PgBossQueue, jobs: NewJob[], after = async () => {}) =>
+    sql.transaction(async (inside, connection) => {
+      await queue.sinkFor({ connection, onEnd: (callback) => inside.onEnd(callback) }).enqueue(jobs);
+      await after();
+    });
   const idOf = (held: HeldJob<'submit'>) => held.data.messageIds[0];
 
   it('commits jobs with the transaction, and forgets them when it rolls back', async () => {
     const queue = await open();
-    await expect(
-      sql.transaction(async (_sql, connection) => {
-        await queue.sinkFor(connection).enqueue([job('lost')]);
-        throw new Error('no');
-      }),
-    ).rejects.toThrow('no');
+    await expect(enqueue(queue, [job('lost')], () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     await enqueue(queue, [job('kept')]);
     expect(await queue.depth()).toMatchObject({ submit: 1 });
   });
@@ -85,6 +83,64 @@ describe('the queue', () => {
     await eventually(() => seen.length >= 60);
     expect([...seen].sort()).toEqual([...ids].sort());
     await eventually(async () => (await one.depth()).submit === 0);
+  });
+
+  it('hands a job to the process that caused it with the commit, and to no other while it is held', async () => {
+    const [own, other] = [await open(), await open()];
+    const ends: (() => void)[] = [];
+    const seen: HeldJob<'submit'>[] = [];
+    await own.work('submit', { concurrency: 10, perGroup: 10 }, async (held) => {
+      seen.push(held);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+    const elsewhere: (string | undefined)[] = [];
+    await other.work(
+      'submit',
+      { concurrency: 10, perGroup: 10 },
+      async (held) => void elsewhere.push(idOf(held)),
+    );
+    await enqueue(own, [job('mine')], async () => expect(seen).toEqual([]));
+    // Before the next turn of the event loop: nothing was asked of the database.
+    expect(seen).toMatchObject([{ data: { messageIds: ['mine'], attempt: 0 }, isRepeat: false }]);
+    const lease = async () => {
+      const [row] = await knex('pgboss.job').select(
+        'state',
+        knex.raw('extract(epoch FROM start_after - now())::float8 AS seconds'),
+        'start_after',
+      );
+      return row;
+    };
+    const first = await lease();
+    expect(first.state).toBe('created');
+    expect(first.seconds).toBeGreaterThan(5);
+    await eventually(async () => (await lease()).start_after > first.start_after);
+    expect(elsewhere).toEqual([]);
+    for (const end of ends) end();
+    await eventually(async () => (await own.depth()).submit === 0);
+  });
+
+  it('lets another process take what a dead one was handed, as work that may be done in part', async () => {
+    const [dead, alive] = [await open(), await open()];
+    await dead.work('submit', { concurrency: 1, perGroup: 1 }, () => new Promise(() => {}));
+    await enqueue(dead, [job('left')]);
+    const seen: HeldJob<'submit'>[] = [];
+    await alive.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => void seen.push(held));
+    await eventually(async () => {
+      // Its lease has run out: nobody postpones it any more.
+      await knex.raw(`UPDATE pgboss.job SET start_after = now() WHERE state = 'created'`);
+      return seen.length > 0;
+    });
+    expect(seen).toMatchObject([{ data: { messageIds: ['left'] }, isRepeat: true }]);
+  });
+
+  it('frees the place of a job that was rolled back', async () => {
+    const queue = await open();
+    const seen: (string | undefined)[] = [];
+    await queue.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => void seen.push(idOf(held)));
+    await expect(enqueue(queue, [job('lost')], () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await enqueue(queue, [job('kept')]);
+    expect(seen).toEqual(['kept']);
+    await eventually(async () => (await queue.depth()).submit === 0);
   });
 
   it('gives a job back when its handler fails, until it is done', async () => {

@@ -12,7 +12,7 @@ export async function sweepAt(gateway: TestGateway, now: Date): Promise<void> {
   await withKnex(gateway.database.connection, async (knex) => {
     const sql = new Sql(knex);
     const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
-    const uow = createUnitOfWork(sql, (connection) => gateway.parts.queue.sinkFor(connection), changes);
+    const uow = createUnitOfWork(sql, (transaction) => gateway.parts.queue.sinkFor(transaction), changes);
     await new Sweeps(uow, createStores(sql), { now: () => now }, systemIds).run();
   });
 }
