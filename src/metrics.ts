@@ -47,6 +47,14 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing' | 'live
       this.set(gateway.live.size);
     },
   });
+  new Gauge({
+    name: 'gateway_live_waiting_objects',
+    help: 'Changed objects that subscribers have not taken yet; each keeps 1,000 at the most.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.live.waiting);
+    },
+  });
   return {
     registry,
     observe(method: string, status: number, seconds: number) {

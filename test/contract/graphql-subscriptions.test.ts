@@ -1,46 +1,229 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { announceLive } from '../../src/storage/pg-live.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { signIn } from '../support/graphql.ts';
+import { graphql, signIn } from '../support/graphql.ts';
 import { type Subscription, subscribe } from '../support/live.ts';
+import { countStatements } from '../support/statements.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const MESSAGES =
-  'subscription ($filter: MessageFilter) { messageUpdated(filter: $filter) { id status content } }';
+const MESSAGES = `subscription ($id: ID, $filter: MessageFilter) {
+  messageUpdated(id: $id, filter: $filter) { id status content recipients { to status } } }`;
+const TICKS = `subscription ($environment: Environment) { usageTick(environment: $environment) {
+  at day messages cost balance currency counts { status messages } } }`;
 
-describe('live updates over GraphQL subscriptions', () => {
+const NOTHING_SENT = { messages: 0, cost: 0, currency: 'UGX', counts: [] };
+
+describe('live updates (issue 5, graphql-names.md)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
+  let knex: ReturnType<typeof createKnex>;
+  let database: Sql;
   const open: Subscription[] = [];
   beforeAll(async () => {
     gateway = await startTestGateway();
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
+    knex = createKnex(gateway.database.url, silentLogger);
+    database = new Sql(knex);
   });
   afterEach(() => {
     for (const subscription of open.splice(0)) subscription.stop();
   });
-  afterAll(() => gateway?.stop());
+  afterAll(async () => {
+    await knex?.destroy();
+    await gateway?.stop();
+  });
 
-  async function watch(query: string, variables: Record<string, unknown> = {}, as = token) {
-    const subscription = await subscribe(gateway, as, query, variables);
+  /** Announces a change of messages as their stores do. */
+  const touch = (messageIds: readonly string[], accountId = account.accountId) =>
+    database.transaction(async (sql) => announceLive(sql, 'message', named(messageIds, accountId)));
+  const named = (ids: readonly string[], accountId = account.accountId) =>
+    ids.map((id) => ({ accountId, id }));
+
+  async function watch(query: string, variables: Record<string, unknown> = {}, as = token, on = gateway) {
+    const subscription = await subscribe(on, as, query, variables);
     open.push(subscription);
     return subscription;
   }
-  const send = async (message: string, key = account.key) =>
-    (await gateway.call('POST', '/developers/sms', { key, body: { to: '+256700123456', message } })).body
-      .id as string;
+  const send = async (message: string, key = account.key, to = '+256700123456') =>
+    (await gateway.call('POST', '/developers/sms', { key, body: { to, message } })).body.id as string;
+  const shownBy = (live: Subscription) => live.events.map(({ data }) => Object.values(data ?? {})[0]);
 
   it('shows the life of a message in its order, ending as it stands', async () => {
     const live = await watch(MESSAGES);
     const id = await send('hello');
-    await eventually(async () => live.events.at(-1)?.data?.messageUpdated.status === 'DELIVERED');
-    const steps = live.events.map((event) => event.data?.messageUpdated);
-    expect(steps[0]).toMatchObject({ id, content: 'hello' });
+    await eventually(() => shownBy(live).at(-1)?.status === 'DELIVERED');
     const order = ['PENDING', 'SENT', 'DELIVERED'];
-    const seen = steps.map(({ status }) => order.indexOf(status));
+    const seen = shownBy(live).map(({ status }) => order.indexOf(status));
     expect(seen).toEqual([...seen].sort());
     expect(seen).not.toContain(-1);
+    expect(shownBy(live).at(-1)).toEqual({
+      id,
+      status: 'DELIVERED',
+      content: 'hello',
+      recipients: [{ to: '+256700123456', status: 'DELIVERED' }],
+    });
+    expect(live.events.flatMap(({ errors }) => errors ?? [])).toEqual([]);
     expect(live.end).toBeUndefined();
+  });
+
+  it('lets through what a filter, an id or both name', async () => {
+    const { keyId } = await gateway.createKey(account.accountId, {});
+    const [wanted, other] = [
+      await send('the one', account.sandboxKey),
+      await send('another', account.sandboxKey),
+    ];
+    const failed = await watch(MESSAGES, { filter: { status: 'FAILED' } });
+    const sandbox = await watch(MESSAGES, { filter: { environment: 'SANDBOX', search: 'needle' } });
+    const one = await watch(MESSAGES, { id: wanted.toUpperCase() });
+    const ofKey = await watch(MESSAGES, { filter: { apiKeyId: keyId } });
+    const all = await watch(MESSAGES);
+    const found = await send('a needle', account.sandboxKey);
+    await send('a needle in production');
+    // Rejected by the carrier.
+    const lost = await send('lost', account.key, '+256700120001');
+    await touch([other, wanted]);
+    await eventually(() => failed.events.length > 0 && sandbox.events.length > 0 && one.events.length > 0);
+    await eventually(() => shownBy(all).some(({ id, status }) => id === lost && status === 'FAILED'));
+    await eventually(() => shownBy(all).some(({ id }) => id === other));
+    expect(new Set(shownBy(failed).map(({ id }) => id))).toEqual(new Set([lost]));
+    expect(new Set(shownBy(sandbox).map(({ id }) => id))).toEqual(new Set([found]));
+    expect(new Set(shownBy(one).map(({ id }) => id))).toEqual(new Set([wanted]));
+    expect(ofKey.events).toEqual([]);
+  });
+
+  it('shows an account nothing of another, even if it were told of it', async () => {
+    const other = await gateway.createAccount();
+    const theirs = await watch(MESSAGES, {}, await signIn(gateway, other));
+    const foreignKey = account.key.split('_')[1]?.slice(0, 16);
+    const byKey = await watch(MESSAGES, { filter: { apiKeyId: foreignKey } }, await signIn(gateway, other));
+    const ticks = await watch(TICKS, {}, await signIn(gateway, other));
+    const mine = await watch(MESSAGES);
+    const id = await send('mine');
+    await eventually(() => shownBy(mine).at(-1)?.status === 'DELIVERED');
+    // An announcement that names another account's message finds nothing there.
+    await touch([id], other.accountId);
+    const own = await send('theirs', other.sandboxKey);
+    await eventually(() => shownBy(theirs).some((message) => message.id === own));
+    expect(new Set(shownBy(theirs).map((message) => message.id))).toEqual(new Set([own]));
+    await eventually(() => ticks.events.length > 0);
+    expect(shownBy(ticks).map(({ messages }) => messages)).toEqual([1]);
+    expect(byKey.events).toEqual([]);
+  });
+
+  it('shows deliveries with their retries, to one endpoint or to all', async () => {
+    await using stack = new AsyncDisposableStack();
+    const receiver = await startWebhookReceiver((_, count) => (count === 1 ? 500 : 200));
+    stack.defer(() => receiver.stop());
+    const quiet = await startWebhookReceiver();
+    stack.defer(() => quiet.stop());
+    const register = async (url: string) =>
+      (
+        await graphql(
+          gateway,
+          'mutation ($url: String!) { registerWebhook(input: { url: $url, events: ["sms.sent"] }) { webhook { id } } }',
+          { token, variables: { url } },
+        )
+      ).body.data.registerWebhook.webhook.id as string;
+    const [id, otherId] = [await register(receiver.url), await register(quiet.url)];
+    const query = `subscription ($id: ID) { deliveryUpdated(webhookId: $id) {
+      id status attempts httpStatus webhook { id } message { id } attemptLog { httpStatus } } }`;
+    const one = await watch(query, { id });
+    const all = await watch(query);
+    const messageId = await send('hook');
+    await eventually(() => shownBy(one).at(-1)?.status === 'RETRYING');
+    const deliveryId = shownBy(one).at(-1)?.id;
+    await graphql(gateway, 'mutation ($id: ID!) { redeliver(deliveryId: $id) { id } }', {
+      token,
+      variables: { id: deliveryId },
+    });
+    await eventually(() => shownBy(one).at(-1)?.status === 'SUCCESS');
+    expect(shownBy(one).at(-1)).toEqual({
+      id: deliveryId,
+      status: 'SUCCESS',
+      attempts: 2,
+      httpStatus: 200,
+      webhook: { id },
+      message: { id: messageId },
+      attemptLog: [{ httpStatus: 500 }, { httpStatus: 200 }],
+    });
+    expect(new Set(shownBy(one).map((delivery) => delivery.webhook.id))).toEqual(new Set([id]));
+    await eventually(() =>
+      shownBy(all).some((delivery) => delivery.webhook.id === otherId && delivery.status === 'SUCCESS'),
+    );
+    await graphql(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', { token, variables: { id } });
+    await eventually(() => all.events.at(-1)?.errors?.[0]?.extensions?.code === 'REFETCH');
+    await graphql(gateway, 'mutation ($id: ID!) { deleteWebhook(id: $id) }', {
+      token,
+      variables: { id: otherId },
+    });
+  });
+
+  it('ticks after a send and a top-up, never more than once a second, and not when nothing counts', async () => {
+    const own = await gateway.createAccount(1_000);
+    const live = await watch(TICKS, {}, await signIn(gateway, own));
+    const sandbox = await watch(TICKS, { environment: 'SANDBOX' }, await signIn(gateway, own));
+    const startedAt = performance.now();
+    for (let i = 0; i < 5; i++) await send(`tick ${i}`, own.key);
+    const system = { kind: 'system', name: 'test' } as const;
+    const { operations } = gateway.parts;
+    await operations.accounts.topUp.run(system, { accountId: own.accountId, amount: 500 });
+    const delivered = [{ status: 'DELIVERED', messages: 5 }];
+    await eventually(() => {
+      const tick = shownBy(live).at(-1);
+      return JSON.stringify(tick?.counts) === JSON.stringify(delivered) && tick?.balance > 1_000;
+    });
+    expect(live.events.length).toBeLessThanOrEqual((performance.now() - startedAt) / 1_000 + 1);
+    const tick = shownBy(live).at(-1);
+    expect(tick).toMatchObject({ messages: 5, currency: 'UGX', counts: delivered });
+    expect(tick.balance).toBe(1_500 - tick.cost);
+    expect(tick.day).toBe(`${tick.at.slice(0, 10)}T00:00:00.000Z`);
+    // To the sandbox only the balance says something of what is sent in production.
+    const told = shownBy(sandbox);
+    expect(new Set(told.map(({ balance }) => balance)).size).toBe(told.length);
+    expect(told).toEqual(told.map(({ at, day, balance }) => ({ at, day, balance, ...NOTHING_SENT })));
+  });
+
+  it('is told in every process of what any of them does', async () => {
+    await using other = await startTestGateway({ ROLES: 'api' }, gateway.database);
+    const here = await watch(MESSAGES);
+    const there = await watch(MESSAGES, {}, token, other);
+    const id = await send('to all');
+    for (const live of [here, there]) {
+      await eventually(() =>
+        shownBy(live).some((message) => message.id === id && message.status === 'DELIVERED'),
+      );
+    }
+    expect([gateway.parts.live.size, other.parts.live.size]).toEqual([1, 1]);
+    there.stop();
+    await eventually(() => other.parts.live.size === 0);
+  });
+
+  it('is told of nothing that was rolled back', async () => {
+    const [lost, kept] = [await send('lost', account.sandboxKey), await send('kept', account.sandboxKey)];
+    const live = await watch(MESSAGES);
+    const failing = database.transaction(async (sql) => {
+      announceLive(sql, 'message', named([lost]));
+      throw new Error('rolled back');
+    });
+    await expect(failing).rejects.toThrow('rolled back');
+    await touch([kept]);
+    await eventually(() => live.events.length > 0);
+    expect(shownBy(live).map(({ id }) => id)).toEqual([kept]);
+  });
+
+  it('reads many changes at once with a constant number of statements', async () => {
+    const messageIds: string[] = [];
+    for (let i = 0; i < 40; i++) messageIds.push(await send(`many ${i}`, account.sandboxKey));
+    const live = await watch(MESSAGES);
+    using counter = countStatements();
+    await touch(messageIds);
+    await eventually(() => live.events.length === 40);
+    const reads = counter.texts().filter((text) => /FROM (messages|recipients)/.test(text));
+    expect(reads).toHaveLength(2);
   });
 });

@@ -97,7 +97,8 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           if (!account) throw notFound('Account');
           return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
         }
-        return ticking(await live.watch(accountId, ['message', 'usage'], signal), read);
+        const watch = await live.watch(accountId, ['message', 'usage'], signal);
+        return ticking(watch, read, await read());
       },
     ),
   };
@@ -113,12 +114,17 @@ async function* showing<T>(
   }
 }
 
-async function* ticking(watch: Watch, read: () => Promise<UsageTick>): AsyncGenerator<readonly UsageTick[]> {
-  let last: string | undefined;
+async function* ticking(
+  watch: Watch,
+  read: () => Promise<UsageTick>,
+  first: UsageTick,
+): AsyncGenerator<readonly UsageTick[]> {
+  const toldOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
+  let last = toldOf(first);
   // What went by unseen is in the next reading.
   for await (const _ of watch.changes(TICKS)) {
     const tick = await read();
-    const told = JSON.stringify({ ...tick, at: null });
+    const told = toldOf(tick);
     if (told !== last) yield [tick];
     last = told;
   }

@@ -26,6 +26,12 @@ export class LiveUpdates {
     return this.#size;
   }
 
+  /** Changed objects that those who watch have not been shown yet. */
+  get waiting(): number {
+    const watches = [...this.#accounts.values()].flatMap((own) => [...own.keys()]);
+    return watches.reduce((sum, watch) => sum + watch.waiting, 0);
+  }
+
   /**
    * Watches an account's objects of some kinds, or one of them, until `signal`. Of all that commits after it
    * resolved, nothing is missed.
