@@ -29,9 +29,11 @@ module.exports = {
     layer('storage-adapter', '^src/storage/', ['^src/storage/', '^src/domain/']),
     layer('queue-adapter', '^src/queue/', ['^src/queue/', '^src/domain/']),
     layer('channels-adapter', '^src/channels/', ['^src/channels/', '^src/domain/']),
+    layer('csv-adapter', '^src/csv/', ['^src/csv/', '^src/domain/']),
     layer('crypto-adapter', '^src/crypto/', ['^src/crypto/', '^src/domain/']),
     only('knex-and-pg-only-in-storage', 'node_modules/(knex|pg)/', ['^src/storage/']),
     only('pg-boss-only-in-queue', 'node_modules/pg-boss/', ['^src/queue/']),
+    only('csv-parse-only-in-csv', 'node_modules/csv-parse/', ['^src/csv/']),
     only('express-only-in-http', 'node_modules/express/', ['^src/rest/', '^src/http-server\\.ts']),
     only(
       'graphql-packages-only-in-graphql',

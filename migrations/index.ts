@@ -13,6 +13,7 @@ import * as retention from './20261121001000_retention.ts';
 import * as auditChain from './20261121001100_audit_chain.ts';
 import * as scopeUses from './20261121001200_scope_uses.ts';
 import * as messagesWrittenOnce from './20261121001300_messages_written_once.ts';
+import * as contactImports from './20261121001400_contact_imports.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001100_audit_chain', ...auditChain },
   { name: '20261121001200_scope_uses', ...scopeUses },
   { name: '20261121001300_messages_written_once', ...messagesWrittenOnce },
+  { name: '20261121001400_contact_imports', ...contactImports },
 ];

@@ -1,5 +1,6 @@
 import type { LiveUpdates } from './live/live-updates.ts';
 import type { Changes } from './ports/changes.ts';
+import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
@@ -19,6 +20,7 @@ export interface Dependencies {
   readonly takeReports: ReportSink;
   readonly changes: Changes;
   readonly live: LiveUpdates;
+  readonly csv: CsvReader;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
   readonly clock: Clock;

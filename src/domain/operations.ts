@@ -6,6 +6,7 @@ import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
 import { auditOperations } from './audit/audit-operations.ts';
+import { contactImportOperations } from './contacts/contact-import-operations.ts';
 import { contactOperations } from './contacts/contact-operations.ts';
 import type { Dependencies } from './dependencies.ts';
 import { deviceOperations } from './devices/device-operations.ts';
@@ -39,6 +40,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     },
     devices: deviceOperations(deps),
     contacts: contactOperations(deps),
+    contactImports: contactImportOperations(deps),
     messageLists: messageListOperations(deps),
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),

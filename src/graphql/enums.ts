@@ -1,5 +1,6 @@
 import { registerEnumType } from 'type-graphql';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { IMPORT_STATES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
@@ -71,6 +72,12 @@ export const RoleEnum = enumOf('Role', 'What a person may do.', [...ACCOUNT_ROLE
   DEVELOPER: 'Sends, manages contacts, webhooks and the keys they made, none with FULL_ACCESS.',
   VIEWER: 'Reads.',
   OPERATOR: 'Runs the platform: stands above accounts and belongs to none.',
+});
+export const ImportStateEnum = enumOf('ImportState', 'How far an import has come.', IMPORT_STATES, {
+  pending: 'It waits for a worker, or for another import of the account.',
+  running: 'Rows are being imported.',
+  done: 'Every row was imported or reported.',
+  failed: 'It ended before its last row; `failure` tells why.',
 });
 export const PlatformEnum = enumOf('Platform', 'What a device is.', PLATFORMS, {
   ios: 'An iPhone or iPad, reached through APNs.',

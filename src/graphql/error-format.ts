@@ -10,6 +10,7 @@ import {
   type ObjectFieldNode,
   visit,
 } from 'graphql';
+import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
 import { DomainError, type ErrorCode } from '../domain/errors.ts';
 
 /** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
@@ -61,9 +62,14 @@ export function isUnforeseen(
   );
 }
 
+/** How GraphQL spells a code of the domain. */
+export function codeOf(code: ErrorCode | RowFaultCode): string {
+  return CODES[code as ErrorCode] ?? code.toUpperCase();
+}
+
 function extensionsOf(error: DomainError): Record<string, unknown> {
   return {
-    code: CODES[error.code] ?? error.code.toUpperCase(),
+    code: codeOf(error.code),
     ...(error.details === undefined ? {} : { details: error.details }),
     ...(error.retryAfterSeconds === undefined ? {} : { retryAfter: error.retryAfterSeconds }),
   };

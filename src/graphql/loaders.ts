@@ -1,12 +1,20 @@
 import DataLoader from 'dataloader';
 import type { Account } from '../domain/accounts/account.ts';
 import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
+import type { ContactImport, ReportedFault } from '../domain/contacts/contact-import.ts';
 import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
+import type { Slice, SliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
+
+/** A slice of an import's report. */
+interface ImportFaultsKey {
+  readonly one: ContactImport;
+  readonly slice: SliceInput;
+}
 
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
@@ -18,7 +26,7 @@ const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0 };
 /** The edges between objects, each loaded for all objects of a request at once; made anew for every request. */
 export function createLoaders(
   run: Run,
-  { accounts, messageLists, apiKeyLists, webhooks, deliveries }: Operations,
+  { accounts, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
 ) {
   const byMessage = <T>(load: (messages: readonly Message[]) => Promise<(message: Message) => T>) =>
     new DataLoader<Message, T, string>(
@@ -80,6 +88,24 @@ export function createLoaders(
       const groups = Map.groupBy(await run(deliveries.attemptsOf, { deliveryIds }), (row) => row.deliveryId);
       return (id) => groups.get(id) ?? [];
     }),
+    /** By the arguments, since only imports that are asked for the same slice are asked together. */
+    importFaults: new DataLoader<ImportFaultsKey, Slice<ReportedFault>, string>(
+      async (keys) => {
+        const slices = new Map<string, ReadonlyMap<string, Slice<ReportedFault>>>();
+        for (const [arguments_, group] of Map.groupBy(keys, ({ slice }) => JSON.stringify(slice))) {
+          const imports = group.map((key) => key.one);
+          slices.set(
+            arguments_,
+            await run(contactImports.faultsOf, { ...(group[0]?.slice ?? {}), imports }),
+          );
+        }
+        return keys.map(
+          ({ one, slice }) =>
+            slices.get(JSON.stringify(slice))?.get(one.id) ?? new Error('the import has no slice'),
+        );
+      },
+      { cacheKeyFn: ({ one, slice }) => `${one.id} ${JSON.stringify(slice)}` },
+    ),
     event: byKey<number, RecordedEvent | null>(async (seqs) => {
       const found = new Map((await run(deliveries.events, { seqs })).map((row) => [row.seq, row]));
       return (seq) => found.get(seq) ?? null;

@@ -6,6 +6,7 @@ import { AccountResolver, LedgerResolver } from './account.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { AuditResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
+import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
@@ -48,6 +49,8 @@ export function createSchema(): GraphQLSchema {
       PriceResolver,
       AuditResolver,
       ContactResolver,
+      ContactImportResolver,
+      ContactImportErrorResolver,
       DeviceResolver,
       LiveResolver,
       UsageTickResolver,

@@ -1,8 +1,9 @@
 import { type Contact, type ContactFilter, foldForSearch } from '../domain/contacts/contact.ts';
 import { parseMsisdn } from '../domain/messages/msisdn.ts';
 import type { KeyRange } from '../domain/paging.ts';
-import type { ContactStore } from '../domain/ports/contact-store.ts';
+import type { ContactNames, ContactStore } from '../domain/ports/contact-store.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
+import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface ContactRow {
@@ -66,6 +67,43 @@ function toRow(contact: Contact) {
 // Any number: it tells these locks from other advisory locks.
 const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7_350_114, hashtext($1))');
 
+/** The contacts of an account with each of the texts in a parameter; the inner limit keeps it to one look in the index. */
+function findEach(parameter: number, condition: string, limit: number): string {
+  return `SELECT c.* FROM unnest($${parameter}::text[]) AS n (text) CROSS JOIN LATERAL (
+     SELECT ${COLUMNS.join(', ')} FROM contacts c WHERE c.account_id = $1 AND ${condition} LIMIT ${limit}) AS c`;
+}
+// Two with the same email are as many as there may be.
+const FIND_NAMED = statement(
+  'contacts-find-named',
+  [
+    findEach(2, 'c.phone = n.text', 1),
+    findEach(3, 'c.external_id = n.text', 1),
+    findEach(4, 'lower(c.email) = lower(n.text)', 2),
+  ].join(' UNION ALL '),
+);
+const ROWS = `json_to_recordset($1::json) AS n (id uuid, account_id uuid, created_at timestamptz,
+  updated_at timestamptz, name text, phone text, email text, external_id text, tags text[], attributes json,
+  search_text text)`;
+const INSERT_ALL = statement(
+  'contacts-insert-all',
+  `INSERT INTO contacts (${COLUMNS.join(', ')}, search_text)
+   SELECT ${COLUMNS.join(', ')}, search_text FROM ${ROWS}`,
+);
+const UPDATE_ALL = statement(
+  'contacts-update-all',
+  `UPDATE contacts c SET updated_at = n.updated_at, name = n.name, phone = n.phone, email = n.email,
+     external_id = n.external_id, tags = n.tags, attributes = n.attributes, search_text = n.search_text
+   FROM ${ROWS} WHERE c.id = n.id AND c.account_id = n.account_id`,
+);
+const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
+
+/** Contacts as the JSON that the statements over many of them read. */
+function toRows(contacts: readonly Contact[]): string {
+  return JSON.stringify(
+    contacts.map((contact) => ({ ...toRow(contact), id: contact.id, attributes: contact.attributes })),
+  );
+}
+
 /** Contacts. */
 export class PgContactStore implements ContactStore {
   readonly #sql: Sql;
@@ -80,7 +118,7 @@ export class PgContactStore implements ContactStore {
 
   async page(accountId: string, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
     const matching = this.#matching(accountId, filter);
-    const total = await this.#sql.count(matching);
+    const total = await this.count(accountId, filter);
     const skipped = (page - 1) * limit;
     if (skipped >= total) return { rows: [], total };
     const rows: ContactRow[] = await matching
@@ -103,6 +141,8 @@ export class PgContactStore implements ContactStore {
   }
 
   count(accountId: string, filter: ContactFilter): Promise<number> {
+    if (filter.tag === undefined && filter.search === undefined)
+      return ownRows(this.#sql, accountId, 'contacts');
     return this.#sql.count(this.#matching(accountId, filter));
   }
 
@@ -143,6 +183,31 @@ export class PgContactStore implements ContactStore {
       .select(...COLUMNS);
     const row = rows.find((candidate) => candidate.phone === phone) ?? rows[0];
     return row && mapRow(row);
+  }
+
+  async findNamed(
+    accountId: string,
+    { phones, externalIds, emails }: ContactNames,
+  ): Promise<readonly Contact[]> {
+    const values = [accountId, phones, externalIds, emails];
+    return (await this.#sql.query<ContactRow>(FIND_NAMED, values)).map(mapRow);
+  }
+
+  async saveAll(
+    changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
+  ): Promise<void> {
+    // Who gives a phone or externalId up goes first and comes back, or the one who gets it would collide with them.
+    const isMoving = ({ before, after }: (typeof changes)[number]) =>
+      before !== undefined &&
+      ((before.phone !== null && before.phone !== after.phone) ||
+        (before.externalId !== null && before.externalId !== after.externalId));
+    const moving = changes.filter(isMoving);
+    const inserted = changes.filter((change) => change.before === undefined || isMoving(change));
+    const updated = changes.filter((change) => change.before !== undefined && !isMoving(change));
+    const after = (some: typeof changes) => some.map((change) => change.after);
+    if (moving.length > 0) await this.#sql.query(REMOVE_ALL, [moving.map((change) => change.after.id)]);
+    if (updated.length > 0) await this.#sql.query(UPDATE_ALL, [toRows(after(updated))]);
+    if (inserted.length > 0) await this.#sql.query(INSERT_ALL, [toRows(after(inserted))]);
   }
 
   async insert(contact: Contact): Promise<void> {

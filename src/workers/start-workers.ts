@@ -1,6 +1,7 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { Retention } from '../domain/messages/retention.ts';
+import type { ImportContacts } from '../domain/contacts/import-contacts.ts';
 import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
@@ -16,6 +17,8 @@ const SUBMIT = { concurrency: 64, perGroup: 8 };
 /** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pauseMs: 100 };
+/** Imports go on side by side, but those of an account one after the other. */
+const IMPORTS = { concurrency: 2, perGroup: 1 };
 const KEPT_REPORTS_MS = 1_000;
 const KEY_USES_MS = 2_000;
 const SWEEPS_MS = 60_000;
@@ -37,6 +40,7 @@ export async function startWorkers(parts: {
   rateLimiter: RateLimiter;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
+  imports: ImportContacts;
   sweeps: Sweeps;
   retention: Retention;
   /** Forgets events that are past their time. */
@@ -53,6 +57,7 @@ export async function startWorkers(parts: {
   await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
   await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));
+  await queue.work('contact-import', IMPORTS, (job, signal) => parts.imports.handle(job, signal));
   const periodic = [
     keyUses,
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
@@ -60,6 +65,7 @@ export async function startWorkers(parts: {
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
     repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
     repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
+    repeat('old imports', SWEEPS_MS, logger, () => parts.imports.forgetOld()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
   ];

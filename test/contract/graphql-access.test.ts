@@ -144,6 +144,9 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: `mutation { updateContact(id: "${NOBODY}", input: {}) { id } }`,
   },
   deleteContact: { by: 'contact.remove', document: `mutation { deleteContact(id: "${NOBODY}") }` },
+  importContacts: { by: 'contact.import', document: 'mutation { importContacts(csv: "") { id } }' },
+  contactImport: { by: 'contact.findImport', document: `{ contactImport(id: "${NOBODY}") { id } }` },
+  contactImports: { by: 'contact.listImports', document: '{ contactImports { nodes { id } } }' },
   setPrice: {
     by: 'price.set',
     document: 'mutation { setPrice(input: { currency: "none", channel: SMS, amount: 1 }) { amount } }',
@@ -284,6 +287,8 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     ids.contact = (
       await ask('mutation { createContact(input: { externalId: "x" }) { id } }')
     ).createContact.id;
+    const imported = 'mutation { importContacts(csv: "phone\\nx") { id } }';
+    ids.import = (await ask(imported)).importContacts.id;
     const device =
       'mutation { registerDevice(input: { token: "t0k3n", platform: ANDROID, userId: "u" }) { id } }';
     ids.device = (await ask(device)).registerDevice.id;
@@ -309,6 +314,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
+    'contactImport.id': () => `{ contactImport(id: "${ids.import}") { state } }`,
     'contact.id': () => `{ contact(id: "${ids.contact}") { name } }`,
     'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,
     'removeMember.userId': () => `mutation { removeMember(userId: "${ids.user}") }`,

@@ -1,14 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { crashAWorker, killWorkers } from '../support/crashing-workers.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const WORKER = new URL('../support/crashing-worker.ts', import.meta.url).pathname;
-const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 /** A job of a dead process is anybody's after 10 s without its heartbeat. */
 const RECOVERY_MS = 45_000;
 const STEPS = [
@@ -19,26 +15,7 @@ const STEPS = [
   { step: 'attempt recorded, job not done', sentBefore: 1, sentAfter: 1 },
 ] as const;
 
-const children = new Set<ChildProcess>();
 const closers: (() => Promise<unknown>)[] = [];
-
-/** A worker on `database` that goes as far as `step`; resolves when it is there. */
-async function workUntil(step: string, database: TestDatabase): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [WORKER, step], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      PATH: process.env.PATH,
-      DATABASE_URL: database.url,
-      MASTER_KEY,
-      NODE_ENV: 'test',
-      ROLES: 'worker',
-      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-    },
-  });
-  children.add(child);
-  for await (const line of createInterface({ input: child.stdout })) if (line === 'reached') return child;
-  throw new Error(`the worker ended before it came to "${step}"`);
-}
 
 /** Sends one SMS, kills its worker at `step`, lets another process go on, and tells what came of it all. */
 async function crashAt(step: string) {
@@ -57,10 +34,7 @@ async function crashAt(step: string) {
     key,
     body: { to: '+256700123456', message: 'Hello' },
   });
-  const child = await workUntil(step, database);
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
+  await crashAWorker(step, database);
   const sentBefore = receiver.received.length;
 
   const worker = await startTestGateway({ ROLES: 'worker' }, database);
@@ -96,7 +70,7 @@ describe('kill -9 in the middle of a delivery (issue 4, 2; contract, Delivery an
     }
   });
   afterAll(async () => {
-    for (const child of children) child.kill('SIGKILL');
+    killWorkers();
     await Promise.allSettled(crashes.values());
     for (const close of closers) await close();
   }, 60_000);

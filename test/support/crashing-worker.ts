@@ -1,12 +1,13 @@
 /**
  * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. It is the real
- * thing, wired by compose.ts, but goes no further than one step of a webhook delivery; there it waits for the kill -9.
+ * thing, wired by compose.ts, but goes no further than one step of its work; there it waits for the kill -9.
  */
 import { PgBoss } from 'pg-boss';
 import { compose } from '../../src/compose.ts';
 import { loadConfig } from '../../src/config.ts';
 import { DeliverWebhooks } from '../../src/domain/webhooks/deliver.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
+import { PgContactStore } from '../../src/storage/contact.store.ts';
 import { PgDeliveryStore } from '../../src/storage/delivery.store.ts';
 import { silentLogger } from './database.ts';
 
@@ -39,6 +40,15 @@ const STEPS: Readonly<Record<string, () => void>> = {
     const deleteJob = PgBoss.prototype.deleteJob;
     PgBoss.prototype.deleteJob = function (this: PgBoss, name, id, options) {
       return name === 'webhook' ? reached() : deleteJob.call(this, name, id, options);
+    };
+  },
+  'third batch of contacts written, not committed'() {
+    const saveAll = PgContactStore.prototype.saveAll;
+    let batches = 0;
+    PgContactStore.prototype.saveAll = async function (this: PgContactStore, changes) {
+      await saveAll.call(this, changes);
+      batches += 1;
+      if (batches === 3) await reached();
     };
   },
 };

@@ -2,6 +2,14 @@ import type { Contact, ContactFilter } from '../contacts/contact.ts';
 import type { KeyRange } from '../paging.ts';
 import type { Page, PageRequest } from './page.ts';
 
+/** What contacts are looked for by. */
+export interface ContactNames {
+  readonly phones: readonly string[];
+  readonly externalIds: readonly string[];
+  /** In any case. */
+  readonly emails: readonly string[];
+}
+
 export interface ContactStore {
   /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
   lockAll(accountId: string): Promise<void>;
@@ -18,6 +26,12 @@ export interface ContactStore {
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined>;
+  /** The contacts that have the names, some of them more than once; of an email's, two at the most. */
+  findNamed(accountId: string, names: ContactNames): Promise<readonly Contact[]>;
+  /** Stores contacts as they are `after`; `before` is what is stored of them, undefined for new ones. */
+  saveAll(
+    changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
+  ): Promise<void>;
   insert(contact: Contact): Promise<void>;
   update(contact: Contact): Promise<void>;
   /** False when there was none. */

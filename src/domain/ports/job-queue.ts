@@ -5,7 +5,7 @@
  * that a slow one never takes the places of the others.
  */
 /** `webhook-backlog` holds what an endpoint cannot take at the moment, so that `webhook` stays short for the others. */
-export type QueueName = 'submit' | 'webhook' | 'webhook-backlog';
+export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import';
 
 export interface SubmitJob {
   /** Messages whose pending recipients are to be handed over. */
@@ -23,10 +23,15 @@ export interface WebhookJob {
   readonly attempt: number;
 }
 
+export interface ContactImportJob {
+  readonly importId: string;
+}
+
 export interface JobData {
   submit: SubmitJob;
   webhook: WebhookJob;
   'webhook-backlog': WebhookJob;
+  'contact-import': ContactImportJob;
 }
 
 export interface NewJob<Q extends QueueName = QueueName> {

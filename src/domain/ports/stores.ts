@@ -18,6 +18,7 @@ import type {
 import type { PriceRow } from '../money/tariff.ts';
 import type { KeyRange } from '../paging.ts';
 import type { ChangeKind } from './changes.ts';
+import type { ContactImportStore } from './contact-import-store.ts';
 import type { ContactStore } from './contact-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { InboundStore } from './inbound-store.ts';
@@ -239,6 +240,7 @@ export interface Stores {
   readonly prices: PriceStore;
   readonly messages: MessageStore;
   readonly contacts: ContactStore;
+  readonly contactImports: ContactImportStore;
   readonly reports: ReportStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;

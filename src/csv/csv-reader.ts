@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { CsvError, parse } from 'csv-parse';
+import { validationError } from '../domain/errors.ts';
+import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
+
+/** Characters between two pauses: a millisecond or two of work. */
+const CHUNK = 16_384;
+/** A row with more is no contact: a quote that is never closed takes in all that follows. */
+const MAX_ROW_LENGTH = 256 * 1024;
+const LINE_BREAK = /\r\n|\r|\n/g;
+
+const WORDS: Readonly<Record<string, string>> = {
+  CSV_QUOTE_NOT_CLOSED: 'a quoted cell begins in this row and is not closed',
+  CSV_MAX_RECORD_SIZE: `the row has more than ${MAX_ROW_LENGTH} characters; is a quote not closed?`,
+};
+
+interface RawRecord {
+  readonly record: readonly string[];
+  /** The record's text with its line break. */
+  readonly raw: string;
+}
+
+/** CSV as spreadsheets write it: quoted cells, a byte order mark, any line breaks, cells of several lines. */
+export const csvReader: CsvReader = {
+  async *rows(csv: string): AsyncGenerator<CsvRow> {
+    const parser = parse({
+      bom: true,
+      delimiter: delimiterOf(csv),
+      record_delimiter: ['\r\n', '\n', '\r'],
+      relax_column_count: true,
+      relax_quotes: true,
+      trim: true,
+      raw: true,
+      max_record_size: MAX_ROW_LENGTH,
+    });
+    let line = 1;
+    try {
+      for await (const { record, raw } of Readable.from(chunksOf(csv)).pipe(
+        parser,
+      ) as AsyncIterable<RawRecord>) {
+        if (record.some((cell) => cell !== '')) yield { line, cells: record };
+        line += breaksIn(raw);
+      }
+    } catch (error) {
+      if (error instanceof CsvError) throw faultOf(error, csv);
+      throw error;
+    }
+  },
+};
+
+async function* chunksOf(text: string): AsyncGenerator<string> {
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + CHUNK, text.length);
+    // Cut in two, a surrogate pair would be lost.
+    if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end += 1;
+    yield text.slice(start, end);
+    start = end;
+    await setImmediate();
+  }
+}
+
+/** The delimiter that the first row, quoted cells left out, has more of. */
+function delimiterOf(csv: string): ',' | ';' {
+  const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(csv.slice(0, CHUNK))?.[0] ?? '';
+  const bare = first.replace(/"[^"]*"/g, '');
+  return bare.split(';').length > bare.split(',').length ? ';' : ',';
+}
+
+function breaksIn(text: string): number {
+  return text.match(LINE_BREAK)?.length ?? 0;
+}
+
+/** What is wrong, and the line on which the row begins that it is wrong with. */
+function faultOf(error: CsvError, csv: string) {
+  const read = Buffer.from(csv).subarray(0, Number(error.bytes)).toString();
+  const line = breaksIn(read) + 1;
+  const why =
+    WORDS[error.code] ??
+    'text stands after the closing quote of a cell; a quote inside of one must be doubled';
+  return validationError([{ path: 'csv', message: `line ${line}: ${why}` }]);
+}

@@ -1,0 +1,140 @@
+import { accountIdOf } from '../accounts/account-operations.ts';
+import { ACCOUNT_ROLES, actorOf } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { DomainError, notFound, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import type { CsvReader } from '../ports/csv-reader.ts';
+import { isUuid } from '../uuid.ts';
+import {
+  type ContactImport,
+  IMPORT_MAX_BYTES,
+  IMPORT_MAX_ROWS,
+  IMPORTS_AT_ONCE,
+  type ReportedFault,
+} from './contact-import.ts';
+import { readColumns } from './import-columns.ts';
+
+const READ = { roles: ACCOUNT_ROLES } as const;
+const WRITE = { roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
+/** When somebody who has too many imports under way may try again. */
+const RETRY_SECONDS = 5;
+
+/** Imports of contacts from CSV, as contact-import.ts says. */
+export function contactImportOperations({ stores, uow, csv, clock, ids }: Dependencies) {
+  return {
+    /**
+     * Takes a CSV text in and returns at once; a worker does the rest. Throws `validation_error` when the text is no
+     * CSV, its header names no column of a contact, or it has no row or too many; `payload_too_large` when it has
+     * too many bytes; `rate_limit_exceeded` when too many imports of the account have not ended.
+     */
+    start: operation(
+      'contact.import',
+      WRITE,
+      async (caller, input: { readonly csv: string }): Promise<ContactImport> => {
+        const accountId = accountIdOf(caller);
+        const one: ContactImport = {
+          id: ids.uuid(),
+          accountId,
+          state: 'pending',
+          progress: {
+            rowsTotal: await countRows(csv, input.csv),
+            rowsDone: 0,
+            created: 0,
+            updated: 0,
+            failed: 0,
+          },
+          faults: 0,
+          failure: null,
+          createdBy: actorOf(caller),
+          createdAt: clock.now(),
+          finishedAt: null,
+        };
+        await uow.run(async (tx) => {
+          await tx.contacts.lockAll(accountId);
+          if ((await tx.contactImports.unfinished(accountId)) >= IMPORTS_AT_ONCE) {
+            const message = `${IMPORTS_AT_ONCE} imports have not ended yet. Wait for one of them.`;
+            throw new DomainError('rate_limit_exceeded', message, undefined, RETRY_SECONDS);
+          }
+          await tx.contactImports.insert(one, input.csv);
+          const job = { queue: 'contact-import', group: accountId, data: { importId: one.id } } as const;
+          await tx.jobs.enqueue([job]);
+        });
+        return one;
+      },
+    ),
+
+    find: operation(
+      'contact.findImport',
+      READ,
+      async (caller, input: { readonly id: string }): Promise<ContactImport> => {
+        const found = isUuid(input.id) && (await stores.contactImports.find(accountIdOf(caller), input.id));
+        if (!found) throw notFound('Import');
+        return found;
+      },
+    ),
+
+    /** The account's imports of the last 30 days, the newest first. */
+    list: operation(
+      'contact.listImports',
+      READ,
+      async (caller, input: SliceInput): Promise<Slice<ContactImport>> => {
+        const accountId = accountIdOf(caller);
+        const range = keyRange(input, UUID_KEY);
+        const rows = await stores.contactImports.slice(accountId, range);
+        return sliceOf(
+          rows,
+          range,
+          (one) => one.id,
+          () => stores.contactImports.count(accountId),
+        );
+      },
+    ),
+
+    /** What is wrong with the rows that failed, of each import, in the order of the rows. */
+    faultsOf: operation(
+      'contact.importFaultsOf',
+      READ,
+      async (
+        caller,
+        input: SliceInput & { readonly imports: readonly ContactImport[] },
+      ): Promise<ReadonlyMap<string, Slice<ReportedFault>>> => {
+        const range = keyRange(input, SEQ_KEY);
+        const ids = input.imports.map(({ id }) => id);
+        const rows = await stores.contactImports.faults(accountIdOf(caller), ids, range);
+        const groups = Map.groupBy(rows, (row) => row.importId);
+        const slice = ({ id, faults }: ContactImport) =>
+          sliceOf<ReportedFault>(
+            groups.get(id) ?? [],
+            range,
+            (fault) => String(fault.seq),
+            async () => faults,
+          );
+        return new Map(input.imports.map((one) => [one.id, slice(one)]));
+      },
+    ),
+  };
+}
+
+/** Reads the whole text once, so that what is wrong with it as a whole is said before anything is imported. */
+async function countRows(reader: CsvReader, csv: string): Promise<number> {
+  const bytes = Buffer.byteLength(csv);
+  if (bytes > IMPORT_MAX_BYTES) {
+    const message = `The CSV has ${bytes} bytes; ${IMPORT_MAX_BYTES} is the most. Import it in parts.`;
+    throw new DomainError('payload_too_large', message, { maximum: IMPORT_MAX_BYTES });
+  }
+  let rows = -1;
+  for await (const row of reader.rows(csv)) {
+    if (rows === -1) readColumns(row);
+    rows += 1;
+    if (rows > IMPORT_MAX_ROWS) {
+      const message = `has more than ${IMPORT_MAX_ROWS} rows; import it in parts`;
+      throw validationError([{ path: 'csv', message }]);
+    }
+  }
+  if (rows < 1) {
+    const message = rows === -1 ? 'is empty' : 'has a header and no row below it';
+    throw validationError([{ path: 'csv', message }]);
+  }
+  return rows;
+}

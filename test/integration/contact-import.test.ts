@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withKnex } from '../support/database.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { signIn } from '../support/graphql.ts';
+import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
+
+/** A real gateway takes 100,000 in ten seconds; within jest everything takes longer. */
+const ROWS = 20_000;
+
+describe('an import of many contacts', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+  });
+  afterAll(() => gateway?.stop());
+
+  it('ends with all of them, while sends go on', async () => {
+    const account = await gateway.createAccount(1_000_000);
+    const token = await signIn(gateway, account);
+    const id = await startImport(gateway, token, contactsCsv(ROWS));
+    let hasEnded = false;
+    const ended = endOfImport(gateway, token, id, 60_000).finally(() => {
+      hasEnded = true;
+    });
+    let sent = 0;
+    while (!hasEnded) {
+      const { status } = await gateway.call('POST', '/developers/sms', {
+        key: account.key,
+        body: { to: '+256700123456', message: 'Hello' },
+      });
+      expect(status).toBe(200);
+      sent += 1;
+    }
+    // Only with a database that answers in between is there time for many.
+    expect(sent).toBeGreaterThan(5);
+    expect(await ended).toEqual({
+      state: 'DONE',
+      progress: { rowsTotal: ROWS, rowsDone: ROWS, created: ROWS, updated: 0, failed: 0 },
+    });
+    const [counted] = await withKnex(gateway.database.connection, (knex) =>
+      knex('contacts').countDistinct('phone as phones').count('* as contacts'),
+    );
+    expect(counted).toEqual({ phones: ROWS, contacts: ROWS });
+  }, 90_000);
+});
