@@ -10,10 +10,8 @@ import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
-import { csvReader } from './csv/csv-reader.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
-import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
@@ -139,7 +137,6 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     changes,
     live: new LiveUpdates(new PgLiveFeed(listener)),
     csv: csvReader,
-    csv: csvReader,
     secrets,
     passwords: passwordHasher,
     clock: systemClock,
@@ -194,7 +191,6 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
-        imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
         retention: new Retention(uow, stores, systemClock),

@@ -94,10 +94,7 @@ export function createLoaders(
         const slices = new Map<string, ReadonlyMap<string, Slice<ReportedFault>>>();
         for (const [arguments_, group] of Map.groupBy(keys, ({ slice }) => JSON.stringify(slice))) {
           const imports = group.map((key) => key.one);
-          slices.set(
-            arguments_,
-            await run(contactImports.faultsOf, { ...(group[0]?.slice ?? {}), imports }),
-          );
+          slices.set(arguments_, await run(contactImports.faultsOf, { ...(group[0]?.slice ?? {}), imports }));
         }
         return keys.map(
           ({ one, slice }) =>

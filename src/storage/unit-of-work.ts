@@ -6,7 +6,6 @@ import { PgApiKeyStore } from './api-key.store.ts';
 import { PgAuditStore } from './audit.store.ts';
 import { PgContactStore } from './contact.store.ts';
 import { PgContactImportStore } from './contact-import.store.ts';
-import { PgContactImportStore } from './contact-import.store.ts';
 import { PgDeliveryStore } from './delivery.store.ts';
 import { PgDeviceStore } from './device.store.ts';
 import { PgEventStore } from './event.store.ts';
@@ -46,7 +45,6 @@ export function createStores(sql: Sql): Stores {
     prices: new PgPriceStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),
-    contactImports: new PgContactImportStore(sql),
     contactImports: new PgContactImportStore(sql),
     reports: new PgReportStore(sql),
     events: new PgEventStore(sql),

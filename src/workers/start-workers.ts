@@ -1,7 +1,7 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
+import type { ImportContacts } from '../domain/contacts/import-contacts.ts';
 import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { Retention } from '../domain/messages/retention.ts';
-import type { ImportContacts } from '../domain/contacts/import-contacts.ts';
 import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
