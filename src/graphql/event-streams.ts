@@ -15,6 +15,7 @@ import { EventStream } from './event-stream.ts';
 import { readSubscription } from './subscription-request.ts';
 
 const STREAMS_OF_A_SESSION = 20;
+const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
 /** A session that ended is known of within a second. */
 const CHECK_SESSIONS_MS = 500;
@@ -89,9 +90,13 @@ export class EventStreams {
     if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
       return serviceUnavailable('This process serves no more event streams. Try again.');
     }
-    const own = [...this.#open.values()].filter(({ tokenHash }) => tokenHash.equals(session.tokenHash));
-    if (own.length >= STREAMS_OF_A_SESSION) {
-      const message = `This session has ${STREAMS_OF_A_SESSION} event streams open already. End one first.`;
+    const sessions = [...this.#open.values()];
+    const ofSession = sessions.filter(({ tokenHash }) => tokenHash.equals(session.tokenHash)).length;
+    const ofAccount = sessions.filter(({ caller }) => accountOf(caller) === accountOf(session.caller)).length;
+    if (ofSession >= STREAMS_OF_A_SESSION || ofAccount >= STREAMS_OF_AN_ACCOUNT) {
+      const message =
+        `A session may have ${STREAMS_OF_A_SESSION} event streams open, and an account ` +
+        `${STREAMS_OF_AN_ACCOUNT}. End one first.`;
       return new DomainError('rate_limit_exceeded', message);
     }
     this.#open.set(stream, session);
@@ -113,4 +118,8 @@ export class EventStreams {
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;
   }
+}
+
+function accountOf(caller: Session['caller']): string | undefined {
+  return caller.kind === 'member' ? caller.accountId : undefined;
 }

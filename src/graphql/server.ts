@@ -96,6 +96,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   async function serve(
     request: HttpRequest,
     response: HttpResponse,
+    maxBytes: number,
     answer: (context: GraphqlContext) => Promise<void>,
   ): Promise<void> {
     const requestId = options.requestIdOf(request);
@@ -103,8 +104,8 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     response.setHeader('Cache-Control', 'no-store');
     try {
       const context = await contextOf(options, request, response, requestId);
-      const maxBytes = context.auth.session ? MAX_BYTES : MAX_ANONYMOUS_BYTES;
-      request.body = request.method === 'POST' ? await options.readJson(request, maxBytes) : {};
+      const mostBytes = context.auth.session ? maxBytes : MAX_ANONYMOUS_BYTES;
+      request.body = request.method === 'POST' ? await options.readJson(request, mostBytes) : {};
       refuseLongQuery(request.body);
       await answer(context);
     } catch (error) {
@@ -115,7 +116,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   }
   return {
     handle: (request, response) =>
-      serve(request, response, async (context) => {
+      serve(request, response, MAX_BYTES, async (context) => {
         contexts.set(request, context);
         await middleware(request, response, () => undefined);
       }),
@@ -126,7 +127,10 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
         response.json({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });
         return;
       }
-      await serve(request, response, (context) => streams.serve(response, context, request.body));
+      // What is asked is kept for as long as the stream goes on.
+      await serve(request, response, MAX_ANONYMOUS_BYTES, (context) =>
+        streams.serve(response, context, request.body),
+      );
     },
     drain: () => streams.drain(),
     stop: () => server.stop(),

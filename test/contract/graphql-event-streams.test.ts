@@ -1,0 +1,305 @@
+import { once } from 'node:events';
+import { Server, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { announceLive } from '../../src/storage/pg-live.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { silentLogger } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { askStream, eventCodes, type Subscription, subscribe } from '../support/live.ts';
+
+const ALL = 'subscription { messageUpdated { id status } }';
+
+describe('event streams of subscriptions (graphql-sse, distinct connections)', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  let knex: ReturnType<typeof createKnex>;
+  let database: Sql;
+  const open: { stop(): void }[] = [];
+  beforeAll(async () => {
+    gateway = await startTestGateway({ NODE_ENV: 'production', SMS_ROUTES: '*=simulator:' });
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    knex = createKnex(gateway.database.url, silentLogger);
+    database = new Sql(knex);
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    for (const each of open.splice(0)) each.stop();
+    await eventually(() => gateway.parts.live.size === 0);
+  });
+  afterAll(async () => {
+    await knex?.destroy();
+    await gateway?.stop();
+  });
+
+  async function watch(query = ALL, as = token, on = gateway): Promise<Subscription> {
+    const subscription = await subscribe(on, as, query);
+    open.push(subscription);
+    return subscription;
+  }
+  const send = async (message: string) => {
+    const body = { to: '+256700123456', message };
+    return (await gateway.call('POST', '/developers/sms', { key: account.sandboxKey, body })).body
+      .id as string;
+  };
+  const touch = (ids: readonly string[]) =>
+    database.transaction(async (sql) =>
+      announceLive(
+        sql,
+        'message',
+        ids.map((id) => ({ accountId: account.accountId, id })),
+      ),
+    );
+
+  it('are served at /graphql/stream, and at /graphql to who asks for them, with a bearer token or the cookie', async () => {
+    for (const path of ['/graphql/stream', '/graphql']) {
+      for (const headers of [{ Authorization: `Bearer ${token}` }, { Cookie: `session=${token}` }]) {
+        const answer = await askStream(gateway, ALL, {
+          path,
+          headers: { ...headers, 'X-Request-Id': 'live-1' },
+        });
+        expect([path, answer.status, answer.text]).toEqual([path, 200, ':\n\n']);
+        expect(answer.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+        expect(answer.headers.get('cache-control')).toBe('no-store');
+        expect(answer.headers.get('x-request-id')).toBe('live-1');
+      }
+    }
+    const accept = 'application/json;q=0.5, text/event-stream';
+    const both = await askStream(gateway, ALL, { path: '/graphql', token, headers: { Accept: accept } });
+    expect(both.text).toBe(':\n\n');
+  });
+
+  it('are asked for with POST and JSON only, which no other site can make a browser do', async () => {
+    const url = `${gateway.url}/graphql/stream?query=${encodeURIComponent(ALL)}`;
+    const headers = { Cookie: `session=${token}`, Accept: 'text/event-stream' };
+    const got = await fetch(url, { headers });
+    expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
+    const form = await fetch(url, { method: 'POST', headers, body: new URLSearchParams({ query: ALL }) });
+    expect(form.status).toBe(415);
+    const text = JSON.stringify({ query: ALL });
+    const plain = await fetch(url, { method: 'POST', headers, body: text });
+    expect(plain.status).toBe(415);
+    const large = await askStream(gateway, ALL, { token, variables: { text: 'x'.repeat(110 * 1024) } });
+    expect([large.status, codesOf(large)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
+  });
+
+  const FIELDS = Array.from({ length: 16 }, (_, i) => `a${i}: id`).join(' ');
+  it.each([
+    ['a query', '{ viewer { id } }', 'BAD_REQUEST'],
+    ['a mutation', 'mutation { signOut }', 'BAD_REQUEST'],
+    ['what is no GraphQL', 'subscription {', 'GRAPHQL_PARSE_FAILED'],
+    ['an unknown field', 'subscription { messageUpdate { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['two at once', 'subscription { messageUpdated { id } usageTick { at } }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['introspection', `{ __schema { types { name } } } ${ALL}`, 'GRAPHQL_VALIDATION_FAILED'],
+    ['too many aliases', `subscription { messageUpdated { ${FIELDS} } }`, 'GRAPHQL_VALIDATION_FAILED'],
+    ['too many tokens', `subscription { messageUpdated { ${'id '.repeat(1000)} } }`, 'GRAPHQL_PARSE_FAILED'],
+    ['no such filter', 'subscription { messageUpdated(filter: { channel: FAX }) { id } }', 'BAD_USER_INPUT'],
+    [
+      'a long search',
+      `subscription { messageUpdated(filter: { search: "${'x'.repeat(101)}" }) { id } }`,
+      'BAD_USER_INPUT',
+    ],
+    [
+      'no such variable',
+      'subscription ($f: MessageFilter!) { messageUpdated(filter: $f) { id } }',
+      'BAD_USER_INPUT',
+    ],
+  ])('refuse %s in the stream, which then is complete', async (_, query, code) => {
+    const answer = await askStream(gateway, query, { token });
+    expect([answer.status, ...new Set(codesOf(answer))]).toEqual([200, code]);
+    expect(answer.text).toMatch(/^event: next\ndata: \{.*\}\n\nevent: complete\ndata:\n\n$/);
+    expect(answer.text).not.toMatch(/Did you mean|node_modules/);
+    expect(gateway.parts.live.size).toBe(0);
+  });
+
+  it.each([
+    ['no object', '[]', 200],
+    ['no query', '{}', 200],
+    ['variables that are none', '{"query": "subscription { usageTick { at } }", "variables": 5}', 200],
+    ['a name that is none', '{"query": "subscription { usageTick { at } }", "operationName": {}}', 200],
+    ['broken JSON', '{', 400],
+  ])('refuse a body with %s', async (_, body, status) => {
+    const response = await fetch(`${gateway.url}/graphql/stream`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body,
+    });
+    expect(response.status).toBe(status);
+    expect(await response.text()).toMatch(/BAD_USER_INPUT|INVALID_JSON/);
+  });
+
+  it('are for people who signed in, in an account', async () => {
+    expect(codesOf(await askStream(gateway, ALL))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await askStream(gateway, ALL, { token: 'unknown' }))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await askStream(gateway, ALL, { token: account.key }))).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('keep what nobody foresaw to themselves, under the request id that the log has', async () => {
+    const live = await watch('subscription { messageUpdated { id apiKey { name } } }');
+    const { apiKeyLists } = gateway.parts.operations;
+    jest.spyOn(apiKeyLists.findMany, 'run').mockRejectedValueOnce(new Error('relation "api_keys" is gone'));
+    const id = await send('fails');
+    await eventually(() => live.events.length > 0);
+    const requestId = live.events[0]?.errors?.[0]?.extensions?.requestId;
+    expect(live.events[0]).toMatchObject({
+      data: { messageUpdated: { id, apiKey: null } },
+      errors: [
+        {
+          message: `Something went wrong here. Quote request ${requestId}.`,
+          path: ['messageUpdated', 'apiKey'],
+        },
+      ],
+    });
+    expect(eventCodes(live.events[0])).toEqual(['INTERNAL_SERVER_ERROR']);
+    expect(live.end).toBeUndefined();
+    jest
+      .spyOn(gateway.parts.stores.messageLists, 'findMany')
+      .mockRejectedValueOnce(new Error('no such column'));
+    await touch([id]);
+    await eventually(() => live.end);
+    expect([live.end, eventCodes(live.events.at(-1))]).toEqual(['complete', ['INTERNAL_SERVER_ERROR']]);
+    expect(JSON.stringify(live.events)).not.toMatch(/no such column|is gone/);
+  });
+
+  it('break off while the database cannot be read, so that the reader asks again', async () => {
+    const live = await watch();
+    const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    jest.spyOn(gateway.parts.stores.messageLists, 'findMany').mockRejectedValueOnce(fault);
+    await touch([account.accountId]);
+    await eventually(() => live.end);
+    expect(live.end).toBeInstanceOf(Error);
+    expect(live.events).toEqual([]);
+  });
+
+  it('tell to read anew after the connection that listens was lost', async () => {
+    const live = await watch();
+    const killed: { killed: boolean }[] = await knex('pg_stat_activity')
+      .where({ application_name: 'messaging-gateway listen', datname: knex.raw('current_database()') })
+      .select(knex.raw('pg_terminate_backend(pid) AS killed'));
+    expect(killed).toEqual([{ killed: true }]);
+    await eventually(() => live.events.length > 0);
+    expect(live.events[0]?.data).toEqual({ messageUpdated: null });
+    expect(eventCodes(live.events[0])).toEqual(['REFETCH']);
+    const id = await send('after');
+    await eventually(() => live.events.some(({ data }) => data?.messageUpdated?.id === id));
+  });
+
+  it('end with the session, and with a change of the role', async () => {
+    const owner = await gateway.createAccount();
+    const ownerToken = await signIn(gateway, owner);
+    const signedOut = await watch(ALL, await signIn(gateway, owner));
+    const leaving = await signIn(gateway, owner);
+    const left = await watch(ALL, leaving);
+    const member = await inviteMember(gateway, ownerToken, 'VIEWER');
+    const promoted = await watch('subscription { usageTick { at } }', await signIn(gateway, member));
+    const gone = await inviteMember(gateway, ownerToken, 'ADMIN');
+    const removed = await watch('subscription { deliveryUpdated { id } }', await signIn(gateway, gone));
+    const staying = await watch(ALL, ownerToken);
+    await graphql(gateway, 'mutation { signOut }', { token: leaving });
+    const set = `mutation { setMemberRole(userId: "${member.id}", role: DEVELOPER) { id } }`;
+    await graphql(gateway, set, { token: ownerToken });
+    await graphql(gateway, `mutation { removeMember(userId: "${gone.id}") }`, { token: ownerToken });
+    await eventually(() => left.end && promoted.end && removed.end);
+    expect([left, promoted, removed].map(({ end }) => end)).toEqual(Array(3).fill('complete'));
+    expect([left, promoted, removed].map(({ events }) => eventCodes(events[0]))).toEqual([
+      ['UNAUTHENTICATED'],
+      ['FORBIDDEN'],
+      ['UNAUTHENTICATED'],
+    ]);
+    expect([signedOut.end, staying.end]).toEqual([undefined, undefined]);
+    await knex('sessions').update({ expires_at: new Date(0) });
+    await eventually(() => signedOut.end && staying.end);
+    expect(eventCodes(staying.events[0])).toEqual(['UNAUTHENTICATED']);
+    token = await signIn(gateway, account);
+  });
+
+  it('are no more than twenty a session', async () => {
+    const streams = await Promise.all(Array.from({ length: 20 }, () => watch()));
+    const refused = await askStream(gateway, ALL, { token });
+    expect(refused.body.errors[0]).toMatchObject({
+      message: 'A session may have 20 event streams open, and an account 200. End one first.',
+      extensions: { code: 'RATE_LIMITED' },
+    });
+    expect(gateway.parts.live.size).toBe(20);
+    const another = await askStream(gateway, ALL, { token: await signIn(gateway, account) });
+    expect(another.text).toBe(':\n\n');
+    streams[0]?.stop();
+    await eventually(() => gateway.parts.live.size === 19);
+    expect((await askStream(gateway, ALL, { token })).text).toBe(':\n\n');
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/^gateway_live_subscribers (19|20)$/m);
+  });
+
+  it('keep nothing for a reader that does not read, and tell it to read anew when it does', async () => {
+    const responses = new Set<ServerResponse>();
+    const write = ServerResponse.prototype.write;
+    jest.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (
+      this: ServerResponse,
+      ...given: unknown[]
+    ) {
+      responses.add(this);
+      return (write as (...all: unknown[]) => boolean).apply(this, given);
+    });
+    const content = Array.from({ length: 15 }, (_, i) => `a${i}: content`).join(' ');
+    const socket = await openSocket(`subscription { messageUpdated { id ${content} } }`);
+    open.push({ stop: () => socket.destroy() });
+    await eventually(() => gateway.parts.live.size === 1);
+    const text = '中'.repeat(1_000);
+    const ids = await Promise.all(Array.from({ length: 50 }, () => send(text)));
+    const [response] = responses;
+    const eventBytes = 15 * Buffer.byteLength(text) + 1_000;
+    // Until the sockets are full on both sides; what is read of the database then is one batch.
+    await eventually(async () => {
+      await touch(ids);
+      return response?.writableNeedDrain && gateway.parts.live.waiting === ids.length;
+    }, 20_000);
+    const many = Array.from({ length: 20 }, (_, i) =>
+      Array.from({ length: 500 }, (_, j) => idOf(i * 500 + j)),
+    );
+    for (const some of many) {
+      await touch(some);
+      expect(gateway.parts.live.waiting).toBeLessThanOrEqual(1_000);
+      expect(response?.writableLength).toBeLessThan((response?.writableHighWaterMark ?? 0) + eventBytes);
+    }
+    // So many that they are not kept any more.
+    await eventually(() => gateway.parts.live.waiting === 0);
+    let read = '';
+    socket.on('data', (chunk: Buffer) => {
+      read = (read + chunk.toString()).slice(-100_000);
+    });
+    socket.resume();
+    await eventually(() => read.includes('"code":"REFETCH"'));
+    const id = await send('after');
+    await eventually(() => read.includes(id));
+  });
+
+  /** A reader that does not read until it is given a listener. */
+  async function openSocket(query: string): Promise<Socket> {
+    const { hostname, port } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.pause();
+    const body = JSON.stringify({ query });
+    socket.write(
+      `POST /graphql/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
+        `Accept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    return socket;
+  }
+  const idOf = (number: number) => `01a00000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
+
+  it('end at once when the process drains, for the reader to ask another', async () => {
+    const draining = await startTestGateway({ ROLES: 'api' }, gateway.database);
+    const live = await watch(ALL, token, draining);
+    const cutOff = jest.spyOn(Server.prototype, 'closeAllConnections');
+    await draining.stop();
+    expect(cutOff).not.toHaveBeenCalled();
+    await eventually(() => live.end);
+    expect(live.end).toBeInstanceOf(Error);
+    expect(draining.parts.live.size).toBe(0);
+  });
+});
