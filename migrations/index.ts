@@ -14,12 +14,16 @@ import * as auditChain from './20261121001100_audit_chain.ts';
 import * as scopeUses from './20261121001200_scope_uses.ts';
 import * as messagesWrittenOnce from './20261121001300_messages_written_once.ts';
 import * as contactImports from './20261121001400_contact_imports.ts';
+import * as listCounts from './20261121001500_list_counts.ts';
+import * as listIndexes from './20261121001600_list_indexes.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
   readonly name: string;
   readonly up: (knex: Knex) => Promise<void>;
   readonly down: (knex: Knex) => Promise<void>;
+  /** Steps that build indexes while others write are in no transaction, and can be taken up again. */
+  readonly config?: { readonly transaction: boolean };
 }
 
 export const migrations: readonly Migration[] = [
@@ -38,4 +42,6 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001200_scope_uses', ...scopeUses },
   { name: '20261121001300_messages_written_once', ...messagesWrittenOnce },
   { name: '20261121001400_contact_imports', ...contactImports },
+  { name: '20261121001500_list_counts', ...listCounts },
+  { name: '20261121001600_list_indexes', ...listIndexes },
 ];

@@ -24,6 +24,7 @@ import type {
 } from '../domain/messages/message.ts';
 import { messageResource } from '../domain/messages/message-resource.ts';
 import { fromMinor } from '../domain/money/money.ts';
+import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { connection, connectionOf } from './connection.ts';
@@ -208,7 +209,7 @@ export class MessageFilter {
 
   @Field(() => String, {
     nullable: true,
-    description: "Part of the text, the sender or a recipient's address.",
+    description: `Part of the text, the sender or a recipient's address, looked for in the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel within \`from\` and \`to\`.`,
   })
   search?: string | null;
 

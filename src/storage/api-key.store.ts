@@ -2,6 +2,7 @@ import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../domain/a
 import type { Environment, Scope } from '../domain/caller.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { ApiKeyPatch, ApiKeyStore } from '../domain/ports/stores.ts';
+import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface ApiKeyRow {
@@ -161,7 +162,7 @@ export class PgApiKeyStore implements ApiKeyStore {
 
   async page(accountId: string, { page, limit }: PageRequest): Promise<Page<ApiKey>> {
     const own = this.#sql.table<ApiKeyRow>('api_keys').where({ account_id: accountId });
-    const total = await this.#sql.count(own);
+    const total = await ownRows(this.#sql, accountId, 'api_keys');
     const rows: ApiKeyRow[] = await own
       .clone()
       .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'key_id' }])

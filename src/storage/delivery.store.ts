@@ -12,6 +12,7 @@ import type {
   EventType,
   WebhookDelivery,
 } from '../domain/webhooks/webhook.ts';
+import { deliveryPart } from './delivery-finder.ts';
 import { type EventBodyRow, eventBody } from './event-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -57,14 +58,14 @@ const FIND = statement(
   'delivery-find',
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2`,
 );
-const FILTER = `d.webhook_id = $1 AND ($2::text IS NULL OR d.status = $2) AND ($3::text IS NULL OR d.event = $3)`;
-const PAGE = statement(
-  'deliveries-page',
-  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE ${FILTER} ORDER BY d.id DESC LIMIT $4 OFFSET $5`,
+// Counts and deliveries must be of one moment, or a page would not be where the counts say.
+const SNAPSHOT = statement(
+  'deliveries-snapshot',
+  'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
 );
-const COUNT = statement(
-  'deliveries-count',
-  `SELECT count(*) AS count FROM webhook_deliveries d WHERE ${FILTER}`,
+const BY_IDS = statement(
+  'deliveries-by-ids',
+  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.id = ANY($1::uuid[]) ORDER BY d.id DESC`,
 );
 const ATTEMPTS = statement(
   'attempts-of-deliveries',
@@ -196,13 +197,16 @@ export class PgDeliveryStore implements DeliveryStore {
 
   async page(
     webhookId: string,
-    { status, event }: DeliveryFilter,
+    filter: DeliveryFilter,
     { page, limit }: PageRequest,
   ): Promise<Page<WebhookDelivery>> {
-    const filter = [webhookId, status ?? null, event ?? null];
-    const rows = await this.#sql.query<DeliveryRow>(PAGE, [...filter, limit, (page - 1) * limit]);
-    const [counted] = await this.#sql.query<{ count: number }>(COUNT, filter);
-    return { rows: rows.map(mapRow), total: counted?.count ?? 0 };
+    return this.#sql.transaction(async (sql) => {
+      await sql.query(SNAPSHOT, []);
+      const part = { skipped: (page - 1) * limit, limit };
+      const { ids, total } = await deliveryPart(sql, [webhookId], filter, part);
+      const rows = ids.length === 0 ? [] : await sql.query<DeliveryRow>(BY_IDS, [ids]);
+      return { rows: rows.map(mapRow), total };
+    });
   }
 
   async attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {

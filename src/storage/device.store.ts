@@ -2,6 +2,7 @@ import type { Device, Platform } from '../domain/devices/device.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { DeviceStore } from '../domain/ports/device-store.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
+import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface DeviceRow {
@@ -99,7 +100,7 @@ export class PgDeviceStore implements DeviceStore {
 
   async page(accountId: string, { page, limit }: PageRequest): Promise<Page<Device>> {
     const own = this.#sql.table<DeviceRow>('devices').where({ account_id: accountId });
-    const total = await this.#sql.count(own);
+    const total = await this.count(accountId);
     const rows: DeviceRow[] = await own
       .clone()
       .select(...COLUMNS)
@@ -121,7 +122,7 @@ export class PgDeviceStore implements DeviceStore {
   }
 
   count(accountId: string): Promise<number> {
-    return this.#sql.count(this.#sql.table<DeviceRow>('devices').where({ account_id: accountId }));
+    return ownRows(this.#sql, accountId, 'devices');
   }
 
   async targets(

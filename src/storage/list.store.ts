@@ -6,8 +6,10 @@ import type {
   DeliveryListFilter,
   ListStore,
 } from '../domain/ports/list-stores.ts';
-import { isUuid } from '../domain/uuid.ts';
+import { isUuid, uuidFloor } from '../domain/uuid.ts';
 import type { DeliveryStatus, EventType, WebhookDelivery } from '../domain/webhooks/webhook.ts';
+import { countDeliveries, countsByStatus, deliveriesBefore } from './delivery-finder.ts';
+import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
 const DELIVERY_COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status,
@@ -18,16 +20,9 @@ const DELIVERIES_OF = statement(
    JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
    WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY d.id`,
 );
-const DELIVERY_MATCHES = `($2::text IS NULL OR d.status = $2) AND ($3::text IS NULL OR d.event = $3)`;
-// The index is by endpoint, so the newest of each endpoint are merged.
-const DELIVERIES = statement(
-  'list-deliveries',
-  `SELECT ${DELIVERY_COLUMNS} FROM webhooks w CROSS JOIN LATERAL (
-     SELECT d.* FROM webhook_deliveries d
-     WHERE d.webhook_id = w.id AND ($5::uuid IS NULL OR d.id < $5) AND ${DELIVERY_MATCHES}
-     ORDER BY d.id DESC LIMIT $6
-   ) d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
-   WHERE w.account_id = $1 AND ($4::uuid IS NULL OR w.id = $4) ORDER BY d.id DESC LIMIT $6`,
+const ENDPOINTS = statement(
+  'list-endpoints',
+  'SELECT id FROM webhooks WHERE account_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))',
 );
 const FIND_DELIVERIES = statement(
   'list-deliveries-by-id',
@@ -35,21 +30,13 @@ const FIND_DELIVERIES = statement(
    JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
    WHERE d.account_id = $1 AND d.id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR d.webhook_id = $3) ORDER BY d.id`,
 );
-const COUNT_DELIVERIES = statement(
-  'list-count-deliveries',
-  `SELECT count(*) AS count FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id
-   WHERE w.account_id = $1 AND ${DELIVERY_MATCHES} AND ($4::uuid IS NULL OR w.id = $4)`,
-);
-const DELIVERY_COUNTS = statement(
-  'list-delivery-counts',
-  `SELECT d.webhook_id, d.status, count(*) AS count FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id
-   WHERE w.account_id = $1 AND w.id = ANY($2::uuid[]) GROUP BY d.webhook_id, d.status`,
-);
 const ATTEMPTS = statement(
   'list-attempts',
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE account_id = $1 AND delivery_id = ANY($2::uuid[]) ORDER BY delivery_id, number`,
 );
+/** The time of an entry and that in its id are not read at the same moment. */
+const ID_SLACK_MS = 60_000;
 const AUDIT_COLUMNS = ['id', 'account_id', 'at', 'actor', 'action', 'target', 'before', 'after'] as const;
 
 interface DeliveryRow {
@@ -107,9 +94,16 @@ export class PgListStore implements ListStore {
       const rows = await this.#ofMessage(accountId, filter);
       return rows.filter((row) => after === undefined || row.id < after).slice(0, limit);
     }
-    if (filter.webhookId !== undefined && !isUuid(filter.webhookId)) return [];
-    const values = [...deliveryMatch(accountId, filter), after ?? null, limit];
-    return (await this.#sql.query<DeliveryRow>(DELIVERIES, values)).map(mapDelivery);
+    const endpoints = await this.#endpoints(accountId, filter.webhookId);
+    const ids = await deliveriesBefore(this.#sql, endpoints, filter, after, limit);
+    return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
+  }
+
+  /** The account's endpoints, deleted ones too, or the one of them that is named. */
+  async #endpoints(accountId: string, webhookId: string | undefined): Promise<string[]> {
+    if (webhookId !== undefined && !isUuid(webhookId)) return [];
+    const values = [accountId, webhookId === undefined ? null : [webhookId]];
+    return (await this.#sql.query<{ id: string }>(ENDPOINTS, values)).map(({ id }) => id);
   }
 
   async findDeliveries(accountId: string, ids: readonly string[], webhookId: string | undefined) {
@@ -119,10 +113,7 @@ export class PgListStore implements ListStore {
 
   async countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number> {
     if (filter.messageId !== undefined) return (await this.#ofMessage(accountId, filter)).length;
-    if (filter.webhookId !== undefined && !isUuid(filter.webhookId)) return 0;
-    const values = deliveryMatch(accountId, filter);
-    const [row] = await this.#sql.query<{ count: number }>(COUNT_DELIVERIES, values);
-    return row?.count ?? 0;
+    return countDeliveries(this.#sql, await this.#endpoints(accountId, filter.webhookId), filter);
   }
 
   /** A message has few deliveries: as many as recipients times endpoints. */
@@ -138,9 +129,10 @@ export class PgListStore implements ListStore {
   }
 
   async deliveryCounts(accountId: string, webhookIds: readonly string[]) {
-    const rows = await this.#sql.query<{ webhook_id: string; status: DeliveryStatus; count: number }>(
-      DELIVERY_COUNTS,
-      [accountId, webhookIds],
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds]);
+    const rows = await countsByStatus(
+      this.#sql,
+      own.map(({ id }) => id),
     );
     const byWebhook = Map.groupBy(rows, (row) => row.webhook_id);
     return new Map(
@@ -195,6 +187,8 @@ export class PgListStore implements ListStore {
   }
 
   countAuditEntries(accountId: string | undefined, filter: AuditFilter): Promise<number> {
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    if (accountId !== undefined && !isFiltered) return ownRows(this.#sql, accountId, 'audit_entries');
     return this.#sql.count(this.#auditMatching(accountId, filter));
   }
 
@@ -206,12 +200,14 @@ export class PgListStore implements ListStore {
     if (filter.action !== undefined) query.where('action', filter.action);
     if (filter.actor !== undefined) query.where('actor', filter.actor);
     if (filter.target !== undefined) query.where('target', filter.target);
-    if (filter.from !== undefined) query.where('at', '>=', filter.from);
-    if (filter.to !== undefined) query.where('at', '<=', filter.to);
+    // An entry's id is made with its time, and the index is on ids.
+    const { from, to } = filter;
+    if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
+    if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
     return query;
   }
 }
 
-function deliveryMatch(accountId: string, filter: DeliveryListFilter): unknown[] {
-  return [accountId, filter.status ?? null, filter.event ?? null, filter.webhookId ?? null];
+function idAround(time: Date, slackMs: number): string {
+  return uuidFloor(new Date(Math.max(0, time.getTime() + slackMs)));
 }

@@ -6,8 +6,10 @@ import type {
   MessageListStore,
 } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
+import { channelList } from './channel-list.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent } from './event-rows.ts';
 import { containing } from './like.ts';
+import { countMatching, findBefore, type SeqFilter } from './message-finder.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,
@@ -32,17 +34,21 @@ const MATCHES = `m.account_id = $1 AND ($2::text IS NULL OR ${STATUS_OF_MESSAGE}
   AND ($5::timestamptz IS NULL OR m.created_at <= $5) AND ($6::text IS NULL OR m.api_key_id = $6)
   AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
     OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))`;
-const MESSAGE_KEYS = statement(
-  'list-message-keys',
-  `SELECT f.* FROM unnest($8::text[], $9::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
+const NEWEST_KEYS = statement(
+  'list-newest-keys',
+  `SELECT f.* FROM unnest($2::text[], $3::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
      SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
-     WHERE ${MATCHES} AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $10
+     WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $4
    ) f ORDER BY f.channel, f.seq DESC`,
 );
-const COUNT_MESSAGES = statement(
-  'list-count-messages',
-  `SELECT count(*) AS count FROM messages m WHERE ${MATCHES} AND ($8::text IS NULL OR m.channel = $8)`,
+const KEYS = statement(
+  'list-keys',
+  `SELECT m.id, m.channel, m.seq, m.created_at FROM unnest($2::text[], $3::bigint[]) AS c (channel, seq)
+   JOIN messages m ON m.account_id = $1 AND m.channel = c.channel AND m.seq = c.seq
+   ORDER BY m.channel, m.seq DESC`,
 );
+// Counts and messages must be of one moment, or they would not be where the counts say.
+const SNAPSHOT = statement('list-snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const NOTES = statement(
   'list-timeline-notes',
   `SELECT message_id, position, at, status, detail FROM timeline_notes
@@ -68,6 +74,13 @@ const EVENTS = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 
+interface KeyRow {
+  id: string;
+  channel: Channel;
+  seq: number;
+  created_at: Date;
+}
+
 /** Messages with what belongs to many of them, for looking through them. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
@@ -88,17 +101,48 @@ export class PgMessageListStore implements MessageListStore {
     before: ReadonlyMap<Channel, number>,
     limit: number,
   ): Promise<readonly MessageKey[]> {
-    const rows = await this.#sql.query<{ id: string; channel: Channel; seq: number; created_at: Date }>(
-      MESSAGE_KEYS,
-      [...messageMatch(accountId, filter), [...before.keys()], [...before.values()], limit],
-    );
+    const { channel: _channel, ...narrowing } = filter;
+    const isFiltered = Object.values(narrowing).some((value) => value !== undefined);
+    const rows = isFiltered
+      ? await this.#matchingKeys(accountId, filter, before, limit)
+      : await this.#sql.query<KeyRow>(NEWEST_KEYS, [
+          accountId,
+          [...before.keys()],
+          [...before.values()],
+          limit,
+        ]);
     return rows.map((row) => ({ id: row.id, channel: row.channel, seq: row.seq, createdAt: row.created_at }));
   }
 
+  #matchingKeys(
+    accountId: string,
+    filter: MessageListFilter,
+    before: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly KeyRow[]> {
+    return this.#sql.transaction(async (sql) => {
+      await sql.query(SNAPSHOT, []);
+      const found: { channel: Channel; seq: number }[] = [];
+      for (const [channel, end] of before) {
+        const list = await channelList(sql, accountId, channel);
+        const seqs = await findBefore(sql, list, seqFilter(filter), end, limit);
+        found.push(...seqs.map((seq) => ({ channel, seq })));
+      }
+      if (found.length === 0) return [];
+      const values = [accountId, found.map(({ channel }) => channel), found.map(({ seq }) => seq)];
+      return sql.query<KeyRow>(KEYS, values);
+    });
+  }
+
   async count(accountId: string, filter: MessageListFilter): Promise<number> {
-    const values = [...messageMatch(accountId, filter), filter.channel ?? null];
-    const [row] = await this.#sql.query<{ count: number }>(COUNT_MESSAGES, values);
-    return row?.count ?? 0;
+    return this.#sql.transaction(async (sql) => {
+      await sql.query(SNAPSHOT, []);
+      let total = 0;
+      for (const channel of filter.channel === undefined ? CHANNELS : [filter.channel]) {
+        total += await countMatching(sql, await channelList(sql, accountId, channel), seqFilter(filter));
+      }
+      return total;
+    });
   }
 
   async findMany(
@@ -145,4 +189,8 @@ function messageMatch(accountId: string, filter: MessageListFilter): unknown[] {
     filter.apiKeyId ?? null,
     filter.search ? containing(filter.search) : null,
   ];
+}
+
+function seqFilter({ status, environment, apiKeyId, search, from, to }: MessageListFilter): SeqFilter {
+  return { status, environment, apiKeyId, search: search || undefined, from, until: to };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { type Migration, migrations } from '../../migrations/index.ts';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -7,6 +8,7 @@ import { createKnex, type DatabaseConnection } from './sql.ts';
 const MIGRATION_LOCK = 4_872_390;
 /** One holds the lock, Knex takes the others. */
 const MIGRATION_CONNECTIONS = 4;
+const LOCK_PAUSE_MS = 200;
 
 const source: Knex.MigrationSource<Migration> = {
   getMigrations: async () => [...migrations],
@@ -22,7 +24,7 @@ const CONFIG = { migrationSource: source, tableName: 'schema_migrations' };
 export async function migrate(knex: Knex): Promise<{ from: string; to: string }> {
   const connection = await knex.client.acquireConnection();
   try {
-    await knex.raw('SELECT pg_advisory_lock(?)', [MIGRATION_LOCK]).connection(connection);
+    await lock(knex, connection);
     const from: string = await knex.migrate.currentVersion(CONFIG);
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
     const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
@@ -32,6 +34,13 @@ export async function migrate(knex: Knex): Promise<{ from: string; to: string }>
     await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
     await knex.client.releaseConnection(connection);
   }
+}
+
+/** Asks again and again: who waits inside a statement would be waited for by an index that is built concurrently. */
+async function lock(knex: Knex, connection: unknown): Promise<void> {
+  const ask = 'SELECT pg_try_advisory_lock(?) AS mine';
+  while (!(await knex.raw(ask, [MIGRATION_LOCK]).connection(connection)).rows[0].mine)
+    await sleep(LOCK_PAUSE_MS);
 }
 
 /** `migrate` on a pool of its own, on which a step may take as long as it needs. */

@@ -31,7 +31,18 @@ const FOLD = statement(
      cost_minor = usage_hours.cost_minor + excluded.cost_minor`,
 );
 
-/** Counts of messages by hour. */
+const FOLD_DELIVERIES = statement(
+  'delivery-fold',
+  `WITH taken AS (DELETE FROM delivery_deltas RETURNING webhook_id, hour, event, status, deliveries)
+   INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
+   SELECT webhook_id, hour, event, status, sum(deliveries) FROM taken GROUP BY 1, 2, 3, 4 HAVING sum(deliveries) <> 0
+   ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
+     SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
+);
+// What was delivered is forgotten after a month; its counts must not stay as zeros for ever.
+const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
+
+/** Counts by hour, of messages and of deliveries. */
 export class PgUsageStore implements UsageStore {
   readonly #sql: Sql;
 
@@ -71,7 +82,10 @@ export class PgUsageStore implements UsageStore {
   async fold(): Promise<void> {
     await this.#sql.transaction(async (sql) => {
       const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
-      if (lock?.mine) await sql.query(FOLD, []);
+      if (!lock?.mine) return;
+      await sql.query(FOLD, []);
+      await sql.query(FOLD_DELIVERIES, []);
+      await sql.query(DROP_EMPTY, []);
     });
   }
 }

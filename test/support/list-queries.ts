@@ -6,10 +6,8 @@ import { type Dataset, NEEDLE, REGULAR } from './dataset.ts';
 /** One list that the product has, asked as an edge asks it. */
 export interface ListQuery {
   readonly name: string;
-  /** Resolves with how many rows came. */
-  rows(): Promise<number>;
-  /** The number of all rows, where an edge may leave it unasked. */
-  total?(): Promise<number>;
+  /** How many rows came, and of how many; an edge that leaves the number unasked gets it on request. */
+  run(): Promise<{ returned: number; total?: number | (() => Promise<number>) }>;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -28,14 +26,24 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
   const operator: OperatorCaller = { kind: 'operator', userId: accountId };
   const [webhookId = '', rareWebhookId = ''] = webhookIds;
 
-  const paged = (name: string, read: (page: number) => Promise<{ rows: readonly unknown[] }>, page = 1) => ({
+  type Page = { readonly rows: readonly unknown[]; readonly total: number };
+  const paged = (name: string, read: (page: number) => Promise<Page>, page = 1): ListQuery => ({
     name: page === 1 ? name : `${name}, page ${page}`,
-    rows: async () => (await read(page)).rows.length,
+    async run() {
+      const { rows, total } = await read(page);
+      return { returned: rows.length, total };
+    },
   });
   const sliced = (name: string, read: () => Promise<Slice<unknown>>): ListQuery => ({
     name,
-    rows: async () => (await read()).edges.length,
-    total: async () => (await read()).total(),
+    async run() {
+      const { edges, total } = await read();
+      return { returned: edges.length, total };
+    },
+  });
+  const plain = (name: string, read: () => Promise<number>): ListQuery => ({
+    name,
+    run: async () => ({ returned: await read() }),
   });
 
   const history = (
@@ -44,13 +52,13 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     page = 1,
   ) =>
     paged(
-      `history ${name}`,
+      `history ${name}`.trim(),
       (number) =>
         operations.messages.history.run(key, { channel: 'sms', filter, page: { page: number, limit: 20 } }),
       page,
     );
   const looked = (name: string, filter: Parameters<Operations['messageLists']['list']['run']>[1]['filter']) =>
-    sliced(`messages ${name}`, () => operations.messageLists.list.run(member, { filter }));
+    sliced(`messages ${name}`.trim(), () => operations.messageLists.list.run(member, { filter }));
   const owed = (
     name: string,
     id: string,
@@ -58,35 +66,33 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     page = 1,
   ) =>
     paged(
-      `webhook's deliveries ${name}`,
+      `webhook's deliveries ${name}`.trim(),
       (number) => operations.webhooks.deliveries.run(key, { id, filter, page: { page: number, limit: 20 } }),
       page,
     );
   const deliveries = (
     name: string,
     filter: Parameters<Operations['deliveries']['list']['run']>[1]['filter'],
-  ) => sliced(`webhookDeliveries ${name}`, () => operations.deliveries.list.run(member, { filter }));
+  ) => sliced(`webhookDeliveries ${name}`.trim(), () => operations.deliveries.list.run(member, { filter }));
   const contacts = (name: string, filter: { search?: string; tag?: string }, page = 1) =>
     paged(
-      `contacts ${name}`,
+      `contacts ${name}`.trim(),
       (number) => operations.contacts.list.run(key, { filter, page: { page: number, limit: 20 } }),
       page,
     );
   const audit = (name: string, filter: Parameters<Operations['audit']['list']['run']>[1]['filter']) =>
-    sliced(`auditLog ${name}`, () => operations.audit.list.run(member, { filter }));
+    sliced(`auditLog ${name}`.trim(), () => operations.audit.list.run(member, { filter }));
   const usage = (
     interval: 'hour' | 'day' | 'month',
     days: number,
     groupBy: ('channel' | 'status' | 'api_key')[],
-  ) => ({
-    name: `usage ${days} days by ${[interval, ...groupBy].join(', ')}`,
-    rows: async () => {
+  ) =>
+    plain(`usage ${days} days by ${[interval, ...groupBy].join(', ')}`, async () => {
       const until = new Date(Math.floor(Date.now() / DAY_MS + 1) * DAY_MS);
       const since = new Date(until.getTime() - days * DAY_MS);
       const query = { from: since, to: until, interval, groupBy, environment: undefined };
       return (await operations.usage.query.run(member, query)).length;
-    },
-  });
+    });
 
   const pages = Math.floor(messages / 20);
   return [
@@ -129,10 +135,10 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     deliveries('status=RETRYING', { status: 'retrying' }),
     deliveries('event=sms.failed', { event: 'sms.failed' }),
     deliveries('messageId', { messageId }),
-    {
-      name: "webhooks' stats",
-      rows: async () => (await operations.deliveries.counts.run(member, { webhookIds })).size,
-    },
+    plain(
+      "webhooks' stats",
+      async () => (await operations.deliveries.counts.run(member, { webhookIds })).size,
+    ),
     contacts('', {}),
     contacts('', {}, Math.max(2, Math.floor(pages / 40))),
     contacts('search', { search: 'contact 77' }),
@@ -151,11 +157,10 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     sliced("auditLog, an operator's, action", () =>
       operations.audit.list.run(operator, { filter: { action: 'webhook.delete' } }),
     ),
-    {
-      name: 'event feed',
-      rows: async () =>
-        (await operations.events.feed.run(key, { after: String(messages - 50), limit: 20 })).events.length,
-    },
+    plain('event feed', async () => {
+      const input = { after: String(messages - 50), limit: 20 };
+      return (await operations.events.feed.run(key, input)).events.length;
+    }),
     sliced('accounts', () => operations.accounts.list.run(operator, {})),
     sliced('accounts search', () => operations.accounts.list.run(operator, { search: 'count-77' })),
     paged('api keys', (page) => operations.apiKeys.list.run(key, { page: { page, limit: 20 } })),

@@ -17,23 +17,21 @@ export interface QueryPlan {
   readonly buffers: number;
   readonly ms: number;
   readonly statements: number;
-  /** Whether no more was touched than was returned, and one page. */
-  readonly isBounded: boolean;
+  /** Whether no more was touched than was returned, and one page; or, to say how many match, than match. */
+  readonly bound: 'page' | 'matches' | 'none';
 }
 
 /** Runs the query, and then its total as a query of its own, and says how PostgreSQL executed each. */
 export async function plansOf(query: ListQuery, plans: ReturnType<typeof recordPlans>): Promise<QueryPlan[]> {
   plans.take();
-  const returned = await query.rows();
-  const list = planOf(query.name, returned, plans.take());
-  if (!query.total) return [list];
-  await query.total();
-  // The total was read after a slice, which stands above.
-  const all = plans.take().slice(list.statements);
-  return [list, planOf(`${query.name}: total`, 1, all)];
+  const { returned, total } = await query.run();
+  const list = planOf(query.name, returned, typeof total === 'number' ? total : 0, plans.take());
+  if (typeof total !== 'function') return [list];
+  const matches = await total();
+  return [list, planOf(`${query.name}: total`, 1, matches, plans.take())];
 }
 
-function planOf(name: string, returned: number, plans: readonly ExecutedPlan[]): QueryPlan {
+function planOf(name: string, returned: number, matches: number, plans: readonly ExecutedPlan[]): QueryPlan {
   const touched = new Map<string, number>();
   for (const plan of plans) {
     for (const [table, rows] of plan.touched) touched.set(table, (touched.get(table) ?? 0) + rows);
@@ -48,6 +46,6 @@ function planOf(name: string, returned: number, plans: readonly ExecutedPlan[]):
     buffers: sum(plans.map((plan) => plan.buffers)),
     ms: sum(plans.map((plan) => plan.ms)),
     statements: plans.length,
-    isBounded: most <= returned + ONE_PAGE,
+    bound: most <= returned + ONE_PAGE ? 'page' : most <= matches + ONE_PAGE ? 'matches' : 'none',
   };
 }

@@ -5,6 +5,9 @@ import type { KeyRange } from '../paging.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { DeliveryAttempt, DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
+/** So many of the newest messages of each channel, within the filter's span of time, are searched for a text. */
+export const SEARCH_REACH = 100_000;
+
 export interface MessageListFilter {
   readonly channel?: Channel | undefined;
   readonly status?: MessageStatus | undefined;

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const COUNTED = `SELECT event, status, sum(deliveries)::int AS count FROM (
+    SELECT * FROM delivery_hours UNION ALL SELECT * FROM delivery_deltas) c
+  GROUP BY event, status HAVING sum(deliveries) <> 0 ORDER BY event, status`;
+const THERE = `SELECT event, status, count(*)::int AS count FROM webhook_deliveries GROUP BY event, status
+  ORDER BY event, status`;
+
+describe('the counts that lists read', () => {
+  let gateway: TestGateway;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
+  let account: TestAccount;
+  let client: pg.Client;
+  let webhookId: string;
+  const rows = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows;
+  const send = (to: string) =>
+    gateway.call('POST', '/developers/sms', { key: account.key, body: { to, message: 'Hello' } });
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    receiver = await startWebhookReceiver();
+    client = new pg.Client({ ...gateway.database.connection });
+    await client.connect();
+    account = await gateway.createAccount();
+    const hook = { url: receiver.url, events: ['sms.sent', 'sms.failed'], maxRetries: 0 };
+    const made = await gateway.call('POST', '/developers/webhooks', { key: account.key, body: hook });
+    webhookId = made.body.webhook.id;
+  });
+  afterAll(async () => {
+    await client?.end();
+    await gateway?.stop();
+    await receiver?.stop();
+  });
+
+  it('follow deliveries from pending to success, folded or not, and when they are gone', async () => {
+    await send('+256700000009');
+    await send('+256700000001,+256700000019');
+    await eventually(async () => {
+      const there = await rows(THERE);
+      return there.length === 2 && there.every(({ status }) => status === 'success');
+    }, 10_000);
+    expect(await rows(THERE)).toEqual([
+      { event: 'sms.failed', status: 'success', count: 1 },
+      { event: 'sms.sent', status: 'success', count: 2 },
+    ]);
+    expect(await rows(COUNTED)).toEqual(await rows(THERE));
+    await gateway.parts.stores.usage.fold();
+    expect(await rows(COUNTED)).toEqual(await rows(THERE));
+    const path = `/developers/webhooks/${webhookId}/deliveries?event=sms.failed`;
+    const listed = await gateway.call('GET', path, { key: account.key });
+    expect([listed.body.data.length, listed.body.pagination.total]).toEqual([1, 1]);
+
+    await client.query(`DELETE FROM events WHERE type = 'sms.failed'`);
+    expect(await rows(COUNTED)).toEqual(await rows(THERE));
+    await gateway.parts.stores.usage.fold();
+    expect(await rows('SELECT FROM delivery_hours WHERE deliveries = 0')).toEqual([]);
+    expect((await gateway.call('GET', path, { key: account.key })).body.pagination.total).toBe(0);
+  });
+
+  it('have a delivery among the failed as long as it is failed', async () => {
+    const failed = 'SELECT webhook_id, delivery_id FROM failed_deliveries';
+    const [delivery] = await rows('SELECT id FROM webhook_deliveries LIMIT 1');
+    await client.query(`UPDATE webhook_deliveries SET status = 'failed' WHERE id = $1`, [delivery.id]);
+    expect(await rows(failed)).toEqual([{ webhook_id: webhookId, delivery_id: delivery.id }]);
+    const path = `/developers/webhooks/${webhookId}/deliveries?status=failed`;
+    const listed = await gateway.call('GET', path, { key: account.key });
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([delivery.id]);
+    await client.query(`UPDATE webhook_deliveries SET response_body = NULL WHERE id = $1`, [delivery.id]);
+    expect(await rows(failed)).toHaveLength(1);
+    await client.query(`UPDATE webhook_deliveries SET status = 'success' WHERE id = $1`, [delivery.id]);
+    expect(await rows(failed)).toEqual([]);
+  });
+
+  it('have a message among the failed when all of its recipients are', async () => {
+    const before = (await rows('SELECT FROM failed_messages')).length;
+    await send('+256700000021,+256700000001');
+    const { body } = await send('+256700000001,+256701000001');
+    await eventually(
+      async () => (await rows('SELECT FROM failed_messages')).length === before + 1 || undefined,
+      10_000,
+    );
+    const listed = await gateway.call('GET', '/developers/sms/history?status=failed', { key: account.key });
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([body.id]);
+  });
+
+  it('count contacts, devices, keys and audit entries as they come and go', async () => {
+    const count = async (list: string) => {
+      const [row] = await rows('SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2', [
+        account.accountId,
+        list,
+      ]);
+      return row?.rows;
+    };
+    const body = { name: 'One', phone: '+256700123456' };
+    const { id } = (await gateway.call('POST', '/developers/contacts', { key: account.key, body })).body;
+    expect(await count('contacts')).toBe(1);
+    await gateway.call('DELETE', `/developers/contacts/${id}`, { key: account.key });
+    expect(await count('contacts')).toBe(0);
+    expect(await count('api_keys')).toBe(2);
+    const entries = await rows('SELECT FROM audit_entries WHERE account_id = $1', [account.accountId]);
+    expect(await count('audit_entries')).toBe(entries.length);
+  });
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type Dataset, fillDatabase } from '../support/dataset.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { listQueries } from '../support/list-queries.ts';
+import { explainDatabase, recordPlans } from '../support/plans.ts';
+import { plansOf, type QueryPlan } from '../support/query-plans.ts';
+
+const MESSAGES = 6_000;
+
+/** What looks through more than it returns, and why that is bounded all the same. */
+const UNBOUNDED: Readonly<Record<string, string>> = {
+  'history status=sent': 'looks through the hours that hold some, until it has them',
+  'messages status=SENT': 'the same',
+  'messages status=PENDING': 'the same',
+  'messages apiKeyId': 'the same; an index on keys would cost every message 31 bytes',
+  'messages search, in many: total': 'a text is looked for in the newest 100,000 messages',
+  'messages search, in few': 'the same',
+  'messages search, in few: total': 'the same',
+  "webhook's deliveries event=sms.failed": 'looks through the hours that hold some',
+  'webhookDeliveries event=sms.failed': 'the same',
+  'contacts, page 7': 'skips in an index',
+  'contacts search': "looks through the account's contacts",
+  'contacts tag': 'the same',
+  'contacts (GraphQL) search': 'the same',
+  'contacts (GraphQL) search: total': 'the same',
+  'accounts search: total': 'looks through the accounts',
+};
+
+/** What a filter asks for is too rare for so few messages. */
+const FEW = ['messages search, in few', 'auditLog from, to', 'accounts search'];
+
+interface Row {
+  id: string;
+  status: string;
+  environment: string;
+  api_key_id: string | null;
+  content: string;
+  created_at: Date;
+}
+
+describe('what PostgreSQL touches for a list', () => {
+  let database: TestDatabase | undefined;
+  let gateway: TestGateway | undefined;
+  let dataset: Dataset;
+  const plans = recordPlans();
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const client = new pg.Client({ ...database.connection });
+    await client.connect();
+    try {
+      await using filling = await startTestGateway({ ROLES: 'api' }, database);
+      dataset = await fillDatabase(filling.parts.operations, client, MESSAGES, () => undefined);
+      await explainDatabase(client, database.connection.database);
+    } finally {
+      await client.end();
+    }
+    gateway = await startTestGateway({ ROLES: 'api' }, database);
+  }, 60_000);
+  afterAll(async () => {
+    plans[Symbol.dispose]();
+    await gateway?.stop();
+    await database?.drop();
+  });
+
+  async function all(): Promise<Row[]> {
+    const client = new pg.Client({ ...database!.connection });
+    await client.connect();
+    try {
+      const { rows } = await client.query<Row>(
+        `SELECT m.id, r.status, m.environment, m.api_key_id, m.content, m.created_at
+         FROM messages m JOIN recipients r ON r.message_id = m.id WHERE m.account_id = $1 ORDER BY m.seq DESC`,
+        [dataset.accountId],
+      );
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  it('is what it returns and one page, or what matches where it tells how many do', async () => {
+    const found: QueryPlan[] = [];
+    for (const query of listQueries(gateway!.parts.operations, dataset)) {
+      found.push(...(await plansOf(query, plans)));
+    }
+    expect(found.length).toBeGreaterThan(80);
+    const touching = found.filter(({ bound }) => bound === 'none').map(({ name }) => name);
+    expect(touching.filter((name) => !(name in UNBOUNDED))).toEqual([]);
+    const empty = found.filter(({ returned }) => returned === 0).map(({ name }) => name);
+    expect(empty).toEqual(['history of email', 'history of push', 'history of whatsapp', ...FEW]);
+    const unseen = found.filter(({ returned, touched, counts }) => returned > 1 && touched + counts === 0);
+    expect(unseen).toEqual([]);
+  });
+
+  it('is the same as without any index or count', async () => {
+    const { accountId, rareKeyId, from, to } = dataset;
+    const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
+    const { messageLists, messages } = gateway!.parts.operations;
+    const day = 24 * 3_600_000;
+    const filters: [MessageListFilter, (row: Row) => boolean][] = [
+      [{}, () => true],
+      [{ status: 'delivered' }, (row) => row.status === 'delivered'],
+      [{ status: 'sent' }, (row) => row.status === 'sent'],
+      [{ status: 'failed' }, (row) => row.status === 'failed'],
+      [{ status: 'pending' }, (row) => row.status === 'pending'],
+      [{ environment: 'sandbox' }, (row) => row.environment === 'sandbox'],
+      [{ apiKeyId: rareKeyId }, (row) => row.api_key_id === rareKeyId],
+      [{ from, to }, (row) => row.created_at >= from && row.created_at <= to],
+      [
+        { status: 'sent', from, to: new Date(from.getTime() + 20 * day) },
+        (row) =>
+          row.status === 'sent' &&
+          row.created_at >= from &&
+          row.created_at.getTime() <= from.getTime() + 20 * day,
+      ],
+      [
+        { status: 'failed', environment: 'production', from },
+        (row) => row.status === 'failed' && row.environment === 'production' && row.created_at >= from,
+      ],
+      [{ search: 'Number 17' }, (row) => row.content.includes('number 17')],
+    ];
+    const rows = await all();
+    for (const [filter, matches] of filters) {
+      const expected = rows.filter(matches).map(({ id }) => id);
+      const read: string[] = [];
+      for (let after: string | undefined, more = true; more; ) {
+        const slice = await messageLists.list.run(member, { first: 100, after, filter });
+        read.push(...slice.edges.map(({ node }) => node.id));
+        after = slice.edges.at(-1)?.cursor;
+        more = slice.hasNextPage;
+        if (!more) expect({ filter, total: await slice.total() }).toEqual({ filter, total: expected.length });
+      }
+      expect({ filter, read }).toEqual({ filter, read: expected });
+      const { apiKeyId, search, to: until, ...asked } = filter;
+      if (apiKeyId !== undefined || search !== undefined) continue;
+      const pages: string[] = [];
+      for (let page = 1; page <= Math.ceil(expected.length / 100) + 1; page += 1) {
+        const input = { channel: 'sms', filter: { ...asked, until }, page: { page, limit: 100 } } as const;
+        const found = await messages.history.run(member, input as Parameters<typeof messages.history.run>[1]);
+        expect({ filter, total: found.total }).toEqual({ filter, total: expected.length });
+        pages.push(...found.rows.map(({ id }) => id));
+      }
+      expect({ filter, pages }).toEqual({ filter, pages: expected });
+    }
+  });
+});
