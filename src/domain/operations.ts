@@ -1,6 +1,7 @@
 import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
 import { permissionOperations } from './accounts/permission-operations.ts';
+import { planOperations } from './accounts/plan-operations.ts';
 import { retentionOperations } from './accounts/retention-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
@@ -29,6 +30,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
   const nouns = {
     accounts: { ...accountOperations(deps), ...retentionOperations(deps) },
+    plans: planOperations(deps),
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),

@@ -14,13 +14,30 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
-import type { Account, LedgerEntry } from '../domain/accounts/account.ts';
+import type { Account, LedgerEntry, Plan, RetentionDays } from '../domain/accounts/account.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { given } from './given.ts';
+import { PlanType } from './plan.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+
+@ObjectType('Retention', {
+  description:
+    'For how many days, counted from its acceptance, an account keeps a message. Null is for ever.',
+  simpleResolvers: true,
+})
+class RetentionType {
+  @Field(() => Int, { nullable: true, description: 'Days until the text of a message is erased.' })
+  contentDays!: number | null;
+
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Days until a message is deleted; its ledger entries stay.',
+  })
+  messageDays!: number | null;
+}
 
 @ObjectType('Account', {
   description: 'Owns keys, messages, webhooks and a balance, which always equals the sum of its ledger.',
@@ -38,6 +55,15 @@ export class AccountType {
 
   @Field(() => String, { description: 'Currency of the balance, ISO 4217.' })
   currency!: string;
+
+  @Field(() => RetentionType, { description: 'How long messages are kept.' })
+  retention!: RetentionDays;
+
+  @Field(() => PlanType, {
+    nullable: true,
+    description: 'How many requests keys may make; null where the limits of the platform hold.',
+  })
+  plan!: Plan | null;
 
   @Field(() => DateTime, { description: 'When the account was created.' })
   createdAt!: Date;
@@ -78,22 +104,6 @@ class LedgerEntryType {
 
 /** A ledger entry with the currency that its amounts are shown in. */
 type ShownEntry = LedgerEntry & { readonly currency: string };
-
-@ObjectType('Retention', {
-  description:
-    'For how many days, counted from its acceptance, an account keeps a message. Null is for ever.',
-  simpleResolvers: true,
-})
-class RetentionType {
-  @Field(() => Int, { nullable: true, description: 'Days until the text of a message is erased.' })
-  contentDays!: number | null;
-
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Days until a message is deleted; its ledger entries stay.',
-  })
-  messageDays!: number | null;
-}
 
 @InputType({ description: 'A new account.' })
 class CreateAccountInput {
@@ -162,6 +172,19 @@ export class AccountResolver {
       | null,
   ) {
     return run(operations.accounts.topUp, { accountId, amount, reference: reference ?? undefined });
+  }
+
+  @Mutation(() => AccountType, { description: 'Puts an account on a plan. For operators.' })
+  setAccountPlan(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
+    @Arg('plan', () => String, {
+      nullable: true,
+      description: 'Name of the plan; none when absent, so that the limits of the platform hold.',
+    })
+    plan?: string | null,
+  ) {
+    return run(operations.plans.assign, { accountId, plan: plan ?? null });
   }
 
   @Mutation(() => RetentionType, {

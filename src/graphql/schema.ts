@@ -11,6 +11,7 @@ import { DeviceResolver } from './device.graphql.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
+import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
@@ -46,6 +47,7 @@ export function createSchema(): GraphQLSchema {
       WebhookDeliveryResolver,
       MessageDeliveriesResolver,
       UsageResolver,
+      PlanResolver,
       PriceResolver,
       AuditResolver,
       ContactResolver,

@@ -1,4 +1,4 @@
-import type { Account, LedgerEntry, RetentionDays } from '../domain/accounts/account.ts';
+import type { Account, LedgerEntry, Plan, RetentionDays } from '../domain/accounts/account.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { AccountStore } from '../domain/ports/stores.ts';
 import { isUuid } from '../domain/uuid.ts';
@@ -12,9 +12,29 @@ interface AccountRow {
   currency: string;
   balance_minor: number;
   created_at: Date;
+  content_days: number | null;
+  message_days: number | null;
+  /** Null, all four of them, without a plan. */
+  plan_name: string | null;
+  per_minute: number | null;
+  per_second: number | null;
+  webhooks_per_minute: number | null;
 }
 
-const COLUMNS = ['id', 'name', 'email', 'currency', 'balance_minor', 'created_at'] as const;
+const COLUMNS = [
+  'accounts.id',
+  'accounts.name',
+  'accounts.email',
+  'accounts.currency',
+  'accounts.balance_minor',
+  'accounts.created_at',
+  'accounts.content_days',
+  'accounts.message_days',
+  'plans.name as plan_name',
+  'plans.per_minute',
+  'plans.per_second',
+  'plans.webhooks_per_minute',
+] as const;
 
 function mapRow(row: AccountRow): Account {
   return {
@@ -23,8 +43,20 @@ function mapRow(row: AccountRow): Account {
     email: row.email,
     currency: row.currency,
     balanceMinor: row.balance_minor,
+    retention: { contentDays: row.content_days, messageDays: row.message_days },
+    plan: planOf(row),
     createdAt: row.created_at,
   };
+}
+
+function planOf({
+  plan_name: name,
+  per_minute: perMinute,
+  per_second: perSecond,
+  webhooks_per_minute: webhooksPerMinute,
+}: AccountRow): Plan | null {
+  const has = name !== null && perMinute !== null && perSecond !== null && webhooksPerMinute !== null;
+  return has ? { name, perMinute, perSecond, webhooksPerMinute } : null;
 }
 
 interface LedgerRow {
@@ -119,16 +151,15 @@ export class PgAccountStore implements AccountStore {
 
   async find(id: string): Promise<Account | undefined> {
     if (!isUuid(id)) return undefined;
-    const row = await this.#sql
-      .table<AccountRow>('accounts')
-      .where({ id })
+    const row: AccountRow | undefined = await this.#withPlan()
+      .where('accounts.id', id)
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
   async list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
-    const query = this.#matching(search).orderBy('id', 'desc').limit(limit);
-    if (after !== undefined) query.where('id', '<', after);
+    const query = this.#matching(search).orderBy('accounts.id', 'desc').limit(limit);
+    if (after !== undefined) query.where('accounts.id', '<', after);
     const rows: AccountRow[] = await query.select(...COLUMNS);
     return rows.map(mapRow);
   }
@@ -138,10 +169,16 @@ export class PgAccountStore implements AccountStore {
   }
 
   #matching(search: string | undefined) {
-    const query = this.#sql.table<AccountRow>('accounts');
+    const query = this.#withPlan();
     if (search === undefined) return query;
     const like = containing(search);
-    return query.where((either) => either.whereILike('name', like).orWhereILike('email', like));
+    return query.where((either) =>
+      either.whereILike('accounts.name', like).orWhereILike('accounts.email', like),
+    );
+  }
+
+  #withPlan() {
+    return this.#sql.table<AccountRow>('accounts').leftJoin('plans', 'plans.id', 'accounts.plan_id');
   }
 
   async ledger(accountId: string, { limit, after }: KeyRange): Promise<readonly LedgerEntry[]> {

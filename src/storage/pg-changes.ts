@@ -1,4 +1,4 @@
-import type { ChangeKind, Changes } from '../domain/ports/changes.ts';
+import { ALL_IDS, type ChangeKind, type Changes } from '../domain/ports/changes.ts';
 import type { PgListener } from './pg-listener.ts';
 
 export interface Change {
@@ -46,7 +46,8 @@ export class PgChanges implements Changes {
   /** Tells this process's subscribers. */
   deliver(change: Change): void {
     for (const subscriber of this.#subscribers) {
-      if (subscriber.kind === change.kind) subscriber.onChange(change.id);
+      if (subscriber.kind !== change.kind) continue;
+      subscriber.onChange(change.id === ALL_IDS ? undefined : change.id);
     }
   }
 }

@@ -15,6 +15,7 @@ import { PgMessageStore } from './message.store.ts';
 import { PgMessageListStore } from './message-list.store.ts';
 import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './pg-changes.ts';
 import { announceLive } from './pg-live.ts';
+import { PgPlanStore } from './plan.store.ts';
 import { PgPriceStore } from './price.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { PgRetentionStore } from './retention.store.ts';
@@ -41,6 +42,7 @@ export function createStores(sql: Sql): Stores {
     users: new PgUserStore(sql),
     sessions: new PgSessionStore(sql),
     signInFailures: new PgSignInFailureStore(sql),
+    plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
     messages: new PgMessageStore(sql),

@@ -7,7 +7,7 @@ import type { Operation } from '../../src/domain/operation.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 import { askStream } from '../support/live.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -16,7 +16,6 @@ type Role = (typeof ROLES)[number];
 /** Which people may do what: each operation with the roles that may, reviewed by eye and held by the tests below. */
 const TABLE = new URL('operation-roles.json', import.meta.url);
 const NOBODY = '01939f5e-7a00-7000-8000-000000000000';
-const SYSTEM: Caller = { kind: 'system', name: 'test' };
 
 const callerOf = (role: Role): Caller =>
   role === 'OPERATOR'
@@ -62,6 +61,15 @@ const ASKED: Record<string, { by: string; document: string }> = {
   setRetention: {
     by: 'account.setRetention',
     document: `mutation { setRetention(accountId: "${NOBODY}", contentDays: 1) { contentDays } }`,
+  },
+  plans: { by: 'plan.list', document: '{ plans { name } }' },
+  setPlan: {
+    by: 'plan.set',
+    document: 'mutation { setPlan(input: { name: "", perMinute: 1, webhooksPerMinute: 1 }) { name } }',
+  },
+  setAccountPlan: {
+    by: 'account.setPlan',
+    document: `mutation { setAccountPlan(accountId: "${NOBODY}") { id } }`,
   },
   changePassword: {
     by: 'member.changePassword',
@@ -178,9 +186,7 @@ describe('who may do what (graphql-names.md, Signing in)', () => {
     for (const role of ['ADMIN', 'DEVELOPER', 'VIEWER'] as const) {
       tokens.set(role, await signIn(gateway, await inviteMember(gateway, owner, role)));
     }
-    const email = 'operator@platform.example';
-    const operator = await gateway.parts.operations.accounts.createOperator.run(SYSTEM, { email });
-    tokens.set('OPERATOR', await signIn(gateway, { email, password: operator.password }));
+    tokens.set('OPERATOR', await signInOperator(gateway));
     if (process.env.WRITE_ROLES) await writeFile(TABLE, `${JSON.stringify(computed(), null, 2)}\n`);
     table = JSON.parse(await readFile(TABLE, 'utf8'));
   });
@@ -351,7 +357,12 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
   /** A device of another account is no target, as one that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
   /** For operators, who stand above accounts. */
-  const ABOVE = ['topUpAccount.accountId', 'setRateLimit.keyId', 'createApiKey.input.accountId'];
+  const ABOVE = [
+    'topUpAccount.accountId',
+    'setAccountPlan.accountId',
+    'setRateLimit.keyId',
+    'createApiKey.input.accountId',
+  ];
 
   it('tries every place that takes an id', () => {
     const places = (at: string, argument: GraphQLArgument | GraphQLInputField): string[] => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
@@ -15,10 +15,7 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
     receiver = await startWebhookReceiver();
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
-    const email = 'operator@platform.example';
-    const system = { kind: 'system', name: 'test' } as const;
-    const made = await gateway.parts.operations.accounts.createOperator.run(system, { email });
-    operator = await signIn(gateway, { email, password: made.password });
+    operator = await signInOperator(gateway);
   });
   afterAll(async () => {
     await gateway?.stop();

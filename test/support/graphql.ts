@@ -51,3 +51,11 @@ export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: str
   const { user, password } = answer.body.data.inviteMember;
   return { id: user.id as string, email, password: password as string };
 }
+
+/** A session token of a platform operator. */
+export async function signInOperator(gateway: Pick<TestGateway, 'url' | 'parts'>): Promise<string> {
+  const email = 'operator@platform.example';
+  const system = { kind: 'system', name: 'test' } as const;
+  const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+  return signIn(gateway, { email, password });
+}

@@ -107,6 +107,8 @@ export function accountOperations(deps: Dependencies) {
         email: input.email,
         currency: input.currency,
         balanceMinor: 0,
+        retention: { contentDays: null, messageDays: null },
+        plan: null,
         createdAt: clock.now(),
       };
       const owner = await newUser(deps, input.email, 'OWNER', account.id);

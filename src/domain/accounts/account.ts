@@ -5,7 +5,18 @@ export interface Account {
   readonly email: string;
   readonly currency: string;
   readonly balanceMinor: number;
+  readonly retention: RetentionDays;
+  /** Null where the RATE_LIMIT_* variables hold. */
+  readonly plan: Plan | null;
   readonly createdAt: Date;
+}
+
+/** How many requests each key of an account may make (decision 12). `perSecond` 0 is no such rule. */
+export interface Plan {
+  readonly name: string;
+  readonly perMinute: number;
+  readonly perSecond: number;
+  readonly webhooksPerMinute: number;
 }
 
 export interface LedgerEntry {

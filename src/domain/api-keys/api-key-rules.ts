@@ -62,14 +62,16 @@ export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
 
 /** Limits of a key's own; null: those of the account's plan. A `perSecond` of 0 is no such rule (decision 12). */
 export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
-  const check = (path: string, value: number | null, least: number) => {
-    if (value !== null && !(Number.isInteger(value) && value >= least && value <= RATE_LIMIT_MAX)) {
-      throw refuse(path, `must be a whole number from ${least} to ${RATE_LIMIT_MAX}`);
-    }
-  };
-  check('perMinute', rateLimit.perMinute, 1);
-  check('perSecond', rateLimit.perSecond, 0);
+  checkLimit('perMinute', rateLimit.perMinute, 1);
+  checkLimit('perSecond', rateLimit.perSecond, 0);
   return rateLimit;
+}
+
+/** A number of requests, or null. */
+export function checkLimit(path: string, value: number | null, least: number): void {
+  if (value !== null && !(Number.isInteger(value) && value >= least && value <= RATE_LIMIT_MAX)) {
+    throw refuse(path, `must be a whole number from ${least} to ${RATE_LIMIT_MAX}`);
+  }
 }
 
 export function checkOverlap(overlapSeconds: number): number {

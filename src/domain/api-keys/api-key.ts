@@ -2,6 +2,7 @@
  * An **API key** is `msg_<key id>_<secret half>`: the key id names it and may be logged, the secret half is
  * stored only as a hash. A key belongs to one environment and carries scopes.
  */
+import type { Plan } from '../accounts/account.ts';
 import type { Environment, Scope } from '../caller.ts';
 
 export interface ApiKey {
@@ -41,9 +42,5 @@ export interface ApiKeyCredentials {
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
   /** The account's plan, where one is set. */
-  readonly plan: {
-    readonly perMinute: number;
-    readonly perSecond: number;
-    readonly webhooksPerMinute: number;
-  } | null;
+  readonly plan: Omit<Plan, 'name'> | null;
 }

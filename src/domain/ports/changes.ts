@@ -4,6 +4,9 @@
  */
 export type ChangeKind = 'api-key' | 'account' | 'prices';
 
+/** Announced in place of an id when any object of a kind may have changed. */
+export const ALL_IDS = '*';
+
 export interface Changes {
   /** False while announcements may be missed; a cache must then not trust itself for longer than a second. */
   readonly isListening: boolean;

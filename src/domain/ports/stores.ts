@@ -26,6 +26,7 @@ import type { JobSink } from './job-queue.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
 import type { LiveKind, LiveObject } from './live.ts';
 import type { Page, PageRequest } from './page.ts';
+import type { PlanStore } from './plan-store.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { DeliveryReport } from './provider.ts';
 import type { RetentionStore } from './retention-store.ts';
@@ -236,6 +237,7 @@ export interface Stores {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly signInFailures: SignInFailureStore;
+  readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
   readonly messages: MessageStore;

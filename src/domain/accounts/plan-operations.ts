@@ -1,0 +1,66 @@
+import { checkLimit } from '../api-keys/api-key-rules.ts';
+import { recordChange } from '../audit/record-change.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { notFound, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { Account, Plan } from './account.ts';
+
+const NAME_MAX_LENGTH = 100;
+const OPERATORS = { operator: true } as const;
+
+/** Plans: how many requests the keys of an account may make (decision 12). Keys may have figures of their own. */
+export function planOperations(deps: Dependencies) {
+  const { stores, uow, clock, ids } = deps;
+  return {
+    list: operation('plan.list', OPERATORS, (_caller, _input: Record<string, never>) => stores.plans.all()),
+
+    /** Creates the plan of that name, or changes it for all accounts that are on it, from the next second on. */
+    set: operation('plan.set', OPERATORS, async (caller, plan: Plan): Promise<Plan> => {
+      const { name, perMinute, perSecond, webhooksPerMinute } = plan;
+      if (name.length < 1 || name.length > NAME_MAX_LENGTH) {
+        throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
+      }
+      checkLimit('perMinute', perMinute, 1);
+      checkLimit('perSecond', perSecond, 0);
+      checkLimit('webhooksPerMinute', webhooksPerMinute, 1);
+      const after: Plan = { name, perMinute, perSecond, webhooksPerMinute };
+      await uow.run(async (tx) => {
+        const before = await tx.plans.set(ids.uuid(), after, clock.now());
+        // Keys are kept with the figures of their plan.
+        tx.announce('api-key', ALL_IDS);
+        await recordChange(tx, deps, caller, {
+          accountId: null,
+          action: 'plan.set',
+          target: name,
+          ...(before ? { before } : {}),
+          after,
+        });
+      });
+      return after;
+    }),
+
+    /** Puts an account on a plan; without a name, on none: the RATE_LIMIT_* variables then hold. */
+    assign: operation(
+      'account.setPlan',
+      OPERATORS,
+      async (caller, input: { readonly accountId: string; readonly plan: string | null }): Promise<Account> =>
+        uow.run(async (tx) => {
+          const before = await tx.accounts.find(input.accountId);
+          if (!before) throw notFound('Account');
+          if (!(await tx.plans.assign(before.id, input.plan))) throw notFound('Plan');
+          tx.announce('api-key', ALL_IDS);
+          await recordChange(tx, deps, caller, {
+            accountId: before.id,
+            action: 'account.setPlan',
+            target: before.id,
+            before: { plan: before.plan?.name ?? null },
+            after: { plan: input.plan },
+          });
+          const after = await tx.accounts.find(before.id);
+          if (!after) throw notFound('Account');
+          return after;
+        }),
+    ),
+  };
+}
