@@ -13,10 +13,13 @@ import { createContext, type GraphqlContext } from './context.ts';
 import { earlyRefusal } from './error-format.ts';
 import { EventStream } from './event-stream.ts';
 import { readSubscription } from './subscription-request.ts';
+import { TimeShare } from './time-share.ts';
 
 const STREAMS_OF_A_SESSION = 20;
 const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
+/** Many who watch a busy account must not keep it from sending: what they are not shown in time they read anew. */
+const SHARE_OF_TIME = 0.25;
 /** A session that ended is known of within a second. */
 const CHECK_SESSIONS_MS = 500;
 
@@ -38,6 +41,7 @@ type Source = AsyncIterable<Shown<readonly unknown[]>>;
 export class EventStreams {
   readonly #options: Options;
   readonly #open = new Map<EventStream, Session>();
+  readonly #showing = new TimeShare(SHARE_OF_TIME);
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
@@ -63,8 +67,8 @@ export class EventStreams {
         // A context for each reading, since what loaders have loaded stays in them.
         const contextValue = fresh();
         const objects = shown === REFETCH ? [REFETCH] : shown;
-        const results = await Promise.all(
-          objects.map((rootValue) => execute({ ...asked, rootValue, contextValue })),
+        const results = await this.#showing.run(() =>
+          Promise.all(objects.map((rootValue) => execute({ ...asked, rootValue, contextValue }))),
         );
         for (const result of results) await stream.next(tell(result));
       }
