@@ -37,8 +37,8 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
     ]),
   ]);
   // The roots are known to every reader.
-  const isRoot = type === schema.getQueryType() || type === schema.getMutationType();
-  return isRoot ? fields : [own, ...fields];
+  const roots: unknown[] = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  return roots.includes(type) ? fields : [own, ...fields];
 }
 
 describe('the schema of the GraphQL API', () => {
@@ -69,6 +69,7 @@ describe('the schema of the GraphQL API', () => {
       Object.keys((schema.getType(name) as ReturnType<typeof schema.getQueryType>)?.getFields() ?? {});
     expect(fields('Query')).toEqual(expect.arrayContaining(QUERIES));
     expect(fields('Mutation')).toEqual(expect.arrayContaining(MUTATIONS));
+    expect(fields('Subscription')).toEqual(['messageUpdated', 'deliveryUpdated', 'usageTick']);
     expect(fields('Session')).toEqual(expect.arrayContaining(['token', 'expiresAt', 'user']));
     for (const [type, names] of Object.entries(TYPES)) {
       expect([type, fields(type)]).toEqual([type, expect.arrayContaining(names.split(' '))]);
