@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import * as accept from './accept.ts';
 import { type BenchContext, type BenchResult, createContext } from './context.ts';
 import * as history from './history.ts';
+import * as kannel from './kannel.ts';
 import * as latency from './latency.ts';
 import * as limiter from './limiter.ts';
 import * as pipeline from './pipeline.ts';
@@ -14,6 +15,7 @@ import * as fairness from './webhook-fairness.ts';
 const benches: Readonly<Record<string, { run(context: BenchContext): Promise<BenchResult[]> }>> = {
   latency,
   accept,
+  kannel,
   pipeline,
   limiter,
   processes,

@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { freePort } from '../support/free-port.ts';
+import { type BenchContext, type BenchResult, median } from './context.ts';
+import { sendSmsLoad } from './load.ts';
+
+const CONNECTIONS = 64;
+const SECONDS = 4;
+const ROUNDS = 3;
+const START_MS = 15_000;
+
+/**
+ * Row 3: messages accepted a second, against Kannel's `sendsms` with a file store and a carrier that takes everything.
+ * Runs where Kannel is installed.
+ */
+export async function run(context: BenchContext): Promise<BenchResult[]> {
+  const [bearerbox, smsbox] = await Promise.all(['bearerbox', 'smsbox'].map(find));
+  if (bearerbox === undefined || smsbox === undefined) {
+    context.log(
+      'kannel: skipped, since bearerbox and smsbox are not installed (Debian: apt-get install kannel)',
+    );
+    return [];
+  }
+  const kannel = await startKannel(bearerbox, smsbox);
+  const server = await context.startServer({ ROLES: 'api' });
+  const sending = await context.startServer();
+  const rates = { accepting: [] as number[], sending: [] as number[], kannel: [] as number[] };
+  try {
+    for (let round = 0; round <= ROUNDS; round += 1) {
+      context.log(`kannel: round ${round} of ${ROUNDS}`);
+      const accepting = await sendSmsLoad(server.url, server.key, CONNECTIONS, SECONDS);
+      const whole = await sendSmsLoad(sending.url, sending.key, CONNECTIONS, SECONDS);
+      const theirs = await kannel.load(CONNECTIONS, SECONDS);
+      // The first round warms all of them up.
+      if (round === 0) continue;
+      rates.accepting.push(accepting.accepted / accepting.seconds);
+      rates.sending.push(whole.accepted / whole.seconds);
+      rates.kannel.push(theirs);
+    }
+    const baseline = median(rates.kannel);
+    const row = (name: string, value: number) => ({
+      name,
+      value,
+      unit: '/s',
+      baseline,
+      ratio: value / baseline,
+    });
+    return [
+      {
+        row: 3,
+        ...row('accepted/s ÷ Kannel sendsms with a file store', median(rates.accepting)),
+        reach: '0.8',
+      },
+      row('the same, while our workers send them too', median(rates.sending)),
+    ];
+  } finally {
+    await kannel.stop();
+    await sending.stop();
+    await server.stop();
+  }
+}
+
+async function find(program: string): Promise<string | undefined> {
+  for (const folder of [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']) {
+    const path = join(folder, program);
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  return undefined;
+}
+
+async function startKannel(bearerbox: string, smsbox: string) {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-kannel-'));
+  const [admin, boxes, carrier, http] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const file = join(folder, 'kannel.conf');
+  const children: ChildProcess[] = [];
+  const sockets: Socket[] = [];
+  await writeFile(
+    file,
+    `group = core
+admin-port = ${admin}
+admin-password = bench
+smsbox-port = ${boxes}
+box-allow-ip = 127.0.0.1
+log-file = ${join(folder, 'bearerbox.log')}
+log-level = 4
+store-type = file
+store-location = ${join(folder, 'store')}
+
+group = smsc
+smsc = fake
+smsc-id = bench
+port = ${carrier}
+connect-allow-ip = 127.0.0.1
+
+group = smsbox
+bearerbox-host = 127.0.0.1
+sendsms-port = ${http}
+log-file = ${join(folder, 'smsbox.log')}
+log-level = 4
+
+group = sendsms-user
+username = bench
+password = bench
+`,
+  );
+  const stop = async () => {
+    for (const socket of sockets) socket.destroy();
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    }
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    children.push(spawn(bearerbox, [file], { stdio: 'ignore', cwd: folder }));
+    await reach(boxes);
+    children.push(spawn(smsbox, [file], { stdio: 'ignore', cwd: folder }));
+    await reach(http);
+    // Its fake carrier is somebody who connects and reads.
+    const socket = await reach(carrier, true);
+    socket.resume();
+    sockets.push(socket);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop, load: (connections: number, seconds: number) => load(http, connections, seconds) };
+}
+
+/** Resolves once somebody listens on the port. */
+async function reach(port: number, isKept = false): Promise<Socket> {
+  const deadline = performance.now() + START_MS;
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    const isOpen = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'close').then(() => false),
+    ]).catch(() => false);
+    if (!isOpen || !isKept) socket.destroy();
+    if (isOpen) return socket;
+    if (performance.now() > deadline) throw new Error(`Kannel does not listen on ${port}`);
+    await sleep(100);
+  }
+}
+
+/** Messages that Kannel accepts a second; throws on any other answer. */
+async function load(port: number, connections: number, seconds: number): Promise<number> {
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections });
+  const startedAt = performance.now();
+  const deadline = startedAt + seconds * 1000;
+  let sent = 0;
+  let accepted = 0;
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (performance.now() < deadline) {
+        sent += 1;
+        const query = new URLSearchParams({
+          username: 'bench',
+          password: 'bench',
+          from: 'SERVICE',
+          to: `+2567${String((sent * 10 + 7) % 1e8).padStart(8, '0')}`,
+          text: 'Hello, this is a benchmark message.',
+        });
+        const answer = await pool.request({ method: 'GET', path: `/cgi-bin/sendsms?${query}` });
+        const text = await answer.body.text();
+        if (answer.statusCode !== 202) throw new Error(`Kannel: ${answer.statusCode} ${text}`);
+        accepted += 1;
+      }
+    }),
+  );
+  const elapsed = (performance.now() - startedAt) / 1000;
+  await pool.close();
+  return accepted / elapsed;
+}
