@@ -115,7 +115,7 @@ describe('a database that goes away', () => {
         'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
         [gateway.database.connection.database],
       );
-      expect(terminated.length).toBeGreaterThan(1);
+      expect(terminated.length).toBeGreaterThan(0);
       await recovers(client);
     }
   });
