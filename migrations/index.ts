@@ -16,6 +16,7 @@ import * as messagesWrittenOnce from './20261121001300_messages_written_once.ts'
 import * as contactImports from './20261121001400_contact_imports.ts';
 import * as listCounts from './20261121001500_list_counts.ts';
 import * as listIndexes from './20261121001600_list_indexes.ts';
+import * as providerHealth from './20261121001700_provider_health.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001400_contact_imports', ...contactImports },
   { name: '20261121001500_list_counts', ...listCounts },
   { name: '20261121001600_list_indexes', ...listIndexes },
+  { name: '20261121001700_provider_health', ...providerHealth },
 ];

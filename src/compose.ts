@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
@@ -16,6 +17,7 @@ import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
 import { DeliveryReports } from './domain/messages/delivery-reports.ts';
+import { PublishHealth } from './domain/messages/provider-health.ts';
 import { Retention } from './domain/messages/retention.ts';
 import { SubmitMessages } from './domain/messages/submit-messages.ts';
 import { SubmitOutcomes } from './domain/messages/submit-outcomes.ts';
@@ -191,6 +193,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
+        health: new PublishHealth(stores.providerHealth, routing, `${hostname()}:${process.pid}`, systemClock),
         imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
         retention: new Retention(uow, stores, systemClock),

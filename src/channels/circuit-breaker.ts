@@ -5,6 +5,8 @@ import type {
   Submission,
   SubmitOutcome,
 } from '../domain/ports/provider.ts';
+import type { ProviderRecord, ProviderStatus } from '../domain/ports/routing.ts';
+import { SubmissionRecord, withoutSecrets } from './submission-record.ts';
 
 export interface BreakerOptions {
   /** Failures in a row after which a provider rests. */
@@ -38,6 +40,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly #firstRestMs: number;
   readonly #longestRestMs: number;
   readonly #now: () => number;
+  readonly #record = new SubmissionRecord();
   #failures = 0;
   #lastReason = '';
   #restMs = 0;
@@ -69,12 +72,29 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#isProbing = false;
     // What ends because the process drains says nothing about the provider.
-    if (!(outcome.kind === 'unavailable' && signal.aborted)) this.#learn(outcome, isProbe);
+    if (!(outcome.kind === 'unavailable' && signal.aborted)) {
+      this.#record.note(outcome);
+      this.#learn(outcome, isProbe);
+    }
     return outcome;
   }
 
   stop(): Promise<void> {
     return this.#provider.stop();
+  }
+
+  /** How the provider is, with what became of its submissions of the last minutes. */
+  status(): Pick<ProviderStatus, 'name' | 'state' | 'detail' | 'inFlight'> & ProviderRecord {
+    const { name, state, detail, inFlight } = this.health();
+    const isFailing = state === 'up' && this.#failures > 0;
+    const why = isFailing ? this.#lastReason : detail;
+    return {
+      name,
+      state: isFailing ? 'degraded' : state,
+      detail: why === undefined ? null : withoutSecrets(why),
+      inFlight,
+      ...this.#record.read(),
+    };
   }
 
   health(): ProviderHealth {

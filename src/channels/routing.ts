@@ -24,6 +24,7 @@ export function createRouting(routes: readonly Route[]): Routing {
       route.providers.flatMap((provider) => breakers.get(provider) ?? []),
     ]),
   );
+  const channels = [...new Set(routes.map((route) => route.channel))];
   const longest = Math.max(0, ...routes.map((route) => route.prefix.length));
   const providers = [...breakers.values()];
   return {
@@ -37,6 +38,16 @@ export function createRouting(routes: readonly Route[]): Routing {
     },
     providers: (route) => byName.get(route) ?? [],
     health: () => providers.map((provider) => provider.health()),
+    status: () =>
+      channels.flatMap((channel) =>
+        [...breakers].flatMap(([provider, breaker]) => {
+          const own = routes.filter(
+            (route) => route.channel === channel && route.providers.includes(provider),
+          );
+          if (own.length === 0) return [];
+          return [{ ...breaker.status(), channel, prefixes: own.map((route) => route.prefix) }];
+        }),
+      ),
     start(onReports) {
       for (const provider of providers) provider.start(onReports);
     },

@@ -16,6 +16,7 @@ import { emailOperations } from './messages/email-operations.ts';
 import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { pushOperations } from './messages/push-operations.ts';
+import { providerOperations } from './messages/provider-health.ts';
 import { createSendContext } from './messages/send-context.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
@@ -47,6 +48,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     webhooks: { ...webhookOperations(deps), ...deliveryOperations(deps) },
     events: eventOperations(deps),
     deliveries: deliveryListOperations(deps),
+    providers: providerOperations(deps),
     prices: priceOperations(deps),
     usage: usageOperations(deps),
     live: liveOperations(deps),

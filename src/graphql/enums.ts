@@ -4,6 +4,7 @@ import { IMPORT_STATES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
+import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 
@@ -97,6 +98,12 @@ export const WhatsAppTypeEnum = enumOf('WhatsAppType', 'What a WhatsApp message 
   text: 'Free text, within 24 hours of the last message from the recipient.',
   template: 'A template that the platform has approved.',
   media: 'A file at an address.',
+});
+export const ProviderStateEnum = enumOf('ProviderState', 'How a carrier or provider is.', PROVIDER_STATES, {
+  up: 'It takes messages.',
+  degraded: 'It can be reached and did not take what it was handed last.',
+  down: 'It cannot be reached, or rests after failures in a row; messages go elsewhere or wait.',
+  starting: 'It is being connected to.',
 });
 export const UsageIntervalEnum = enumOf('UsageInterval', 'What usage is counted by.', USAGE_INTERVALS, {
   hour: 'Hours, in UTC.',

@@ -13,6 +13,7 @@ import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
+import { ProviderResolver } from './provider.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';
@@ -49,6 +50,7 @@ export function createSchema(): GraphQLSchema {
       UsageResolver,
       PlanResolver,
       PriceResolver,
+      ProviderResolver,
       AuditResolver,
       ContactResolver,
       ContactImportResolver,

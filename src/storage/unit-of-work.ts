@@ -17,6 +17,7 @@ import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './p
 import { announceLive } from './pg-live.ts';
 import { PgPlanStore } from './plan.store.ts';
 import { PgPriceStore } from './price.store.ts';
+import { PgProviderHealthStore } from './provider-health.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { PgRetentionStore } from './retention.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from './session.store.ts';
@@ -56,6 +57,7 @@ export function createStores(sql: Sql): Stores {
     inbound: new PgInboundStore(sql),
     sweeps: new PgSweepStore(sql),
     retention: new PgRetentionStore(sql),
+    providerHealth: new PgProviderHealthStore(sql),
     audit: new PgAuditStore(sql),
     lists: new PgListStore(sql),
     messageLists: new PgMessageListStore(sql),

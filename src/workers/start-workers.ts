@@ -1,6 +1,7 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { ImportContacts } from '../domain/contacts/import-contacts.ts';
 import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
+import type { PublishHealth } from '../domain/messages/provider-health.ts';
 import type { Retention } from '../domain/messages/retention.ts';
 import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
@@ -21,6 +22,7 @@ const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pause
 const IMPORTS = { concurrency: 2, perGroup: 1 };
 const KEPT_REPORTS_MS = 1_000;
 const KEY_USES_MS = 2_000;
+const HEALTH_MS = 5_000;
 const SWEEPS_MS = 60_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
@@ -40,6 +42,7 @@ export async function startWorkers(parts: {
   rateLimiter: RateLimiter;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
+  health: PublishHealth;
   imports: ImportContacts;
   sweeps: Sweeps;
   retention: Retention;
@@ -49,7 +52,7 @@ export async function startWorkers(parts: {
   logger: Logger;
   isWorker: boolean;
 }): Promise<Workers> {
-  const { queue, routing, reports, authenticator, logger } = parts;
+  const { queue, routing, reports, authenticator, health, logger } = parts;
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
   if (!parts.isWorker) return { stop: () => keyUses.stop() };
 
@@ -62,6 +65,7 @@ export async function startWorkers(parts: {
     keyUses,
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
+    repeat('provider health', HEALTH_MS, logger, () => health.run()),
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
     repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
     repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
@@ -74,6 +78,9 @@ export async function startWorkers(parts: {
       await Promise.all(periodic.map((task) => task.stop()));
       await queue.stopWorking(timeoutMs);
       await routing.stop();
+      await health
+        .withdraw()
+        .catch((error: unknown) => logger.warn({ err: error }, 'provider health stays for a minute'));
       await authenticator
         .flushUses()
         .catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));

@@ -62,6 +62,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'account.setRetention',
     document: `mutation { setRetention(accountId: "${NOBODY}", contentDays: 1) { contentDays } }`,
   },
+  providers: { by: 'provider.health', document: '{ providers { name } }' },
   plans: { by: 'plan.list', document: '{ plans { name } }' },
   setPlan: {
     by: 'plan.set',

@@ -29,6 +29,7 @@ import type { Page, PageRequest } from './page.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { DeliveryReport } from './provider.ts';
+import type { ProviderHealthStore } from './provider-health-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SweepMark } from './sweep-mark.ts';
 import type { UsageStore } from './usage-store.ts';
@@ -251,6 +252,7 @@ export interface Stores {
   readonly inbound: InboundStore;
   readonly sweeps: SweepStore;
   readonly retention: RetentionStore;
+  readonly providerHealth: ProviderHealthStore;
   readonly audit: AuditStore;
   readonly lists: ListStore;
   readonly messageLists: MessageListStore;

@@ -1,0 +1,69 @@
+import type { SubmitOutcome } from '../domain/ports/provider.ts';
+import type { ProviderRecord } from '../domain/ports/routing.ts';
+
+const MINUTE_MS = 60_000;
+/** Minutes that are counted, the one that goes on included. */
+const MINUTES = 5;
+const MAX_WORDS = 300;
+/** What addresses hold besides their origin may be secret: passwords, tokens, a browser's endpoint. */
+const ADDRESS = /([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
+
+/** A provider's words as an operator may read them. */
+export function withoutSecrets(words: string): string {
+  return words.replace(ADDRESS, '$1$2').slice(0, MAX_WORDS);
+}
+
+/** What became of a provider's submissions in the last minutes. */
+export class SubmissionRecord {
+  readonly #now: () => number;
+  #minutes: { minute: number; submitted: number; rejected: number; failed: number }[] = [];
+  #lastError: { words: string; at: number } | undefined;
+  #lastSuccessAt: number | undefined;
+
+  /** `now` is Unix time in milliseconds. */
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  note(outcome: SubmitOutcome): void {
+    const at = this.#now();
+    const minute = this.#minuteOf(at);
+    minute.submitted += 1;
+    switch (outcome.kind) {
+      case 'accepted':
+        this.#lastSuccessAt = at;
+        break;
+      case 'rejected':
+        minute.rejected += 1;
+        break;
+      case 'unavailable':
+        minute.failed += 1;
+        this.#lastError = { words: withoutSecrets(outcome.reason), at };
+    }
+  }
+
+  read(): ProviderRecord {
+    const oldest = Math.floor(this.#now() / MINUTE_MS) - MINUTES;
+    this.#minutes = this.#minutes.filter(({ minute }) => minute > oldest);
+    const sum = (count: 'submitted' | 'rejected' | 'failed') =>
+      this.#minutes.reduce((total, minute) => total + minute[count], 0);
+    const error = this.#lastError;
+    return {
+      submitted: sum('submitted'),
+      rejected: sum('rejected'),
+      failed: sum('failed'),
+      lastError: error?.words ?? null,
+      lastErrorAt: error ? new Date(error.at) : null,
+      lastSuccessAt: this.#lastSuccessAt === undefined ? null : new Date(this.#lastSuccessAt),
+    };
+  }
+
+  #minuteOf(at: number) {
+    const minute = Math.floor(at / MINUTE_MS);
+    const last = this.#minutes.at(-1);
+    if (last?.minute === minute) return last;
+    const next = { minute, submitted: 0, rejected: 0, failed: 0 };
+    this.#minutes = [...this.#minutes.slice(-MINUTES), next];
+    return next;
+  }
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { graphql, signInOperator } from '../support/graphql.ts';
+
+const QUERY = `{ providers { name channel prefixes state detail submitted rejected failed inFlight
+  lastError lastErrorAt lastSuccessAt process seenAt } }`;
+
+interface Health {
+  readonly name: string;
+  readonly state: string;
+  readonly submitted: number;
+  readonly failed: number;
+}
+
+describe("carriers' health", () => {
+  let api: TestGateway;
+  let worker: TestGateway;
+  let token: string;
+  beforeAll(async () => {
+    const SMS_ROUTES = '256=simulator:,44=simulator:,*=smpp://shop:pa55word@127.0.0.1:1';
+    api = await startTestGateway({ ROLES: 'api', SMS_ROUTES });
+    worker = await startTestGateway({ ROLES: 'worker', SMS_ROUTES }, api.database);
+    token = await signInOperator(api);
+  });
+  afterAll(async () => {
+    await worker?.stop();
+    await api?.stop();
+  });
+
+  const look = async (): Promise<{ providers: Health[]; text: string }> => {
+    const { body, text } = await graphql(api, QUERY, { token });
+    return { providers: body.data.providers, text };
+  };
+  /** What is said of a provider once `holds` holds for it. */
+  const said = (name: string, holds: (health: Health) => boolean) =>
+    eventually(async () => {
+      const found = (await look()).providers.find((health) => health.name.startsWith(name));
+      return found && holds(found) && found;
+    }, 15_000);
+
+  it('is what another process says of its own, without a password', async () => {
+    const { key } = await api.createAccount();
+    const send = (to: string) => api.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } });
+    for (const to of ['+256700123456', '+256700120001', '+12025550123']) {
+      expect((await send(to)).status).toBe(200);
+    }
+    const simulator = await said('simulator', ({ submitted }) => submitted === 2);
+    expect(simulator).toMatchObject({
+      channel: 'SMS',
+      prefixes: ['256', '44'],
+      state: 'UP',
+      detail: null,
+      rejected: 1,
+      failed: 0,
+      lastError: null,
+      lastErrorAt: null,
+      lastSuccessAt: expect.any(String),
+      process: expect.stringMatching(new RegExp(`:${process.pid}$`)),
+    });
+    const smpp = await said('smpp', ({ failed }) => failed > 0);
+    expect(smpp).toMatchObject({
+      name: 'smpp:shop@127.0.0.1:1',
+      prefixes: [''],
+      state: 'DOWN',
+      detail: expect.stringMatching(/./),
+      lastError: expect.stringMatching(/no SMPP session is bound/),
+      lastErrorAt: expect.any(String),
+      lastSuccessAt: null,
+    });
+    const { text, providers } = await look();
+    expect(text).not.toContain('pa55word');
+    const channels = new Set(providers.map((health) => (health as Health & { channel: string }).channel));
+    expect([...channels].sort()).toEqual(['EMAIL', 'PUSH', 'SMS', 'WHATSAPP']);
+  });
+
+  it('is gone with its process', async () => {
+    await worker.stop();
+    expect((await look()).providers).toEqual([]);
+  });
+
+  it('is gone too when its process could not say that it ends', async () => {
+    const { providerHealth } = api.parts.stores;
+    const [status] = api.parts.routing.status();
+    if (!status) throw new Error('there are carriers');
+    const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
+    await providerHealth.publish('dead:1', [status], ago(80), ago(600));
+    await providerHealth.publish('alive:1', [status], ago(70), ago(600));
+    const processes = async () =>
+      (await look()).providers.map((health) => (health as Health & { process: string }).process);
+    expect(await processes()).toEqual(['alive:1']);
+    // What is that old is also forgotten.
+    await providerHealth.publish('alive:1', [], ago(0), ago(75));
+    expect(await providerHealth.saidSince(new Date(0))).toEqual([]);
+  });
+});
