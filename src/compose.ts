@@ -193,7 +193,12 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
-        health: new PublishHealth(stores.providerHealth, routing, `${hostname()}:${process.pid}`, systemClock),
+        health: new PublishHealth(
+          stores.providerHealth,
+          routing,
+          `${hostname()}:${process.pid}`,
+          systemClock,
+        ),
         imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
         retention: new Retention(uow, stores, systemClock),
