@@ -48,16 +48,23 @@ export class PgUserStore implements UserStore {
     this.#sql = sql;
   }
 
-  async insert(user: User, passwordHash: string): Promise<void> {
-    await this.#sql.table('users').insert({
-      id: user.id,
-      account_id: user.accountId,
-      email: user.email,
-      password_hash: passwordHash,
-      role: user.role,
-      must_change_password: user.mustChangePassword,
-      created_at: user.createdAt,
-    });
+  async insert(user: User, passwordHash: string): Promise<boolean> {
+    const inserted: unknown[] = await this.#sql
+      .table('users')
+      .insert({
+        id: user.id,
+        account_id: user.accountId,
+        email: user.email,
+        password_hash: passwordHash,
+        role: user.role,
+        must_change_password: user.mustChangePassword,
+        created_at: user.createdAt,
+      })
+      // Named by its columns, since it is an index and no constraint.
+      .onConflict(this.#sql.raw('(lower(email)) WHERE removed_at IS NULL'))
+      .ignore()
+      .returning('id');
+    return inserted.length > 0;
   }
 
   async findByEmail(email: string) {

@@ -223,4 +223,32 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     });
     expect(codesOf(remove)).toEqual(['BAD_USER_INPUT']);
   });
+
+  it('gives an email to one person only, also when several are invited with it at once', async () => {
+    const token = await signIn(gateway, account);
+    const invite = (email: string) =>
+      graphql(gateway, 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { user { id } } }', {
+        token,
+        variables: { e: email },
+      });
+    const system = { kind: 'system', name: 'test' } as const;
+    const create = (email: string) =>
+      gateway.parts.operations.accounts.create
+        .run(system, { email, currency: 'UGX' })
+        .then(() => [])
+        .catch((error: { code: string }) => [error.code]);
+    const answers = await Promise.all([
+      ...['twin@test.example', 'Twin@test.example', 'TWIN@test.example'].map(async (e) =>
+        codesOf(await invite(e)),
+      ),
+      create('twin@test.example'),
+    ]);
+    const refused = answers.flat();
+    expect(refused).toHaveLength(3);
+    for (const code of refused) expect(['BAD_USER_INPUT', 'validation_error']).toContain(code);
+    const known = await database((knex) => knex('users').whereRaw(`lower(email) = 'twin@test.example'`));
+    expect(known).toHaveLength(1);
+    const accounts = await database((knex) => knex('accounts').where({ email: 'twin@test.example' }));
+    expect(accounts).toHaveLength(answers.at(-1)?.length === 0 ? 1 : 0);
+  });
 });

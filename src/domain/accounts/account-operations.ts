@@ -7,7 +7,7 @@ import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry } from './account.ts';
-import { type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
 
@@ -114,7 +114,7 @@ export function accountOperations(deps: Dependencies) {
       const owner = await newUser(deps, input.email, 'OWNER', account.id);
       await uow.run(async (tx) => {
         await tx.accounts.insert(account);
-        await tx.users.insert(owner.user, owner.hash);
+        await addUser(tx, owner);
         if (openingMinor > 0) {
           await tx.accounts.credit([credit(caller, account.id, 'opening', openingMinor, null, clock.now())]);
         }
@@ -157,7 +157,7 @@ export function accountOperations(deps: Dependencies) {
       await refuseTakenEmail(deps, input.email);
       const operator = await newUser(deps, input.email, 'OPERATOR', null);
       await uow.run(async (tx) => {
-        await tx.users.insert(operator.user, operator.hash);
+        await addUser(tx, operator);
         await recordChange(tx, deps, caller, {
           accountId: null,
           action: 'operator.create',

@@ -4,7 +4,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { accountIdOf } from './account-operations.ts';
-import { type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 import type { Sessions } from './sessions.ts';
 import { PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH, type User } from './user.ts';
 
@@ -79,7 +79,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         await refuseTakenEmail(deps, input.email);
         const invited = await newUser(deps, input.email, role, accountId);
         await uow.run(async (tx) => {
-          await tx.users.insert(invited.user, invited.hash);
+          await addUser(tx, invited);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'member.invite',

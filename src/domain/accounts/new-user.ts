@@ -1,5 +1,6 @@
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
+import type { Tx } from '../ports/stores.ts';
 import type { User } from './user.ts';
 
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/;
@@ -22,13 +23,20 @@ export async function newUser(
   return { user, password, hash: await passwords.hash(password) };
 }
 
+/** Stores a person. Throws `validation_error` when the email has become somebody's sign-in in the meantime. */
+export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
+  if (!(await tx.users.insert(user, hash))) throw takenEmail();
+}
+
 /** Throws `validation_error` for what is no email address, or is somebody's sign-in already. */
 export async function refuseTakenEmail(
   { stores }: Pick<Dependencies, 'stores'>,
   email: string,
 ): Promise<void> {
   if (!EMAIL.test(email)) throw validationError([{ path: 'email', message: 'must be an email address' }]);
-  if (await stores.users.findByEmail(email)) {
-    throw validationError([{ path: 'email', message: 'is already the sign-in of somebody' }]);
-  }
+  if (await stores.users.findByEmail(email)) throw takenEmail();
+}
+
+function takenEmail() {
+  return validationError([{ path: 'email', message: 'is already the sign-in of somebody' }]);
 }

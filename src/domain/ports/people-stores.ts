@@ -2,7 +2,8 @@ import type { User } from '../accounts/user.ts';
 import type { AccountRole } from '../caller.ts';
 
 export interface UserStore {
-  insert(user: User, passwordHash: string): Promise<void>;
+  /** False when the email is the sign-in of somebody else, who is looked for in all accounts. */
+  insert(user: User, passwordHash: string): Promise<boolean>;
   /** Nobody who was removed is found, by any of these. */
   findByEmail(email: string): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
