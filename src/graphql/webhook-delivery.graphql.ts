@@ -122,6 +122,17 @@ export class WebhookDeliveryResolver {
     return (await run(operations.webhooks.retry, { id })).delivery;
   }
 
+  @Query(() => WebhookDeliveryType, {
+    nullable: true,
+    description: 'One delivery to an endpoint that was not deleted.',
+  })
+  async webhookDelivery(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('id', () => ID, { description: 'The delivery.' }) id: string,
+  ) {
+    return (await run(operations.webhooks.delivery, { id })).delivery;
+  }
+
   @Query(() => DeliveryConnection, {
     nullable: true,
     description: 'Deliveries to all endpoints, the newest first.',

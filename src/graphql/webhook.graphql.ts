@@ -89,6 +89,18 @@ class EventTypeInfo {
   sample!: Readonly<Record<string, unknown>>;
 }
 
+@ObjectType({ description: 'Names of the headers that deliveries come with.', simpleResolvers: true })
+class WebhookHeaders {
+  @Field(() => String, { description: 'Holds `t=<unix seconds>,v1=<hex HMAC-SHA-256>`.' })
+  signature!: string;
+
+  @Field(() => String, { description: 'Holds the event type.' })
+  event!: string;
+
+  @Field(() => String, { description: "Holds the delivery's id, the same on every attempt." })
+  delivery!: string;
+}
+
 @InputType({ description: 'A new endpoint.' })
 class RegisterWebhookInput {
   @Field(() => String, { description: 'Where events are posted to; HTTPS, at a public address.' })
@@ -143,6 +155,23 @@ export class WebhookResolver {
   @Query(() => [EventTypeInfo], { nullable: true, description: 'Every event type, with a sample.' })
   eventTypes(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.events.types, undefined);
+  }
+
+  @Query(() => WebhookHeaders, {
+    nullable: true,
+    description: 'Names of the headers that deliveries come with.',
+  })
+  webhookHeaders(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.webhooks.headers, undefined);
+  }
+
+  @Query(() => String, {
+    nullable: true,
+    description:
+      'Address of a webhook receiver that the gateway simulates, to be registered by those who have none yet: it answers 200 and keeps nothing. Null in production.',
+  })
+  simulatorReceiverUrl(@Ctx() { run, operations }: GraphqlContext) {
+    return run(operations.events.simulatorUrl, {});
   }
 
   @Mutation(() => WebhookWithSecretType, { description: 'Registers an endpoint.' })

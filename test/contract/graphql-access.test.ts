@@ -37,7 +37,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   webhooks: { by: 'webhook.list', document: '{ webhooks { id } }' },
   webhook: { by: 'webhook.get', document: `{ webhook(id: "${NOBODY}") { id } }` },
   webhookDeliveries: { by: 'delivery.list', document: '{ webhookDeliveries { nodes { id } } }' },
+  webhookDelivery: { by: 'webhook.delivery', document: `{ webhookDelivery(id: "${NOBODY}") { id } }` },
+  webhookHeaders: { by: 'webhook.headers', document: '{ webhookHeaders { signature } }' },
   eventTypes: { by: 'event.types', document: '{ eventTypes { event } }' },
+  simulatorReceiverUrl: { by: 'event.simulatorUrl', document: '{ simulatorReceiverUrl }' },
   contacts: { by: 'contact.slice', document: '{ contacts { nodes { id } } }' },
   contact: { by: 'contact.get', document: `{ contact(id: "${NOBODY}") { id } }` },
   usage: {
@@ -321,6 +324,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'message.id': () => `{ message(id: "${ids.message}") { content } }`,
     'apiKey.id': () => `{ apiKey(id: "${ids.key}") { name } }`,
     'webhook.id': () => `{ webhook(id: "${ids.webhook}") { url } }`,
+    'webhookDelivery.id': () => `{ webhookDelivery(id: "${ids.delivery}") { payload } }`,
     'contactImport.id': () => `{ contactImport(id: "${ids.import}") { state } }`,
     'contact.id': () => `{ contact(id: "${ids.contact}") { name } }`,
     'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,

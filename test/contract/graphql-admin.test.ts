@@ -110,6 +110,19 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       attempts: 1,
       webhook: { id },
     });
+    const { webhookDelivery, webhookHeaders } = await data(
+      'query ($id: ID!) { webhookDelivery(id: $id) { payload attemptLog { httpStatus } } webhookHeaders { signature event delivery } }',
+      { id: sendTestEvent.id },
+    );
+    expect(webhookDelivery).toMatchObject({
+      payload: { event: 'webhook.test', data: { webhookId: id } },
+      attemptLog: [{ httpStatus: 200 }],
+    });
+    expect(receiver?.received[0]?.headers).toMatchObject({
+      [webhookHeaders.signature.toLowerCase()]: expect.stringMatching(/^t=/),
+      [webhookHeaders.event.toLowerCase()]: 'webhook.test',
+      [webhookHeaders.delivery.toLowerCase()]: sendTestEvent.id,
+    });
     const { redeliver } = await data('mutation ($id: ID!) { redeliver(deliveryId: $id) { id } }', {
       id: sendTestEvent.id,
     });
@@ -128,6 +141,13 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
     const recover =
       'mutation ($id: ID!) { redeliverFailed(webhookId: $id, since: "2026-01-01T00:00:00Z") { queued } }';
     expect((await data(recover, { id })).redeliverFailed).toEqual({ queued: 0 });
+    const tooLong = await ask(
+      'mutation ($id: ID!, $text: String!) { updateWebhook(id: $id, input: { description: $text }) { id } }',
+      { id, text: 'x'.repeat(501) },
+    );
+    expect(tooLong.body.errors[0].extensions.details.fields).toEqual([
+      { path: 'description', message: 'must have at most 500 characters' },
+    ]);
     const unknown = await ask(
       'mutation { registerWebhook(input: { url: "https://x.example", events: ["sms.gone"] }) { secret } }',
     );

@@ -8,9 +8,12 @@ import {
 import { webhookSignatureHeader } from '../../domain/webhooks/webhook-signature.ts';
 import type { GuardedClient, HttpExchange } from '../http/guarded-client.ts';
 import { GuardedHttpError } from '../http/http-errors.ts';
+import type { OwnReceiver } from './own-receiver.ts';
 
 export interface WebhookTransportOptions {
   readonly client: GuardedClient;
+  /** The gateway's own receiver, and a client that may reach it; absent in production. */
+  readonly own?: { readonly receiver: OwnReceiver; readonly client: GuardedClient } | undefined;
   /** The segment in the header names and the user agent (SERVICE_NAME). */
   readonly serviceName: string;
   /** Milliseconds for the whole attempt; 10,000 by the contract, shorter in tests. */
@@ -25,19 +28,27 @@ const MAX_RESPONSE_BYTES = 10_240;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The transport behind webhook deliveries. Takes the client over: `close` closes it. Throws when
+ * The transport behind webhook deliveries. Takes the clients over: `close` closes them. Throws when
  * `serviceName` cannot stand in a header name.
  */
 export function createWebhookTransport(options: WebhookTransportOptions): WebhookTransport {
-  const { client, serviceName, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
+  const { client, own, serviceName, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
   if (!/^[A-Za-z0-9-]+$/.test(serviceName)) {
     throw new Error(`"${serviceName}" cannot stand in header names: use letters, digits and hyphens`);
   }
+  const headerNames = {
+    signature: `X-${serviceName}-Signature`,
+    event: `X-${serviceName}-Event`,
+    delivery: `X-${serviceName}-Delivery`,
+  };
   const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
 
-  const checkTarget = async (url: string): Promise<string> => {
+  // Asked at registration and again at every attempt: it is the stored address that is dialled.
+  const clientFor = (url: string) => (own?.receiver.admits(url) ? own.client : client);
+
+  const check = async (by: GuardedClient, url: string): Promise<string> => {
     try {
-      return await client.checkUrl(url);
+      return await by.checkUrl(url);
     } catch (error) {
       if (error instanceof GuardedHttpError) throw new TargetRefused(error.message);
       throw error;
@@ -49,12 +60,12 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     const headers = {
       ...fixed,
-      [`X-${serviceName}-Signature`]: webhookSignatureHeader(secret, timestampSeconds, body),
-      [`X-${serviceName}-Event`]: event,
-      [`X-${serviceName}-Delivery`]: deliveryId,
+      [headerNames.signature]: webhookSignatureHeader(secret, timestampSeconds, body),
+      [headerNames.event]: event,
+      [headerNames.delivery]: deliveryId,
     };
     return toResult(
-      await client.request({
+      await clientFor(url).request({
         url,
         method: 'POST',
         headers,
@@ -64,7 +75,20 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
       }),
     );
   };
-  return { checkTarget, attempt, close: () => client.close() };
+  return {
+    headerNames,
+    get simulatorUrl() {
+      return own?.receiver.url ?? null;
+    },
+    checkTarget: (url) => check(clientFor(url), url),
+    async checkAddress(url) {
+      await check(client, url);
+    },
+    attempt,
+    async close() {
+      await Promise.all([client.close(), own?.client.close()]);
+    },
+  };
 }
 
 function toResult(exchange: HttpExchange): AttemptResult {

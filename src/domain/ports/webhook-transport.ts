@@ -35,9 +35,21 @@ export interface AttemptResult {
   readonly durationMs: number;
 }
 
+/** Names of the headers that come with every attempt (contract "Delivery headers"). */
+export interface WebhookHeaderNames {
+  readonly signature: string;
+  readonly event: string;
+  readonly delivery: string;
+}
+
 export interface WebhookTransport {
+  readonly headerNames: WebhookHeaderNames;
+  /** Where webhooks of newcomers may go: a receiver that the gateway serves itself. Null where it does not. */
+  readonly simulatorUrl: string | null;
   /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (contract "URL requirements", decision 32). */
   checkTarget(url: string): Promise<string>;
+  /** Judges the address of something that is no webhook as strictly, the gateway's own receiver included. */
+  checkAddress(url: string): Promise<void>;
   /** Makes one attempt, 10 s at most, name lookup included. Never rejects. */
   attempt(request: AttemptRequest): Promise<AttemptResult>;
   /** Breaks off attempts under way and closes every connection. */

@@ -95,6 +95,7 @@ export function webhookOperations(deps: Dependencies) {
         const accountId = accountIdOf(caller);
         const events = checkEvents(input.events);
         const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
+        const description = checkDescription(input.description ?? null);
         const url = await checkUrl(input.url);
         const secret = newWebhookSecret(ids);
         const webhook: Webhook = {
@@ -102,7 +103,7 @@ export function webhookOperations(deps: Dependencies) {
           accountId,
           url,
           events,
-          description: input.description ?? null,
+          description,
           isActive: true,
           disabledReason: null,
           maxRetries,
@@ -144,13 +145,17 @@ export function webhookOperations(deps: Dependencies) {
       return webhook;
     }),
 
+    /** Names of the headers that deliveries come with (contract "Delivery headers"). */
+    headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
+
     /**
      * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating one that was
      * switched off gives it a new start (decision 31).
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
-      const { description, isActive } = input;
+      const { isActive } = input;
+      const description = input.description === undefined ? undefined : checkDescription(input.description);
       const events = input.events && checkEvents(input.events);
       const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
       // Found before its address is looked up: another account's id must not make this process resolve names.
@@ -232,6 +237,15 @@ function checkMaxRetries(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value > MAX_RETRIES_LIMIT) {
     throw validationError([
       { path: 'maxRetries', message: `must be a whole number from 0 to ${MAX_RETRIES_LIMIT}` },
+    ]);
+  }
+  return value;
+}
+
+function checkDescription(value: string | null): string | null {
+  if (value !== null && value.length > WEBHOOK_DESCRIPTION_MAX_LENGTH) {
+    throw validationError([
+      { path: 'description', message: `must have at most ${WEBHOOK_DESCRIPTION_MAX_LENGTH} characters` },
     ]);
   }
   return value;
