@@ -53,12 +53,14 @@ function createApp(
     next();
   });
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
-  app.get('/health/ready', async (_request, response) => {
+  app.get('/health/ready', async (request, response) => {
+    const requestId = requestIdOf(request);
+    response.setHeader('X-Request-Id', requestId);
     try {
       await within(READY_TIMEOUT_MS, gateway.checkReady());
       response.json({ status: 'ready' });
     } catch (error) {
-      logger.warn({ err: error }, 'not ready');
+      logger.warn({ err: error, requestId }, 'not ready');
       response.status(503).setHeader('Retry-After', '1').json({ status: 'unavailable' });
     }
   });

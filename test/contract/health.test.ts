@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { silentLogger } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'a-token-for-metrics';
@@ -24,6 +25,39 @@ describe('health', () => {
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toContain('application/json');
     expect(await response.json()).toEqual(body);
+  });
+
+  it('what a request causes in the log has the id that its answer has', async () => {
+    const lines: { requestId?: string }[] = [];
+    const note = (fields: object) => void lines.push(fields);
+    for (const level of ['warn', 'error'] as const) {
+      jest.spyOn(silentLogger, level).mockImplementation(note);
+    }
+    const fault = new Error('no such table');
+    const { stores } = gateway.parts;
+    jest.spyOn(stores.accounts, 'isEmpty').mockRejectedValue(fault);
+    jest.spyOn(stores.apiKeys, 'findCredentials').mockRejectedValue(fault);
+    jest.spyOn(stores.sessions, 'find').mockRejectedValue(fault);
+    const json = { 'Content-Type': 'application/json' };
+    const asGraphql = { method: 'POST', body: '{"query":"{ scopes }"}' };
+    const Authorization = `Bearer ${'t'.repeat(43)}`;
+    const requests: [string, RequestInit, number][] = [
+      ['/health/ready', {}, 503],
+      ['/api/v1/account', { headers: { 'X-Api-Key': `msg_${'0'.repeat(16)}_${'0'.repeat(40)}` } }, 500],
+      ['/graphql', { ...asGraphql, headers: { ...json, Authorization } }, 500],
+      ['/graphql/stream', { ...asGraphql, headers: { ...json, Authorization } }, 500],
+    ];
+    for (const [path, init, status] of requests) {
+      lines.length = 0;
+      const response = await fetch(gateway.url + path, init);
+      const requestId = response.headers.get('x-request-id');
+      expect([path, response.status, lines.map((line) => line.requestId)]).toEqual([
+        path,
+        status,
+        [requestId],
+      ]);
+    }
+    jest.restoreAllMocks();
   });
 
   it('an unknown address is 404 as JSON', async () => {
