@@ -124,13 +124,13 @@ export class WebhookDeliveryResolver {
 
   @Query(() => WebhookDeliveryType, {
     nullable: true,
-    description: 'One delivery to an endpoint that was not deleted.',
+    description: 'One delivery.',
   })
-  async webhookDelivery(
+  webhookDelivery(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The delivery.' }) id: string,
   ) {
-    return (await run(operations.webhooks.delivery, { id })).delivery;
+    return run(operations.deliveries.find, { id });
   }
 
   @Query(() => DeliveryConnection, {

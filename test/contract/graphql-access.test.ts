@@ -37,7 +37,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
   webhooks: { by: 'webhook.list', document: '{ webhooks { id } }' },
   webhook: { by: 'webhook.get', document: `{ webhook(id: "${NOBODY}") { id } }` },
   webhookDeliveries: { by: 'delivery.list', document: '{ webhookDeliveries { nodes { id } } }' },
-  webhookDelivery: { by: 'webhook.delivery', document: `{ webhookDelivery(id: "${NOBODY}") { id } }` },
+  webhookDelivery: { by: 'delivery.find', document: `{ webhookDelivery(id: "${NOBODY}") { id } }` },
   webhookHeaders: { by: 'webhook.headers', document: '{ webhookHeaders { signature } }' },
   eventTypes: { by: 'event.types', document: '{ eventTypes { event } }' },
   simulatorReceiverUrl: { by: 'event.simulatorUrl', document: '{ simulatorReceiverUrl }' },

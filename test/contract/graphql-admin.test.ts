@@ -156,6 +156,10 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       deleteWebhook: true,
     });
     expect(codesOf(await ask('query ($id: ID!) { webhook(id: $id) { id } }', { id }))).toEqual(['NOT_FOUND']);
+    const kept = 'query ($id: ID!) { webhookDelivery(id: $id) { event webhook { id } } }';
+    expect(await data(kept, { id: sendTestEvent.id })).toEqual({
+      webhookDelivery: { event: 'webhook.test', webhook: null },
+    });
     const { eventTypes } = await data('{ eventTypes { event channel description sample } }');
     expect(eventTypes).toHaveLength(11);
   });

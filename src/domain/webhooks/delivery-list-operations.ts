@@ -1,9 +1,11 @@
 import { accountIdOf } from '../accounts/account-operations.ts';
 import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
+import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from './event.ts';
 import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
 
@@ -32,6 +34,15 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         );
       },
     ),
+
+    /** One delivery, also to an endpoint that was deleted. */
+    find: operation('delivery.find', READ, async (caller, input: { readonly id: string }) => {
+      const delivery = isUuid(input.id)
+        ? await stores.deliveries.find(accountIdOf(caller), input.id)
+        : undefined;
+      if (!delivery) throw notFound('Delivery');
+      return delivery;
+    }),
 
     /** How the deliveries of each endpoint stand, by its id. */
     counts: operation(
