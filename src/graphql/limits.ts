@@ -26,10 +26,12 @@ export const LIMITS = {
   aliases: 15,
   directives: 50,
   mutations: 1,
-  /** Objects that the answer may hold; a plain list counts as `LIST_SIZE`, a connection as its `first`. */
+  /** Objects that the answer, or the events at once, may hold; a plain list counts as 10, a connection as its `first`. */
   cost: 10_000,
 } as const;
 const LIST_SIZE = 10;
+/** Events of a subscription that are made at once. */
+const EVENTS_AT_ONCE = 50;
 
 type Variables = Readonly<Record<string, unknown>>;
 interface Measure {
@@ -64,7 +66,7 @@ export function checkLimits(
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);
-  refuseOver('cost', cost);
+  refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
 /** Text that cannot be stored as given is refused wherever it stands (decision 5). */

@@ -97,6 +97,11 @@ describe('event streams of subscriptions (graphql-sse, distinct connections)', (
     ['introspection', `{ __schema { types { name } } } ${ALL}`, 'GRAPHQL_VALIDATION_FAILED'],
     ['too many aliases', `subscription { messageUpdated { ${FIELDS} } }`, 'GRAPHQL_VALIDATION_FAILED'],
     ['too many tokens', `subscription { messageUpdated { ${'id '.repeat(1000)} } }`, 'GRAPHQL_PARSE_FAILED'],
+    [
+      'what costs too much for many events at once',
+      'subscription { messageUpdated { events { type } deliveries { id attemptLog { at } webhook { deliveries { nodes { id } } } } } }',
+      'GRAPHQL_VALIDATION_FAILED',
+    ],
     ['no such filter', 'subscription { messageUpdated(filter: { channel: FAX }) { id } }', 'BAD_USER_INPUT'],
     [
       'a long search',
