@@ -1,0 +1,97 @@
+import { Link } from 'wouter';
+import type { Complete } from '../../lib/document.ts';
+import { useLiveRefetch } from '../../lib/live-refetch.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import {
+  OverviewDeliveryChanged,
+  OverviewWebhooks,
+  type OverviewWebhooksQuery,
+} from './overview.generated.ts';
+
+const RECENT_MS = 24 * 3_600_000;
+/** As many as are asked for of each status. */
+const MOST = 50;
+
+type Health = Complete<OverviewWebhooksQuery>;
+type Delivery = Health['failed']['nodes'][number];
+
+interface Failing {
+  readonly id: string;
+  readonly url: string;
+  readonly disabledReason: string | null;
+  readonly failed: number;
+  readonly retrying: number;
+  readonly lastAt: string | null;
+}
+
+/** Webhooks that the gateway switched off, or that missed something in the last 24 hours. */
+export function FailingWebhooks() {
+  const health = useApiQuery(OverviewWebhooks, {});
+  useLiveRefetch(OverviewDeliveryChanged, {}, [OverviewWebhooks]);
+  return (
+    <section className="card stack" aria-labelledby="webhooks">
+      <div className="row spread">
+        <h2 id="webhooks">Webhooks</h2>
+        <Link href="/webhooks">All webhooks</Link>
+      </div>
+      <Loaded query={health}>
+        {(data) => {
+          const failing = failingOf(data, Date.now() - RECENT_MS);
+          if (data.webhooks.length === 0) return <p className="quiet">No webhook is registered.</p>;
+          if (failing.length === 0) return <p>No failed delivery in the last 24 hours.</p>;
+          return (
+            <ul className="overview-list">
+              {failing.map((webhook) => (
+                <FailingWebhook key={webhook.id} of={webhook} />
+              ))}
+            </ul>
+          );
+        }}
+      </Loaded>
+    </section>
+  );
+}
+
+function FailingWebhook({ of: { id, url, disabledReason, failed, retrying, lastAt } }: { of: Failing }) {
+  const count = (value: number) => (value >= MOST ? `${MOST} or more` : String(value));
+  const parts = [
+    ...(failed > 0 ? [`${count(failed)} failed`] : []),
+    ...(retrying > 0 ? [`${count(retrying)} being retried`] : []),
+  ];
+  return (
+    <li>
+      <div className="row spread">
+        <Link href={`/webhooks/${id}`}>{url}</Link>
+        <Badge status={disabledReason === null ? 'FAILING' : 'DISABLED'} />
+      </div>
+      {disabledReason !== null && <p>{disabledReason}</p>}
+      {parts.length > 0 && (
+        <p className="quiet">
+          {parts.join(', ')} in the last 24 hours, the last <Time at={lastAt} />
+        </p>
+      )}
+    </li>
+  );
+}
+
+function failingOf({ webhooks, failed, retrying }: Health, sinceMs: number): Failing[] {
+  const isRecent = ({ createdAt }: { createdAt: string }) => Date.parse(createdAt) >= sinceMs;
+  return webhooks
+    .map(({ id, url, isActive, disabledReason }) => {
+      const isOwn = (delivery: Delivery) => delivery.webhook?.id === id && isRecent(delivery);
+      const own = { failed: failed.nodes.filter(isOwn), retrying: retrying.nodes.filter(isOwn) };
+      const times = [...own.failed, ...own.retrying].map(({ createdAt }) => createdAt).sort();
+      return {
+        id,
+        url,
+        disabledReason: isActive ? null : disabledReason,
+        failed: own.failed.length,
+        retrying: own.retrying.length,
+        lastAt: times.at(-1) ?? null,
+      };
+    })
+    .filter((webhook) => webhook.disabledReason !== null || webhook.lastAt !== null);
+}

@@ -1,0 +1,79 @@
+import { formatName, formatNumber } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Money, Time } from '../../ui/values.tsx';
+import { OverviewPlatform, type OverviewPlatformQuery } from './overview.generated.ts';
+
+type Account = NonNullable<OverviewPlatformQuery['accounts']>['nodes'][number];
+type Provider = NonNullable<OverviewPlatformQuery['providers']>[number];
+
+/** Processes publish what they see that often at the most; nobody tells of changes. */
+const PROVIDERS_EVERY_MS = 15_000;
+
+const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
+  { header: 'Account', cell: ({ name, email }) => (name === email ? name : `${name} · ${email}`) },
+  { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    header: 'Balance',
+    cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
+    isNumber: true,
+  },
+];
+
+const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
+  { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
+  { header: 'Channel', cell: ({ channel }) => formatName(channel) },
+  { header: 'State', cell: ({ state }) => <Badge status={state} /> },
+  { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
+  { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
+  { header: 'Not taken', cell: ({ failed }) => formatNumber(failed), isNumber: true },
+  {
+    header: 'Last error',
+    cell: ({ detail, lastError, lastErrorAt }) =>
+      lastError === null ? (
+        (detail ?? '–')
+      ) : (
+        <>
+          {lastError}{' '}
+          <span className="quiet">
+            (<Time at={lastErrorAt} />)
+          </span>
+        </>
+      ),
+  },
+];
+
+/** The platform as its operators see it: whether everything gets out, and who came last. */
+export function OperatorOverview() {
+  const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
+  return (
+    <>
+      <PageHeader title="Overview" />
+      <Loaded query={query}>
+        {({ accounts, providers }) => (
+          <>
+            <DataTable
+              caption="Carriers and providers on each worker process; counts of the last five minutes"
+              columns={PROVIDER_COLUMNS}
+              rows={providers}
+              keyOf={({ name, channel, process }) => `${channel} ${name} ${process}`}
+            />
+            {accounts.totalCount === 0 ? (
+              <EmptyState title="No accounts yet" />
+            ) : (
+              <DataTable
+                caption={`The newest of ${formatNumber(accounts.totalCount)} ${accounts.totalCount === 1 ? 'account' : 'accounts'}`}
+                columns={ACCOUNT_COLUMNS}
+                rows={accounts.nodes}
+                keyOf={({ id }) => id}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

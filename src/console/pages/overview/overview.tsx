@@ -1,0 +1,9 @@
+import { useViewer } from '../../lib/session.tsx';
+import { AccountOverview } from './account-overview.tsx';
+import { OperatorOverview } from './operator-overview.tsx';
+import './overview.css';
+
+/** Where the console begins: the account's figures, or for operators the platform's. */
+export default function OverviewPage() {
+  return useViewer().account ? <AccountOverview /> : <OperatorOverview />;
+}

@@ -1,0 +1,54 @@
+import type { UsageInterval } from './overview.generated.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+interface PeriodKind {
+  readonly name: string;
+  readonly label: string;
+  readonly interval: Exclude<UsageInterval, 'MONTH'>;
+  /** How many hours or days it has; the last one is not over yet. */
+  readonly length: number;
+}
+
+export const PERIODS = [
+  { name: '24h', label: '24 hours', interval: 'HOUR', length: 24 },
+  { name: '7d', label: '7 days', interval: 'DAY', length: 7 },
+  { name: '30d', label: '30 days', interval: 'DAY', length: 30 },
+] as const satisfies readonly PeriodKind[];
+export type PeriodName = (typeof PERIODS)[number]['name'];
+
+/** A span of whole hours or days in UTC that ends with the one that holds now. */
+export interface Period {
+  readonly interval: PeriodKind['interval'];
+  readonly from: string;
+  readonly to: string;
+  /** Start and label of each of its intervals: hours in the reader's zone, days in UTC. */
+  readonly slots: readonly { readonly at: string; readonly label: string }[];
+}
+
+/** The period of a name as it is at `now`; the same for as long as the hour or day is. */
+export function periodOf(name: PeriodName, now: Date): Period {
+  const { interval, length } = PERIODS.find((each) => each.name === name)!;
+  const stepMs = interval === 'HOUR' ? HOUR_MS : DAY_MS;
+  const format = interval === 'HOUR' ? hour : day;
+  const end = (Math.floor(now.getTime() / stepMs) + 1) * stepMs;
+  const slots = Array.from({ length }, (_, index) => {
+    const at = new Date(end - (length - index) * stepMs);
+    return { at: at.toISOString(), label: format.format(at) };
+  });
+  return { interval, from: slots[0]!.at, to: new Date(end).toISOString(), slots };
+}
+
+/** The last seven times 24 hours, to the hour. */
+export function lastWeek(now: Date): { readonly from: string; readonly to: string } {
+  const end = (Math.floor(now.getTime() / HOUR_MS) + 1) * HOUR_MS;
+  return { from: new Date(end - 7 * DAY_MS).toISOString(), to: new Date(end).toISOString() };
+}
+
+/** How many days a balance lasts at what the last seven days cost; undefined where they cost nothing. */
+export function daysLeft(balance: number, costOfWeek: number): number | undefined {
+  return costOfWeek > 0 ? (balance * 7) / costOfWeek : undefined;
+}

@@ -1,0 +1,46 @@
+import { Link } from 'wouter';
+import { formatName } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { OverviewMessages } from './overview.generated.ts';
+
+/** The newest messages of all channels. */
+export function RecentMessages() {
+  const query = useApiQuery(OverviewMessages, {});
+  return (
+    <section className="card stack" aria-labelledby="recent">
+      <div className="row spread">
+        <h2 id="recent">Recent messages</h2>
+        <Link href="/messages">All messages</Link>
+      </div>
+      <Loaded query={query}>
+        {({ messages: { nodes } }) =>
+          nodes.length === 0 ? (
+            <p className="quiet">Nothing has been sent yet.</p>
+          ) : (
+            <ul className="overview-list">
+              {nodes.map(({ id, to, channel, content, status, createdAt }) => (
+                <li key={id}>
+                  <div className="row spread">
+                    <Link href={`/messages/${id}`}>{recipientsText(to)}</Link>
+                    <Badge status={status} />
+                  </div>
+                  <p className="quiet overview-line">
+                    {formatName(channel)} · <Time at={createdAt} /> · {content}
+                  </p>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function recipientsText(to: readonly string[]): string {
+  const [first = 'nobody', ...more] = to;
+  return more.length === 0 ? first : `${first} and ${more.length} more`;
+}

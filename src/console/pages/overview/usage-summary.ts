@@ -1,0 +1,98 @@
+import { formatName } from '../../lib/format.ts';
+import type { Bar, Series } from '../../ui/bar-chart.tsx';
+import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
+import type { Period } from './periods.ts';
+
+export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
+
+export const GROUPS: readonly { readonly value: UsageGroup; readonly label: string }[] = [
+  { value: 'STATUS', label: 'Status' },
+  { value: 'CHANNEL', label: 'Channel' },
+  { value: 'API_KEY', label: 'API key' },
+];
+
+const STATUS_COLORS: readonly (readonly [MessageStatus, string])[] = [
+  ['DELIVERED', 'var(--chart-2)'],
+  ['SENT', 'var(--chart-1)'],
+  ['PENDING', 'var(--chart-3)'],
+  ['FAILED', 'var(--chart-4)'],
+];
+const COLORS = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-5)'] as const;
+const OTHERS = { key: 'others', label: 'Others', color: 'var(--chart-4)' };
+
+const sum = (rows: readonly UsageRow[]) => rows.reduce((total, { messages }) => total + messages, 0);
+
+export interface Summary {
+  readonly messages: number;
+  readonly cost: number;
+  readonly failed: number;
+  /** Delivered ÷ (delivered + failed), 0 to 1; undefined while nothing is finished. */
+  readonly deliveryRate: number | undefined;
+}
+
+/** What a period's usage, counted by status, comes to. */
+export function summaryOf(rows: readonly UsageRow[]): Summary {
+  const delivered = sum(rows.filter(({ status }) => status === 'DELIVERED'));
+  const failed = sum(rows.filter(({ status }) => status === 'FAILED'));
+  const finished = delivered + failed;
+  return {
+    messages: sum(rows),
+    cost: rows.reduce((total, { cost }) => total + cost, 0),
+    failed,
+    deliveryRate: finished === 0 ? undefined : delivered / finished,
+  };
+}
+
+/** Bars for each interval of the period: stacked by status, channel or key, of which the four busiest stand alone. */
+export function barsOf(
+  rows: readonly UsageRow[],
+  group: UsageGroup,
+  period: Period,
+): { readonly series: readonly Series[]; readonly bars: readonly Bar[] } {
+  const kinds = group === 'STATUS' ? statusKinds() : busiestKinds(rows, group);
+  const named = new Set(kinds.map(({ key }) => key));
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    const key = keyOf(row, group);
+    const cell = `${Date.parse(row.at)} ${named.has(key) ? key : OTHERS.key}`;
+    counts.set(cell, (counts.get(cell) ?? 0) + row.messages);
+  }
+  return {
+    series: kinds.map(({ label, color }) => ({ label, color })),
+    bars: period.slots.map(({ at, label }) => ({
+      label,
+      values: kinds.map(({ key }) => counts.get(`${Date.parse(at)} ${key}`) ?? 0),
+    })),
+  };
+}
+
+function statusKinds() {
+  return STATUS_COLORS.map(([key, color]) => ({ key: key as string, label: formatName(key), color }));
+}
+
+function busiestKinds(rows: readonly UsageRow[], group: UsageGroup) {
+  const byKey = [...Map.groupBy(rows, (row) => keyOf(row, group))].sort(([, a], [, b]) => sum(b) - sum(a));
+  const alone = byKey.slice(0, COLORS.length).map(([key, [first]], index) => ({
+    key,
+    label: labelOf(first!, group),
+    color: COLORS[index]!,
+  }));
+  const labels = new Set<string>();
+  // Two keys may have one name; the chart tells its series apart by their labels.
+  const told = alone.map((kind) => {
+    const label = labels.has(kind.label) ? `${kind.label} (${kind.key.slice(0, 6)})` : kind.label;
+    labels.add(label);
+    return { ...kind, label };
+  });
+  return byKey.length > COLORS.length ? [...told, OTHERS] : told;
+}
+
+function keyOf(row: UsageRow, group: UsageGroup): string {
+  if (group === 'STATUS') return row.status ?? '';
+  return (group === 'CHANNEL' ? row.channel : row.apiKeyId) ?? '';
+}
+
+function labelOf(row: UsageRow, group: UsageGroup): string {
+  if (group === 'CHANNEL') return formatName(row.channel ?? '');
+  return row.apiKey?.name ?? (row.apiKeyId === null ? 'People' : row.apiKeyId);
+}
