@@ -1,3 +1,5 @@
+const { builtinModules } = require('node:module');
+
 /** The direction of imports: edges → domain ← adapters; compose.ts and main.ts see everything. */
 const only = (name, pattern, allowedFrom) => ({
   name,
@@ -24,6 +26,16 @@ module.exports = {
     },
     layer('rest-edge', '^src/rest/', ['^src/rest/', '^src/domain/']),
     layer('graphql-edge', '^src/graphql/', ['^src/graphql/', '^src/domain/']),
+    layer('console-edge', '^src/console/', ['^src/console/', '^src/domain/']),
+    {
+      name: 'console-runs-in-a-browser',
+      severity: 'error',
+      from: { path: '^src/console/' },
+      to: { path: `^(node:)?(${builtinModules.join('|')})$`, reachable: true },
+    },
+    only('ui-packages-only-in-the-console', 'node_modules/(react|react-dom|wouter|@tanstack)/', [
+      '^src/console/',
+    ]),
     layer('workers-edge', '^src/workers/', ['^src/workers/', '^src/domain/']),
     layer('cli-edge', '^src/cli/(?!main\\.ts)', ['^src/cli/', '^src/domain/']),
     layer('storage-adapter', '^src/storage/', ['^src/storage/', '^src/domain/']),

@@ -8,6 +8,7 @@ import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-netw
 import type { Logger } from './domain/ports/logger.ts';
 import { type GraphqlServer, startGraphqlServer } from './graphql/server.ts';
 import { createMetrics } from './metrics.ts';
+import { createConsoleRouter } from './rest/console.ts';
 import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
@@ -75,6 +76,7 @@ function createApp(
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.use('/docs', createDocsRouter());
+  app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.use('/api/v1', rest.router);

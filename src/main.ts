@@ -59,7 +59,8 @@ class Server {
     this.#workers = await this.#gateway.startWorking();
     if (this.#isStopping) return;
     await this.#offerQuickstart(this.#gateway);
-    process.stdout.write(`ready ${this.#http?.url ?? '(worker only, no HTTP)'}\n`);
+    const where = this.#http ? `${this.#http.url} (console at /console)` : '(worker only, no HTTP)';
+    process.stdout.write(`ready ${where}\n`);
   }
 
   async #offerQuickstart(gateway: Gateway): Promise<void> {

@@ -24,6 +24,7 @@ export async function createQuickstart(operations: Operations, baseUrl: string):
   const sandbox = await keyFor('sandbox');
   return `
 A quickstart account was made. Its secrets are shown this once; keep them.
+Open ${baseUrl}/console and sign in.
 
   account          ${account.id} (${BALANCE_UGX.toLocaleString('en')} UGX)
   sign in          ${EMAIL}  ${owner.password}

@@ -1,26 +1,45 @@
 /**
- * Builds when dist is missing or older than anything it is made from: the compiler takes a second or more to find
- * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went.
+ * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
+ * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With a name,
+ * `server` or `console`, only that.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 
-const SOURCES = ['src', 'migrations', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-/** Written after a build without a fault, so that one with a fault is not taken for done. */
-const BUILT = 'dist/.built';
+const CONSOLE = 'src/console';
+/** `built` is written after a build without a fault, so that one with a fault is not taken for done. */
+const TARGETS = [
+  {
+    name: 'server',
+    built: 'dist/.built',
+    sources: ['src', 'migrations', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+    without: CONSOLE,
+    command: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'],
+  },
+  {
+    name: 'console',
+    built: 'dist/.console-built',
+    sources: [CONSOLE, 'src/domain', 'package-lock.json', 'vite.config.js'],
+    command: ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'],
+  },
+];
 
-const changedAt = (path) => {
+const changedAt = (path, without) => {
+  if (path === without) return 0;
   const stat = statSync(path);
-  const inside = stat.isDirectory() ? readdirSync(path).map((name) => changedAt(`${path}/${name}`)) : [];
+  const inside = stat.isDirectory()
+    ? readdirSync(path).map((name) => changedAt(`${path}/${name}`, without))
+    : [];
   return Math.max(stat.mtimeMs, ...inside);
 };
-const builtAt = statSync(BUILT, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-if (SOURCES.some((source) => changedAt(source) >= builtAt)) {
+const [only] = process.argv.slice(2);
+for (const { name, built, sources, without, command } of TARGETS) {
+  if (only !== undefined && only !== name) continue;
+  const builtAt = statSync(built, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (sources.every((source) => changedAt(source, without) < builtAt)) continue;
   try {
-    execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], {
-      stdio: 'inherit',
-    });
-    writeFileSync(BUILT, '');
+    execFileSync(process.execPath, command, { stdio: 'inherit' });
+    writeFileSync(built, '');
   } catch (error) {
     // The compiler has said what is wrong.
     process.exit(error.status ?? 1);

@@ -90,7 +90,7 @@ describe('npm start', () => {
 
     const second = start({ DATA_DIR: dataDir });
     const secondUrl = await second.ready();
-    expect(second.stdout()).toBe(`ready ${secondUrl}\n`);
+    expect(second.stdout()).toBe(`ready ${secondUrl} (console at /console)\n`);
     const again = await fetch(`${secondUrl}/api/v1/account`, { headers: { 'X-Api-Key': sandboxKey } });
     expect(await again.json()).toMatchObject({ id: accountId });
   });
@@ -232,7 +232,7 @@ describe('several processes', () => {
     const { key } = quickstartOf(first.stdout());
     const second = start({ DATA_DIR: dataDir, LOG_LEVEL: 'silent' });
     const url = await second.ready();
-    expect(second.stdout()).toBe(`ready ${url}\n`);
+    expect(second.stdout()).toBe(`ready ${url} (console at /console)\n`);
     await isDelivered(url, key, await send(firstUrl, key));
     await first.kill();
     const id = await eventually(() => send(url, key), 60_000);

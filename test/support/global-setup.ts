@@ -2,6 +2,7 @@
  * One PostgreSQL for the whole run of jest. Workers find it in TEST_PG: JSON with host, port, user, database
  * and perhaps password. With TEST_DATABASE_URL set, it is that server instead of an embedded one.
  */
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +21,8 @@ declare global {
 }
 
 export default async function globalSetup(): Promise<void> {
+  // Served by the gateways of the tests from where the build puts it.
+  execFileSync(process.execPath, ['tools/build-when-old.js', 'console'], { stdio: 'inherit' });
   const url = process.env.TEST_DATABASE_URL;
   const connection = url ? connectionOf(url) : await startTestPostgres();
   await createTemplate(connection);

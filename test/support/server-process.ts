@@ -130,7 +130,7 @@ function startProcess(
     stdout: () => written.stdout,
     stderr: () => written.stderr,
     ready: () => {
-      const isReady = () => /^ready (.*)$/m.exec(written.stdout)?.[1];
+      const isReady = () => /^ready (\S+).*$/m.exec(written.stdout)?.[1];
       const isOver = finished.then(() => {
         throw new Error(`it ended before it was ready, and wrote: ${written.stdout}${written.stderr}`);
       });

@@ -1,0 +1,79 @@
+import { Suspense, useEffect } from 'react';
+import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
+import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
+import { SignInPage } from './pages/sign-in/sign-in.tsx';
+import { type PageRoute, ROUTES } from './routes.tsx';
+import { ConnectionBanner } from './ui/connection-banner.tsx';
+import { Layout } from './ui/layout.tsx';
+import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
+
+/** The console: the sign-in for who is not signed in, and the page of the address for who is. */
+export function App() {
+  const session = useSessionQuery();
+  const [path] = useLocation();
+  const search = useSearch();
+  const isSignIn = path === '/sign-in';
+  const back = encodeURIComponent(search ? `${path}?${search}` : path);
+  return (
+    <>
+      <ConnectionBanner />
+      {session.data === undefined ? (
+        <main>
+          {session.error ? <ErrorState error={session.error} onRetry={session.refetch} /> : <Loading />}
+        </main>
+      ) : session.data === null ? (
+        isSignIn ? (
+          <SignInPage />
+        ) : (
+          <Redirect to={path === '/' ? '/sign-in' : `/sign-in?next=${back}`} replace />
+        )
+      ) : (
+        <SessionProvider session={session.data}>
+          {isSignIn ? (
+            <Redirect to={nextOf(search)} replace />
+          ) : (
+            <Pages permissions={session.data.permissions} />
+          )}
+        </SessionProvider>
+      )}
+    </>
+  );
+}
+
+/** Where a sign-in leads: a page of this console and nowhere else. */
+function nextOf(search: string): string {
+  const next = new URLSearchParams(search).get('next') ?? '/';
+  return /^\/(?![/\\])/.test(next) ? next : '/';
+}
+
+function Pages({ permissions }: { permissions: readonly string[] }) {
+  const items = ROUTES.flatMap(({ path, title, group, permission }) =>
+    group && permissions.includes(permission) ? [{ path, title, group }] : [],
+  );
+  return (
+    <Layout items={items}>
+      <Suspense fallback={<Loading />}>
+        <Switch>
+          {ROUTES.map((route) => (
+            <Route key={route.path} path={route.path}>
+              <PageBoundary key={route.path}>
+                <PageOf route={route} />
+              </PageBoundary>
+            </Route>
+          ))}
+          <Route>
+            <EmptyState title="There is no such page" />
+          </Route>
+        </Switch>
+      </Suspense>
+    </Layout>
+  );
+}
+
+function PageOf({ route: { title, permission, Page } }: { route: PageRoute }) {
+  const isAllowed = usePermission(permission);
+  useEffect(() => {
+    document.title = `${title} · Messaging gateway`;
+  }, [title]);
+  return isAllowed ? <Page /> : <NoPermission what="open this page" />;
+}

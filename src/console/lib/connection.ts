@@ -1,0 +1,52 @@
+import { useSyncExternalStore } from 'react';
+
+const FIRST_PROBE_MS = 1_000;
+const LAST_PROBE_MS = 15_000;
+
+let isLost = false;
+const listeners = new Set<() => void>();
+const onRestored = new Set<() => void>();
+
+function set(next: boolean): void {
+  if (isLost === next) return;
+  isLost = next;
+  for (const listener of listeners) listener();
+  if (!next) for (const restored of onRestored) restored();
+}
+
+/** Says that the gateway did not answer; from now on it is asked until it does. */
+export function connectionLost(): void {
+  if (isLost) return;
+  set(true);
+  probeAfter(FIRST_PROBE_MS);
+}
+
+/** Says that the gateway answered. */
+export function connectionWorks(): void {
+  set(false);
+}
+
+/** Calls back each time the gateway answers again after it did not. */
+export function whenRestored(restored: () => void): () => void {
+  onRestored.add(restored);
+  return () => void onRestored.delete(restored);
+}
+
+/** Whether the gateway did not answer the last time. */
+export function useConnectionLost(): boolean {
+  return useSyncExternalStore(subscribe, () => isLost);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+function probeAfter(delayMs: number): void {
+  setTimeout(async () => {
+    if (!isLost) return;
+    const response = await fetch('/health/ready', { cache: 'no-store' }).catch(() => undefined);
+    if (response?.ok) connectionWorks();
+    else probeAfter(Math.min(delayMs * 2, LAST_PROBE_MS));
+  }, delayMs);
+}

@@ -1,0 +1,81 @@
+import { createClient } from 'graphql-sse';
+import { useEffect, useEffectEvent } from 'react';
+import { apiErrorOf, type GraphqlFault } from './api-error.ts';
+import { connectionLost, connectionWorks } from './connection.ts';
+import type { Complete, Document } from './document.ts';
+import { queryClient } from './queries.ts';
+
+const FIRST_WAIT_MS = 500;
+const LAST_WAIT_MS = 30_000;
+
+/**
+ * Listens to a subscription for as long as the component is shown. A stream that breaks is opened again; what was
+ * missed meanwhile, or is told by a `REFETCH`, comes by asking all shown queries again.
+ */
+export function useLive<Result, Variables extends Record<string, unknown>>(
+  document: Document<Result, Variables>,
+  variables: Variables,
+  onData: (data: Complete<Result>) => void,
+): void {
+  const receive = useEffectEvent(onData);
+  const key = JSON.stringify(variables);
+  useEffect(() => {
+    const ending = new AbortController();
+    void listen(document, JSON.parse(key), receive, ending.signal);
+    return () => ending.abort();
+  }, [document, key]);
+}
+
+async function listen<Result, Variables extends Record<string, unknown>>(
+  { name, text }: Document<Result, Variables>,
+  variables: Variables,
+  receive: (data: Complete<Result>) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let waitMs = FIRST_WAIT_MS;
+  let hasBeenOpen = false;
+  const client = createClient({
+    url: '/graphql/stream',
+    retryAttempts: 0,
+    credentials: 'same-origin',
+    fetchFn: async (input: string, init: RequestInit) => {
+      const response = await fetch(input, init).catch((error: unknown) => {
+        if (!signal.aborted) connectionLost();
+        throw error;
+      });
+      if (response.ok) {
+        connectionWorks();
+        if (hasBeenOpen) void queryClient.invalidateQueries();
+        hasBeenOpen = true;
+        waitMs = FIRST_WAIT_MS;
+      }
+      return response;
+    },
+  });
+  signal.addEventListener('abort', () => client.dispose());
+  while (!signal.aborted) {
+    try {
+      const stream = client.iterate<Result>({ query: text, operationName: name, variables });
+      for await (const event of stream) {
+        if (signal.aborted) return;
+        const fault = event.errors?.[0] as GraphqlFault | undefined;
+        if (fault && apiErrorOf(fault).code === 'REFETCH') void queryClient.invalidateQueries();
+        else if (event.data && !fault) receive(event.data as Complete<Result>);
+      }
+    } catch {
+      // Whatever ended the stream, it is opened again below.
+    }
+    await pause(waitMs * (0.75 + Math.random() / 2), signal);
+    waitMs = Math.min(waitMs * 2, LAST_WAIT_MS);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

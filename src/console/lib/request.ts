@@ -1,0 +1,68 @@
+import { ApiError, apiErrorOf, type GraphqlFault, UNREACHABLE } from './api-error.ts';
+import { connectionLost, connectionWorks } from './connection.ts';
+import type { Complete, Document } from './document.ts';
+
+let signedOut = () => {};
+
+/** Says what happens when the gateway no longer knows who asks. */
+export function whenSignedOut(handler: () => void): void {
+  signedOut = handler;
+}
+
+interface GraphqlAnswer<Result> {
+  readonly data?: Result | null;
+  readonly errors?: readonly GraphqlFault[];
+}
+
+/** Runs an operation as whoever is signed in (by cookie). Throws `ApiError` on any error of the answer. */
+export async function request<Result, Variables>(
+  document: Document<Result, Variables>,
+  variables: Variables,
+  signal?: AbortSignal,
+): Promise<Complete<Result>> {
+  const response = await send(document, variables, signal);
+  const answer = await bodyOf<Result>(response);
+  const fault = answer?.errors?.[0];
+  if (fault) {
+    const error = apiErrorOf(fault, response.headers.get('x-request-id') ?? undefined);
+    if (error.isLostConnection) connectionLost();
+    else connectionWorks();
+    if (error.code === 'UNAUTHENTICATED') signedOut();
+    throw error;
+  }
+  if (!answer?.data) {
+    // A proxy in between answered, not the gateway.
+    connectionLost();
+    throw new ApiError('SERVICE_UNAVAILABLE', `The gateway answered with status ${response.status}.`);
+  }
+  connectionWorks();
+  return answer.data as Complete<Result>;
+}
+
+async function send<Result, Variables>(
+  { name, text }: Document<Result, Variables>,
+  variables: Variables,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  try {
+    return await fetch('/graphql', {
+      method: 'POST',
+      credentials: 'same-origin',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ query: text, variables, operationName: name }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    connectionLost();
+    throw new ApiError(UNREACHABLE, 'The gateway cannot be reached. Check the connection.');
+  }
+}
+
+async function bodyOf<Result>(response: Response): Promise<GraphqlAnswer<Result> | undefined> {
+  try {
+    return await response.json();
+  } catch {
+    return undefined;
+  }
+}

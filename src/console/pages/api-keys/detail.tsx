@@ -1,0 +1,132 @@
+import { useParams } from 'wouter';
+import { formatName, formatNumber } from '../../lib/format.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Form } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { KeyValues, Time } from '../../ui/values.tsx';
+import {
+  ApiKeyDetail,
+  type ApiKeyDetailQuery,
+  ApiKeys,
+  RevokeApiKey,
+  UpdateApiKey,
+} from './api-keys.generated.ts';
+import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
+import { statusOf, useMayManage } from './key-rules.ts';
+import { RotateForm } from './rotate-form.tsx';
+import { ScopeUse } from './scope-use.tsx';
+
+type Key = NonNullable<ApiKeyDetailQuery['apiKey']>;
+
+/** One key: what it may do, and changing, rotating and revoking it. */
+export default function ApiKeyPage() {
+  const { keyId } = useParams<{ keyId: string }>();
+  const query = useApiQuery(ApiKeyDetail, { id: keyId });
+  return <Loaded query={query}>{({ apiKey }) => <KeyDetail key={apiKey.keyId} of={apiKey} />}</Loaded>;
+}
+
+function KeyDetail({ of: key }: { of: Key }) {
+  const mayManage = useMayManage(key);
+  const { role } = useViewer();
+  const status = statusOf(key, new Date());
+  return (
+    <>
+      <PageHeader title={key.name}>
+        <Badge status={status} />
+        <Badge status={key.environment} />
+        {mayManage && status === 'ACTIVE' && <Revoke of={key} />}
+      </PageHeader>
+      {!mayManage && (
+        <Notice>
+          {role === 'DEVELOPER'
+            ? 'Your role, Developer, changes only the keys you made yourself, and none with full access.'
+            : `Your role, ${formatName(role)}, can read this key, not change it.`}
+        </Notice>
+      )}
+      <div className="columns">
+        <div className="stack">
+          <section className="card stack" aria-labelledby="facts">
+            <h2 id="facts">The key</h2>
+            <KeyValues items={factsOf(key)} />
+          </section>
+          <ScopeUse uses={key.scopeUse} />
+        </div>
+        {mayManage && status === 'ACTIVE' && (
+          <div className="stack">
+            <Edit of={key} />
+            <RotateForm of={key} />
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function factsOf(key: Key): Parameters<typeof KeyValues>[0]['items'] {
+  const limit = (value: number | null) => (value === null ? "the plan's" : formatNumber(value));
+  return [
+    ['Key id', <code key="id">{key.keyId}</code>],
+    ['Scopes', key.scopes.map(formatName).join(', ')],
+    ['Addresses', key.ipAllowlist.length === 0 ? 'every address' : key.ipAllowlist.join(', ')],
+    ['Signed requests', key.enableHmac ? 'required' : 'not required'],
+    ['Limit per minute', limit(key.rateLimit.perMinute)],
+    ['Limit per second', limit(key.rateLimit.perSecond)],
+    ['Last used', <Time key="used" at={key.lastUsedAt} />],
+    ['Created', <Time key="created" at={key.createdAt} />],
+    ['Ends', <Time key="ends" at={key.expiresAt} />],
+    ...(key.revokedAt ? [['Revoked', <Time key="revoked" at={key.revokedAt} />] as const] : []),
+  ];
+}
+
+function Edit({ of: key }: { of: Key }) {
+  const toast = useToast();
+  const update = useApiMutation(UpdateApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
+  const save = async (input: ReturnType<typeof keyPropertiesOf>) => {
+    await update.mutateAsync({ keyId: key.keyId, input }).then(
+      () => {
+        const { name, scopes, environment, ipAllowlist, expiresAt } = key;
+        const before = { name, scopes, environment, ipAllowlist, expiresAt };
+        toast({
+          text: 'Saved; it holds from the next request on.',
+          undo: () => update.mutate({ keyId: key.keyId, input: before }),
+        });
+      },
+      // Shown by the form.
+      () => undefined,
+    );
+  };
+  return (
+    <section className="card stack" aria-labelledby="edit">
+      <h2 id="edit">Change it</h2>
+      <Form label="Change the key" error={update.error} onSubmit={(values) => save(keyPropertiesOf(values))}>
+        <KeyFields of={key} />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={update.isPending}>
+            Save
+          </Button>
+        </div>
+      </Form>
+    </section>
+  );
+}
+
+function Revoke({ of: key }: { of: Key }) {
+  const revoke = useApiMutation(RevokeApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
+  return (
+    <ConfirmButton
+      title={`Revoke “${key.name}”?`}
+      consequence="Programs that use it are refused from their next request on. A revoked key never works again."
+      confirmLabel="Revoke for good"
+      onConfirm={() => revoke.mutateAsync({ keyId: key.keyId })}
+    >
+      Revoke
+    </ConfirmButton>
+  );
+}

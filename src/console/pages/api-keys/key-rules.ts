@@ -1,0 +1,34 @@
+import { usePermission, useViewer } from '../../lib/session.tsx';
+import type { KeyRowFragment, Scope } from './api-keys.generated.ts';
+
+/** What each scope lets a program do, the broad one last. */
+export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
+  SEND_SMS: 'Send SMS, and ask what one would cost.',
+  SEND_EMAIL: 'Send email.',
+  SEND_PUSH: 'Send push notifications, and register the devices that get them.',
+  SEND_WHATSAPP: 'Send WhatsApp messages.',
+  READ_MESSAGES: 'Read the history, look messages up, and read what became of them.',
+  READ_CONTACTS: 'Read contacts.',
+  MANAGE_CONTACTS: 'Read, create, change and delete contacts.',
+  MANAGE_WEBHOOKS: 'Register webhooks, and read and retry their deliveries.',
+  FULL_ACCESS: 'Everything, also managing API keys, and what later versions add. For few programs.',
+};
+
+export const ENVIRONMENTS = [
+  { value: 'SANDBOX', label: 'Sandbox: requests are checked and recorded, nothing is sent or charged' },
+  { value: 'PRODUCTION', label: 'Production: messages are sent and charged' },
+] as const;
+
+/** How a key stands at `now`. */
+export function statusOf(key: Pick<KeyRowFragment, 'revokedAt' | 'expiresAt'>, now: Date): string {
+  if (key.revokedAt !== null) return 'REVOKED';
+  return key.expiresAt !== null && new Date(key.expiresAt) <= now ? 'EXPIRED' : 'ACTIVE';
+}
+
+/** Whether the signed-in person may change this key: a DEVELOPER only those they made, none with FULL_ACCESS. */
+export function useMayManage(key: Pick<KeyRowFragment, 'createdBy' | 'scopes'>): boolean {
+  const { id, role } = useViewer();
+  const isPermitted = usePermission('apiKey.update');
+  if (role !== 'DEVELOPER') return isPermitted;
+  return isPermitted && key.createdBy === `user:${id}` && !key.scopes.includes('FULL_ACCESS');
+}

@@ -1,0 +1,58 @@
+import { formatName } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can, usePermission } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { ApiKeys, type KeyRowFragment } from './api-keys.generated.ts';
+import { statusOf } from './key-rules.ts';
+
+const COLUMNS: readonly Column<KeyRowFragment>[] = [
+  { header: 'Name', cell: ({ name }) => name },
+  { header: 'Status', cell: (key) => <Badge status={statusOf(key, new Date())} /> },
+  { header: 'Environment', cell: ({ environment }) => <Badge status={environment} /> },
+  { header: 'Scopes', cell: ({ scopes }) => scopes.map(formatName).join(', ') },
+  { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+  { header: 'Key id', cell: ({ keyId }) => <code>{keyId}</code> },
+];
+
+/** All keys of the account. */
+export default function ApiKeysPage() {
+  const keys = useApiQuery(ApiKeys, {});
+  const mayCreate = usePermission('apiKey.create');
+  return (
+    <>
+      <PageHeader title="API keys">
+        <Can
+          run="apiKey.create"
+          otherwise={<span className="quiet">Your role can read keys, not create them.</span>}
+        >
+          <ButtonLink href="/api-keys/new" look="primary">
+            Create a key
+          </ButtonLink>
+        </Can>
+      </PageHeader>
+      <Loaded query={keys}>
+        {({ apiKeys }) =>
+          apiKeys.length === 0 ? (
+            <EmptyState title="No keys yet">
+              <p>A program sends messages with a key of its own.</p>
+              {mayCreate && <ButtonLink href="/api-keys/new">Create the first</ButtonLink>}
+            </EmptyState>
+          ) : (
+            <DataTable
+              caption="The newest first; revoked and expired ones too"
+              columns={COLUMNS}
+              rows={apiKeys}
+              keyOf={({ keyId }) => keyId}
+              hrefOf={({ keyId }) => `/api-keys/${keyId}`}
+            />
+          )
+        }
+      </Loaded>
+    </>
+  );
+}

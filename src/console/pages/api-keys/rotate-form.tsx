@@ -1,0 +1,50 @@
+import { useLocation } from 'wouter';
+import { refetch, useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Select } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { ApiKeyDetail, ApiKeys, type KeyRowFragment, RotateApiKey } from './api-keys.generated.ts';
+import { NewKeyDialog } from './new-key-dialog.tsx';
+
+const OVERLAPS = [
+  { value: '86400', label: 'one day' },
+  { value: '3600', label: 'one hour' },
+  { value: '604800', label: 'one week' },
+  { value: '0', label: 'not at all: it ends at once' },
+];
+
+/** Replaces a key by one with the same properties, which is shown once. */
+export function RotateForm({ of: key }: { of: KeyRowFragment }) {
+  const [, navigate] = useLocation();
+  const rotate = useApiMutation(RotateApiKey);
+  const created = rotate.data?.rotateApiKey;
+  return (
+    <section className="card stack" aria-labelledby="rotate">
+      <h2 id="rotate">Rotate it</h2>
+      <p>A new key with the same properties takes its place. The old one goes on for as long as you say.</p>
+      <Form
+        label="Rotate the key"
+        error={rotate.error}
+        onSubmit={(values) =>
+          rotate.mutate({ keyId: key.keyId, overlapSeconds: Number(textOf(values, 'overlapSeconds')) })
+        }
+      >
+        <Select name="overlapSeconds" label="The old key still works" options={OVERLAPS} />
+        <div className="row">
+          <Button type="submit" isBusy={rotate.isPending}>
+            Rotate
+          </Button>
+        </div>
+      </Form>
+      {created && (
+        <NewKeyDialog
+          created={created}
+          onClose={() => {
+            void refetch(ApiKeyDetail, ApiKeys);
+            navigate(`/api-keys/${created.apiKey.keyId}`);
+          }}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,27 @@
+import { formatName } from '../../lib/format.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { DataTable } from '../../ui/data-table.tsx';
+import { Time } from '../../ui/values.tsx';
+import type { ApiKeyDetailQuery } from './api-keys.generated.ts';
+
+type Use = NonNullable<ApiKeyDetailQuery['apiKey']>['scopeUse'][number];
+
+/** Which scopes a key has used, and which it could do without. */
+export function ScopeUse({ uses }: { uses: readonly Use[] }) {
+  return (
+    <section className="stack" aria-label="Use of the scopes">
+      <DataTable
+        caption="What it used of its scopes; one never used can be taken away"
+        rows={uses}
+        keyOf={({ scope }) => scope}
+        columns={[
+          { header: 'Scope', cell: ({ scope }) => formatName(scope) },
+          {
+            header: 'Last used',
+            cell: ({ lastUsedAt }) => (lastUsedAt ? <Time at={lastUsedAt} /> : <Badge status="NEVER_USED" />),
+          },
+        ]}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,50 @@
+import { useEffect } from 'react';
+import { ApiError } from '../../lib/api-error.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { SignIn } from '../../lib/session.generated.ts';
+import { signedIn } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import './sign-in.css';
+
+/** What an error means to somebody who signs in. */
+function explain(error: ApiError): ApiError {
+  if (error.code !== 'RATE_LIMITED') return error;
+  const minutes = Math.max(1, Math.ceil((error.retryAfterSeconds ?? 900) / 60));
+  const when = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+  return new ApiError(
+    error.code,
+    `That was tried too often. Wait ${when}, then try again; until then even the right password is not looked at.`,
+  );
+}
+
+/** The sign-in; the address's `next` says where it leads. */
+export function SignInPage() {
+  const signIn = useApiMutation(SignIn, { onDone: signedIn });
+  useEffect(() => {
+    document.title = 'Sign in · Messaging gateway';
+  }, []);
+  return (
+    <main className="sign-in">
+      <h1>Sign in</h1>
+      <Form
+        label="Sign in"
+        error={signIn.error && explain(signIn.error)}
+        onSubmit={(values) =>
+          signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
+        }
+      >
+        <Field name="email" label="Email" type="email" autoComplete="username" autoFocus />
+        <Field name="password" label="Password" type="password" autoComplete="current-password" />
+        <Button type="submit" look="primary" isBusy={signIn.isPending}>
+          Sign in
+        </Button>
+      </Form>
+      <p className="quiet">
+        The first start of the gateway prints an email address and a password. Members of an account are
+        invited by its owner or an admin.
+      </p>
+    </main>
+  );
+}

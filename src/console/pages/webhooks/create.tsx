@@ -1,0 +1,52 @@
+import { useLocation } from 'wouter';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Samples } from './samples.tsx';
+import { SecretDialog } from './secret-dialog.tsx';
+import { type EventTypeList, WebhookFields, webhookPropertiesOf } from './webhook-fields.tsx';
+import { EventTypes, RegisterWebhook, Webhooks } from './webhooks.generated.ts';
+
+/** Registers a webhook and shows its secret once. */
+export default function RegisterWebhookPage() {
+  const query = useApiQuery(EventTypes, {});
+  return (
+    <>
+      <PageHeader title="New webhook" />
+      <Loaded query={query}>{({ eventTypes }) => <Register eventTypes={eventTypes} />}</Loaded>
+    </>
+  );
+}
+
+function Register({ eventTypes }: { eventTypes: EventTypeList }) {
+  const [, navigate] = useLocation();
+  const register = useApiMutation(RegisterWebhook, { refetches: [Webhooks] });
+  const registered = register.data?.registerWebhook;
+  return (
+    <div className="columns">
+      <Form
+        label="New webhook"
+        error={register.error}
+        onSubmit={(values) => register.mutate({ input: webhookPropertiesOf(values) })}
+      >
+        <WebhookFields eventTypes={eventTypes} />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={register.isPending}>
+            Register
+          </Button>
+          <ButtonLink href="/webhooks">Cancel</ButtonLink>
+        </div>
+      </Form>
+      <Samples of={eventTypes} />
+      {registered && (
+        <SecretDialog
+          title="Your webhook's secret"
+          secret={registered.secret}
+          onClose={() => navigate(`/webhooks/${registered.webhook.id}`)}
+        />
+      )}
+    </div>
+  );
+}

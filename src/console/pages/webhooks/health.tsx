@@ -1,0 +1,17 @@
+import { formatNumber } from '../../lib/format.ts';
+import { successRate } from './webhook-rules.ts';
+import type { WebhookRowFragment } from './webhooks.generated.ts';
+
+/** Which part of a webhook's deliveries succeeded, and how many did, did not and wait. */
+export function Health({ of: stats }: { of: WebhookRowFragment['stats'] }) {
+  const { succeeded, failed, pending } = stats;
+  const rate = successRate(stats);
+  return (
+    <>
+      <div>{rate === undefined ? <span className="quiet">nothing delivered yet</span> : `${rate} succeeded`}</div>
+      <div className="field-hint">
+        {formatNumber(succeeded)} succeeded · {formatNumber(failed)} failed · {formatNumber(pending)} pending
+      </div>
+    </>
+  );
+}

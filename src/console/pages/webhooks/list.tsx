@@ -1,0 +1,105 @@
+import { WEBHOOK_LIMIT } from '../../../domain/webhooks/webhook.ts';
+import { useLiveRefetch } from '../../lib/live-refetch.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can, usePermission } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { Health } from './health.tsx';
+import { statusOf } from './webhook-rules.ts';
+import { DeliveryUpdated, Webhooks, type WebhooksQuery } from './webhooks.generated.ts';
+
+type Row = NonNullable<WebhooksQuery['webhooks']>[number];
+
+const COLUMNS: readonly Column<Row>[] = [
+  { header: 'URL', cell: ({ url }) => url },
+  { header: 'Status', cell: (row) => <Status of={row} /> },
+  { header: 'Health', cell: ({ stats }) => <Health of={stats} /> },
+  { header: 'Last delivery', cell: (row) => <LastDelivery of={row} /> },
+  { header: 'Events', cell: ({ events }) => events.join(', ') },
+  { header: 'Description', cell: ({ description }) => description ?? <span className="quiet">none</span> },
+];
+
+/** All webhooks of the account and how they are. */
+export default function WebhooksPage() {
+  const webhooks = useApiQuery(Webhooks, {});
+  useLiveRefetch(DeliveryUpdated, {}, [Webhooks]);
+  return (
+    <>
+      <PageHeader title="Webhooks">
+        <Can
+          run="webhook.register"
+          otherwise={<span className="quiet">Your role can read webhooks, not register them.</span>}
+        >
+          <Register count={webhooks.data?.webhooks.length ?? 0} />
+        </Can>
+      </PageHeader>
+      <Loaded query={webhooks}>
+        {({ webhooks: rows }) =>
+          rows.length === 0 ? (
+            <NoWebhooks />
+          ) : (
+            <DataTable
+              caption="The newest first"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={({ id }) => id}
+              hrefOf={({ id }) => `/webhooks/${id}`}
+            />
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function Register({ count }: { count: number }) {
+  if (count >= WEBHOOK_LIMIT) {
+    return (
+      <span className="quiet">
+        All {WEBHOOK_LIMIT} webhooks of the account are in use; delete one to register another.
+      </span>
+    );
+  }
+  return (
+    <ButtonLink href="/webhooks/new" look="primary">
+      Register a webhook
+    </ButtonLink>
+  );
+}
+
+function NoWebhooks() {
+  const mayRegister = usePermission('webhook.register');
+  return (
+    <EmptyState title="No webhooks yet">
+      <p>
+        A webhook is a URL of yours that the gateway posts to as soon as something happens: a message was
+        sent, was read, or failed. So your program knows without asking.
+      </p>
+      {mayRegister && <ButtonLink href="/webhooks/new">Register the first</ButtonLink>}
+    </EmptyState>
+  );
+}
+
+function Status({ of: webhook }: { of: Row }) {
+  return (
+    <>
+      <Badge status={statusOf(webhook)} />
+      {webhook.disabledReason && <div className="field-hint">{webhook.disabledReason}</div>}
+    </>
+  );
+}
+
+function LastDelivery({ of: { deliveries } }: { of: Row }) {
+  const [last] = deliveries.nodes;
+  if (!last) return <span className="quiet">none yet</span>;
+  return (
+    <span className="row">
+      <Time at={last.createdAt} />
+      <Badge status={last.status} />
+    </span>
+  );
+}

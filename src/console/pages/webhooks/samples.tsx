@@ -1,0 +1,24 @@
+import { useState } from 'react';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Select } from '../../ui/field.tsx';
+import type { EventTypeList } from './webhook-fields.tsx';
+
+/** What arrives for each event type. */
+export function Samples({ of: eventTypes }: { of: EventTypeList }) {
+  const [event, setEvent] = useState(eventTypes[0]?.event);
+  const shown = eventTypes.find((each) => each.event === event);
+  if (!shown) return null;
+  return (
+    <section className="card stack" aria-labelledby="samples">
+      <h2 id="samples">What arrives</h2>
+      <Select
+        name="sample"
+        label="Sample of"
+        options={eventTypes.map((each) => ({ value: each.event, label: each.event }))}
+        value={event}
+        onChange={({ target }) => setEvent(target.value)}
+      />
+      <CodeBlock text={JSON.stringify(shown.sample, null, 2)} label={`sample of ${shown.event}`} />
+    </section>
+  );
+}

@@ -1,0 +1,34 @@
+import { useApiQuery } from '../../lib/queries.ts';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { verifications } from './verification.ts';
+import { WebhookHeaders } from './webhooks.generated.ts';
+
+/** Code that checks a delivery's signature, in the languages of docs/webhooks.md. */
+export function VerificationCode() {
+  const headers = useApiQuery(WebhookHeaders, {});
+  return (
+    <Loaded query={headers}>
+      {({ webhookHeaders }) => (
+        <Tabs
+          label="Languages"
+          tabs={verifications(webhookHeaders).map(({ language, code, note }) => ({
+            label: language,
+            content: (
+              <div className="stack">
+                <CodeBlock text={code} label={`${language} code`} />
+                <p>{withCode(note)}</p>
+              </div>
+            ),
+          }))}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function withCode(text: string) {
+  // Every other part stands between backquotes.
+  return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part));
+}

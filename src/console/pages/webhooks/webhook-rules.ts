@@ -1,0 +1,31 @@
+import { formatNumber } from '../../lib/format.ts';
+import type { WebhookRowFragment } from './webhooks.generated.ts';
+
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+
+/** How a webhook stands: paused by a person, or disabled by the gateway. */
+export function statusOf({
+  isActive,
+  disabledReason,
+}: Pick<WebhookRowFragment, 'isActive' | 'disabledReason'>): string {
+  if (isActive) return 'ACTIVE';
+  return disabledReason === null ? 'PAUSED' : 'DISABLED';
+}
+
+/** Which part of the finished deliveries succeeded, as text; undefined while none is finished. */
+export function successRate({ succeeded, failed }: WebhookRowFragment['stats']): string | undefined {
+  const finished = succeeded + failed;
+  if (finished === 0) return undefined;
+  // Rounded down: one failure among many is not all of them.
+  return percent.format(Math.floor((succeeded / finished) * 1000) / 1000);
+}
+
+/** How long something took, such as `84 ms` or `2.4 s`. */
+export function formatDuration(ms: number): string {
+  return ms < 1_000 ? `${formatNumber(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+/** `1 delivery`, `2 deliveries`. */
+export function deliveriesText(count: number): string {
+  return `${formatNumber(count)} ${count === 1 ? 'delivery' : 'deliveries'}`;
+}

@@ -1,0 +1,58 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import './data-table.css';
+
+export interface Column<Row> {
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  readonly isNumber?: boolean;
+}
+
+/** A table with a caption; on narrow screens every row becomes a card with labels. The first cell links the row. */
+export function DataTable<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  hrefOf,
+}: {
+  caption: ReactNode;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf: (row: Row) => string;
+  hrefOf?: (row: Row) => string;
+}) {
+  return (
+    <div className="table-frame">
+      <table className="table">
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ header, isNumber }) => (
+              <th key={header} scope="col" className={isNumber ? 'is-number' : undefined}>
+                {header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ header, cell, isNumber }, index) => (
+                <td key={header} data-label={header} className={isNumber ? 'is-number' : undefined}>
+                  {index === 0 && hrefOf ? (
+                    <Link href={hrefOf(row)} className="table-link">
+                      {cell(row)}
+                    </Link>
+                  ) : (
+                    <div>{cell(row)}</div>
+                  )}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

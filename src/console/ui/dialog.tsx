@@ -1,0 +1,53 @@
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+import './dialog.css';
+
+/** A modal dialog: keeps the focus inside, gives it back where it was, and closes on Escape unless `mustAnswer`. */
+export function Dialog({
+  title,
+  onClose,
+  mustAnswer = false,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  /** Escape does not close it: what it shows is shown this once. */
+  mustAnswer?: boolean;
+  children: ReactNode;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    const shown = dialog.current;
+    if (!shown?.open) shown?.showModal();
+    return () => {
+      shown?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      className="dialog"
+      aria-labelledby={id}
+      // Without it Chromium lets a second Escape close the dialog whatever `cancel` says.
+      onKeyDown={(event) => {
+        if (event.key === 'Escape' && mustAnswer) event.preventDefault();
+      }}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (!mustAnswer) onClose();
+      }}
+    >
+      <div className="stack">
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** Where the buttons of a dialog stand. */
+export function DialogActions({ children }: { children: ReactNode }) {
+  return <div className="dialog-actions">{children}</div>;
+}

@@ -1,0 +1,138 @@
+import { type ComponentProps, type ReactNode, useId } from 'react';
+import { useFieldFault } from './form.tsx';
+
+interface Labelled {
+  /** Name of the field: the API's, so that what it says of it is shown here. */
+  name: string;
+  label: string;
+  hint?: ReactNode;
+}
+
+/** What ties a control to its hint and error. */
+function useDescription(name: string, hint: ReactNode) {
+  const id = useId();
+  const fault = useFieldFault(name);
+  const described = [hint ? `${id}-hint` : '', fault ? `${id}-error` : ''].filter((part) => part !== '');
+  return {
+    id,
+    aria: {
+      'aria-describedby': described.length === 0 ? undefined : described.join(' '),
+      'aria-invalid': fault === undefined ? undefined : true,
+    },
+    hint: hint ? (
+      <span id={`${id}-hint`} className="field-hint">
+        {hint}
+      </span>
+    ) : null,
+    fault: fault ? (
+      <span id={`${id}-error`} className="field-error">
+        {fault}
+      </span>
+    ) : null,
+  };
+}
+
+export function Field({ name, label, hint, ...input }: Labelled & ComponentProps<'input'>) {
+  const description = useDescription(name, hint);
+  return (
+    <div className="field">
+      <label htmlFor={description.id}>{label}</label>
+      {description.hint}
+      <input className="input" {...input} {...description.aria} id={description.id} name={name} />
+      {description.fault}
+    </div>
+  );
+}
+
+export function TextArea({ name, label, hint, ...input }: Labelled & ComponentProps<'textarea'>) {
+  const description = useDescription(name, hint);
+  return (
+    <div className="field">
+      <label htmlFor={description.id}>{label}</label>
+      {description.hint}
+      <textarea className="input" rows={4} {...input} {...description.aria} id={description.id} name={name} />
+      {description.fault}
+    </div>
+  );
+}
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+export function Select({
+  name,
+  label,
+  hint,
+  options,
+  ...input
+}: Labelled & { options: readonly Option[] } & ComponentProps<'select'>) {
+  const description = useDescription(name, hint);
+  return (
+    <div className="field">
+      <label htmlFor={description.id}>{label}</label>
+      {description.hint}
+      <select className="input" {...input} {...description.aria} id={description.id} name={name}>
+        {options.map(({ value, label: text }) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+      {description.fault}
+    </div>
+  );
+}
+
+export function Checkbox({ name, label, hint, ...input }: Labelled & ComponentProps<'input'>) {
+  const description = useDescription(name, hint);
+  return (
+    <div className="choice">
+      <input type="checkbox" {...input} {...description.aria} id={description.id} name={name} />
+      <label htmlFor={description.id}>{label}</label>
+      {description.hint}
+      {description.fault}
+    </div>
+  );
+}
+
+/** Checkboxes that answer one question; the form holds the values of those that are ticked under `name`. */
+export function CheckboxGroup({
+  name,
+  label,
+  hint,
+  options,
+  chosen = [],
+}: Labelled & {
+  options: readonly (Option & { readonly hint?: string; readonly isDisabled?: boolean })[];
+  chosen?: readonly string[];
+}) {
+  const description = useDescription(name, hint);
+  return (
+    <fieldset className="field" {...description.aria}>
+      <legend>{label}</legend>
+      {description.hint}
+      {options.map((option) => (
+        <div className="choice" key={option.value}>
+          <input
+            type="checkbox"
+            id={`${description.id}-${option.value}`}
+            name={name}
+            value={option.value}
+            defaultChecked={chosen.includes(option.value)}
+            disabled={option.isDisabled}
+            aria-describedby={option.hint ? `${description.id}-${option.value}-hint` : undefined}
+          />
+          <label htmlFor={`${description.id}-${option.value}`}>{option.label}</label>
+          {option.hint && (
+            <span className="field-hint" id={`${description.id}-${option.value}-hint`}>
+              {option.hint}
+            </span>
+          )}
+        </div>
+      ))}
+      {description.fault}
+    </fieldset>
+  );
+}

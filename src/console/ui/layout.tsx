@@ -1,0 +1,133 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { formatName } from '../lib/format.ts';
+import { signOut, useViewer } from '../lib/session.tsx';
+import { useTheme } from '../lib/theme.ts';
+import { Button, ButtonLink } from './button.tsx';
+import { Notice } from './notice.tsx';
+import { Money } from './values.tsx';
+import './layout.css';
+
+interface NavItem {
+  readonly path: string;
+  readonly title: string;
+  readonly group: string;
+}
+
+/** What stands around every page: who is signed in, the ways to the other pages, and the page itself. */
+export function Layout({ items, children }: { items: readonly NavItem[]; children: ReactNode }) {
+  const [path] = useLocation();
+  const [isOpen, setIsOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const shownPath = useRef(path);
+  const { mustChangePassword } = useViewer();
+  useEffect(() => {
+    if (shownPath.current === path) return;
+    shownPath.current = path;
+    setIsOpen(false);
+    scrollTo(0, 0);
+    // A new page: screen readers go on from its beginning instead of from a link that is gone.
+    main.current?.focus();
+  }, [path]);
+  return (
+    <>
+      <a className="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <header className="header">
+        <div className="row">
+          <Button
+            className="menu-button"
+            aria-expanded={isOpen}
+            aria-controls="navigation"
+            onClick={() => setIsOpen(!isOpen)}
+          >
+            Menu
+          </Button>
+          <Link href="/" className="brand">
+            Messaging gateway
+          </Link>
+        </div>
+        <WhoIsHere />
+      </header>
+      <div className="shell">
+        <nav id="navigation" className="nav" aria-label="Pages" data-open={isOpen}>
+          <Navigation items={items} path={path} />
+        </nav>
+        <main id="main" className="main stack" ref={main} tabIndex={-1}>
+          {mustChangePassword && path !== '/password' && (
+            <Notice tone="warn">
+              Your password was made for one use. <Link href="/password">Choose your own</Link>.
+            </Notice>
+          )}
+          {children}
+        </main>
+      </div>
+    </>
+  );
+}
+
+function Navigation({ items, path }: { items: readonly NavItem[]; path: string }) {
+  const isHere = (item: NavItem) => path === item.path || path.startsWith(`${item.path}/`);
+  return [...Map.groupBy(items, ({ group }) => group)].map(([group, members]) => (
+    <section key={group} aria-label={group}>
+      <h2>{group}</h2>
+      <ul>
+        {members.map((item) => (
+          <li key={item.path}>
+            <Link href={item.path} aria-current={isHere(item) ? 'page' : undefined}>
+              {item.title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  ));
+}
+
+function WhoIsHere() {
+  const { email, role, account } = useViewer();
+  const { theme, toggle } = useTheme();
+  const [path] = useLocation();
+  const menu = useRef<HTMLDetailsElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a menu whose link was followed closes
+  useEffect(() => {
+    if (menu.current) menu.current.open = false;
+  }, [path]);
+  return (
+    <div className="row">
+      {account && <Money amount={account.balance} currency={account.currency} />}
+      <Button look="quiet" onClick={toggle} aria-pressed={theme === 'dark'}>
+        Dark
+      </Button>
+      <details
+        className="account-menu"
+        ref={menu}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape' || !menu.current) return;
+          menu.current.open = false;
+          menu.current.querySelector('summary')?.focus();
+        }}
+      >
+        <summary>
+          {account?.name ?? 'Platform'} · {formatName(role)}
+        </summary>
+        <div className="account-menu-items">
+          <span className="quiet">{email}</span>
+          <ButtonLink href="/password">Change password</ButtonLink>
+          <Button onClick={() => void signOut()}>Sign out</Button>
+        </div>
+      </details>
+    </div>
+  );
+}
+
+/** A page's title and what can be done on it. */
+export function PageHeader({ title, children }: { title: ReactNode; children?: ReactNode }) {
+  return (
+    <div className="row spread">
+      <h1>{title}</h1>
+      {children && <div className="row">{children}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import { useLocation, useSearchParams } from 'wouter';
+import { formatNumber } from '../lib/format.ts';
+import { Button } from './button.tsx';
+
+interface PageInfo {
+  readonly hasNextPage: boolean;
+  readonly endCursor: string | null;
+}
+
+/** The place in a Relay list: in the address, so that the browser's back button leads there again. */
+export function useAfter(): string | null {
+  return useSearchParams()[0].get('after');
+}
+
+/** Earlier and later slices of a Relay list. Those before are remembered by the browser's history. */
+export function Pager({ pageInfo, totalCount }: { pageInfo: PageInfo; totalCount?: number }) {
+  const [params] = useSearchParams();
+  const [path, navigate] = useLocation();
+  const after = params.get('after');
+  const before: readonly (string | null)[] = history.state?.before ?? (after === null ? [] : [null]);
+  const go = (cursor: string | null, trail: readonly (string | null)[]) => {
+    const next = new URLSearchParams(params);
+    if (cursor === null) next.delete('after');
+    else next.set('after', cursor);
+    navigate(next.size === 0 ? path : `${path}?${next}`, { state: { before: trail } });
+  };
+  if (before.length === 0 && !pageInfo.hasNextPage) return null;
+  return (
+    <nav className="row spread" aria-label="Pages of the list">
+      <span className="quiet">{totalCount === undefined ? '' : `${formatNumber(totalCount)} in all`}</span>
+      <span className="row">
+        {before.length > 0 && (
+          <Button onClick={() => go(before.at(-1) ?? null, before.slice(0, -1))}>Previous</Button>
+        )}
+        {pageInfo.hasNextPage && (
+          <Button onClick={() => go(pageInfo.endCursor, [...before, after])}>Next</Button>
+        )}
+      </span>
+    </nav>
+  );
+}

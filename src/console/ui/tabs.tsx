@@ -1,0 +1,51 @@
+import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
+import './tabs.css';
+
+interface Tab {
+  readonly label: string;
+  readonly content: ReactNode;
+}
+
+/** Tabs with the keys that ARIA describes: arrows, Home and End. Only the chosen one's content is there. */
+export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
+  const [chosen, setChosen] = useState(0);
+  const id = useId();
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+    const steps: Record<string, number> = {
+      ArrowRight: chosen + 1,
+      ArrowLeft: chosen - 1,
+      Home: 0,
+      End: tabs.length - 1,
+    };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = (step + tabs.length) % tabs.length;
+    setChosen(next);
+    document.getElementById(`${id}-${next}`)?.focus();
+  };
+  return (
+    <div className="stack">
+      <div className="tabs" role="tablist" aria-label={label} onKeyDown={onKeyDown}>
+        {tabs.map((tab, index) => (
+          <button
+            key={tab.label}
+            type="button"
+            className="tab"
+            role="tab"
+            id={`${id}-${index}`}
+            aria-selected={index === chosen}
+            aria-controls={`${id}-panel`}
+            tabIndex={index === chosen ? 0 : -1}
+            onClick={() => setChosen(index)}
+          >
+            {tab.label}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${chosen}`}>
+        {tabs[chosen]?.content}
+      </div>
+    </div>
+  );
+}

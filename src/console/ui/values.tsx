@@ -1,0 +1,45 @@
+import { Fragment, type ReactNode, useSyncExternalStore } from 'react';
+import { formatAbsolute, formatMoney, formatRelative } from '../lib/format.ts';
+import './values.css';
+
+const TICK_MS = 30_000;
+
+export function Money({ amount, currency }: { amount: number; currency: string }) {
+  return <span className="money">{formatMoney(amount, currency)}</span>;
+}
+
+let nowMs = Date.now();
+/** One clock for all times on the page. */
+function onTick(listener: () => void): () => void {
+  const timer = setInterval(() => {
+    nowMs = Date.now();
+    listener();
+  }, TICK_MS);
+  return () => clearInterval(timer);
+}
+
+/** How long ago, with the exact time for the pointer; null reads `otherwise`. */
+export function Time({ at, otherwise = 'never' }: { at: string | null; otherwise?: string }) {
+  useSyncExternalStore(onTick, () => nowMs);
+  if (at === null) return <span className="quiet">{otherwise}</span>;
+  const time = new Date(at);
+  return (
+    <time dateTime={at} title={formatAbsolute(time)}>
+      {formatRelative(time, new Date())}
+    </time>
+  );
+}
+
+/** Names and values of one thing. */
+export function KeyValues({ items }: { items: readonly (readonly [name: string, value: ReactNode])[] }) {
+  return (
+    <dl className="key-values">
+      {items.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { inviteMember, signIn } from '../support/graphql.ts';
+import { openSql, type TestSql } from '../support/sql.ts';
+
+describe('API keys in the console [issue 8, 4]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let browser: ConsoleBrowser;
+  let sql: TestSql;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    sql = await openSql(gateway.database);
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await sql?.close();
+    await gateway?.stop();
+  });
+
+  const statusOf = async (key: string, path = '/developers/sms/history') =>
+    (await gateway.call('GET', path, { key })).status;
+
+  inBrowser('a key is made, shown once with its secret, copied, and works', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/api-keys' });
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Create a key' }).click();
+    await page.getByRole('heading', { name: 'New API key' }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByLabel('Name').fill('shop');
+    await page.getByLabel('Addresses that may use it').fill('127.0.0.0/8\nnowhere');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('must name at least one scope').waitFor();
+    expect(await page.getByLabel('Name').inputValue()).toBe('shop');
+    await page.getByLabel('Read messages', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('must be a CIDR such as').waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('ipAllowlist');
+    await page.getByLabel('Addresses that may use it').fill('127.0.0.0/8');
+    await page.getByRole('button', { name: 'Create key' }).click();
+
+    const dialog = page.getByRole('dialog', { name: 'Your new key' });
+    const key = await dialog.getByRole('figure', { name: 'API key' }).locator('code').innerText();
+    expect(key).toMatch(/^msg_[0-9a-f]{16}_[0-9a-f]{40}$/);
+    expect(await dialog.getByRole('figure', { name: 'curl command' }).innerText()).toContain(key);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Copy API key' }).click();
+    await dialog.getByRole('button', { name: 'Copied API key' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    expect(await dialog.isVisible()).toBe(true);
+    expect(await statusOf(key)).toBe(200);
+
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'shop' }).waitFor();
+    expect(await page.content()).not.toContain(key.slice(-40));
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser(
+    'a signed key shows its signing secret; it is changed by keyboard, and that can be undone',
+    async () => {
+      const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
+      await page.getByLabel('Name').fill('signed');
+      await page.getByLabel('Send SMS', { exact: true }).check();
+      await page.getByLabel('Every request must be signed').check();
+      await page.getByRole('button', { name: 'Create key' }).click();
+      const secret = page.getByRole('figure', { name: 'signing secret' }).locator('code');
+      expect(await secret.innerText()).toMatch(/^sigsec_/);
+      await page.getByRole('button', { name: 'I have copied it' }).click();
+      await page.getByRole('heading', { name: 'signed' }).waitFor();
+      await page.getByText('Never used').first().waitFor();
+      await expectAccessible(page);
+
+      const form = page.getByRole('form', { name: 'Change the key' });
+      await form.getByLabel('Name').focus();
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.type('signed and renamed');
+      await form.getByLabel('Read messages', { exact: true }).focus();
+      await page.keyboard.press('Space');
+      await form.getByRole('button', { name: 'Save' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'signed and renamed' }).waitFor();
+      const [record] = await sql.query("SELECT scopes FROM api_keys WHERE name LIKE 'signed%'");
+      expect(record).toEqual({ scopes: ['SEND_SMS', 'READ_MESSAGES'] });
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('heading', { name: 'signed', exact: true }).waitFor();
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a key is rotated with an overlap, then revoked, which asks first', async () => {
+    const { key, keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    const { page, faults } = await browser.open({ person: account, path: `/api-keys/${keyId}` });
+    await page.getByLabel('The old key still works').selectOption('3600');
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    const next = await page.getByRole('figure', { name: 'API key' }).locator('code').innerText();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.waitForURL(`**/console/api-keys/${next.split('_')[1]}`);
+    expect([await statusOf(key), await statusOf(next)]).toEqual([200, 200]);
+
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    const dialog = page.getByRole('dialog', { name: /^Revoke/ });
+    await dialog.getByText('refused from their next request on').waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Revoke');
+    expect(await statusOf(next)).toBe(200);
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('Revoked').first().waitFor();
+    expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
+    expect(await statusOf(next)).toBe(401);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a viewer reads keys and is told that they cannot change them', async () => {
+    const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
+    const { page, faults } = await browser.open({ person: viewer, path: '/api-keys' });
+    await page.getByText('Your role can read keys, not create them.').waitFor();
+    expect(await page.getByRole('link', { name: 'Create a key' }).count()).toBe(0);
+    await page.getByRole('table').getByRole('link').first().click();
+    await page.getByText('Your role, Viewer, can read this key, not change it.').waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+    await page.goto(`${gateway.url}/console/api-keys/new`);
+    await page.getByText('Your role, Viewer, cannot open this page.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a developer makes keys without full access and changes their own only', async () => {
+    const developer = await inviteMember(gateway, await signIn(gateway, account), 'DEVELOPER');
+    const { page, faults } = await browser.open({ person: developer, path: '/api-keys/new' });
+    expect(await page.getByLabel('Full access', { exact: true }).isDisabled()).toBe(true);
+    await page.getByLabel('Name').fill('mine');
+    await page.getByLabel('Send SMS', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'mine' }).waitFor();
+    await page.getByRole('button', { name: 'Revoke' }).waitFor();
+    const { keyId } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
+    await page.goto(`${gateway.url}/console/api-keys/${keyId}`);
+    await page.getByText('changes only the keys you made yourself').waitFor();
+    expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});

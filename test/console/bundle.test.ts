@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+// @ts-expect-error: a tool in JavaScript
+import { consoleTypes } from '../../tools/console-types.js';
+
+const BUILT = 'dist/console';
+const FIRST_LOAD_BYTES = 200_000;
+
+describe('the console as it is built [issue 8]', () => {
+  it('loads under 200 kB compressed before it shows its first page', () => {
+    const page = readFileSync(`${BUILT}/index.html`, 'utf8');
+    const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+\.(?:js|css))"/g)];
+    const loaded = new Set(['index.html', ...named.map(([, name]) => name!)]);
+    for (const name of loaded) {
+      for (const imported of staticImportsOf(name)) loaded.add(imported);
+    }
+    expect(loaded.size).toBeGreaterThan(2);
+    const bytes = [...loaded].reduce((sum, name) => sum + statSync(`${BUILT}/${name}.gz`).size, 0);
+    expect(bytes).toBeLessThan(FIRST_LOAD_BYTES);
+  });
+
+  it('names no other host in its page and runs no script that stands in it', () => {
+    expect(readFileSync(`${BUILT}/index.html`, 'utf8')).not.toMatch(/https?:|<script>|<style|style="/);
+  });
+
+  it('has types that are those of its documents and the schema', async () => {
+    const files: Map<string, string> = await consoleTypes();
+    expect(files.size).toBeGreaterThan(0);
+    for (const [path, text] of files) {
+      expect({ path, text: readFileSync(path, 'utf8') }).toEqual({ path, text });
+    }
+  });
+
+  it('asks for permissions that there are', () => {
+    const roles = JSON.parse(readFileSync('test/contract/operation-roles.json', 'utf8'));
+    const sources = readdirSync('src/console', { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.generated.ts'))
+      .map((name) => readFileSync(`src/console/${name}`, 'utf8'));
+    const asked = sources.flatMap((text) =>
+      [...text.matchAll(/(?:usePermission\(|<Can run=|^ +page\('[^']*', '[^']*', )['"](\w+\.\w+)/gm)].map(
+        ([, name]) => name!,
+      ),
+    );
+    expect(asked.length).toBeGreaterThan(3);
+    expect(asked.filter((name) => !(name in roles))).toEqual([]);
+  });
+});
+
+/** Assets that a script cannot start without; `import(…)` is not among them. */
+function staticImportsOf(name: string): string[] {
+  if (!name.endsWith('.js')) return [];
+  const text = readFileSync(`${BUILT}/${name}`, 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)].map(([, file]) => `assets/${file}`);
+}

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+
+describe('signing in to the console [issue 8]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  inBrowser(
+    'a wrong password is said, what was typed stays, and by keyboard the right one leads on',
+    async () => {
+      const { page, faults } = await browser.open();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      await expectAccessible(page);
+      expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('email');
+      await page.keyboard.type(account.email);
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('not the password');
+      await page.keyboard.press('Enter');
+      await page.getByRole('alert').waitFor();
+      expect(await page.getByLabel('Email').inputValue()).toBe(account.email);
+      expect(await page.getByLabel('Password').inputValue()).toBe('not the password');
+      await page.getByLabel('Password').fill(account.password);
+      await page.keyboard.press('Enter');
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      const header = await page.getByRole('banner').innerText();
+      expect(header).toMatch(/UGX\s100,000/);
+      expect(header).toContain('Owner');
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a deep link asks for the sign-in and comes back; nowhere else does `next` lead', async () => {
+    const deep = await browser.open({ path: '/api-keys/new?x=1' });
+    await signInHere(deep.page, account);
+    await deep.page.getByRole('heading', { name: 'New API key' }).waitFor();
+    expect(deep.page.url()).toBe(`${gateway.url}/console/api-keys/new?x=1`);
+    expect(deep.faults).toEqual([]);
+
+    const wandering = await browser.open({ path: '/sign-in?next=//evil.example/x' });
+    await signInHere(wandering.page, account);
+    await wandering.page.getByRole('heading', { level: 1 }).waitFor();
+    expect(new URL(wandering.page.url()).origin).toBe(gateway.url);
+    expect(wandering.faults).toEqual([]);
+  });
+
+  inBrowser('the one-time password is changed, and the theme and the sign-out are remembered', async () => {
+    const { page, faults } = await browser.open({ person: account });
+    await page.getByRole('link', { name: 'Choose your own' }).click();
+    await page.getByRole('heading', { name: 'Change password' }).waitFor();
+    await expectAccessible(page);
+    const changed = { email: account.email, password: 'a much better password' };
+    await page.getByLabel('Current password').fill(account.password);
+    await page.getByLabel('New password').fill('short');
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.getByText('must have 12 to 256 characters').waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('new');
+    expect(await page.getByLabel('Current password').inputValue()).toBe(account.password);
+    await page.getByLabel('New password').fill(changed.password);
+    await page.keyboard.press('Enter');
+    await page.getByText('Your password is changed.').waitFor();
+    expect(await page.getByRole('link', { name: 'Choose your own' }).count()).toBe(0);
+
+    await page.getByRole('button', { name: 'Dark' }).click();
+    await page.reload();
+    await page.getByRole('button', { name: 'Dark', pressed: true }).waitFor();
+    await page.getByText(/ · Owner$/).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.goto(`${gateway.url}/console/api-keys`);
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await signInHere(page, changed);
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a lost connection is told, and recovers by itself', async () => {
+    const other = await gateway.createAccount();
+    const { page } = await browser.open({ person: other });
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    const context = page.context();
+    await page.getByRole('link', { name: 'Create a key' }).click();
+    await page.getByLabel('Name').waitFor();
+    await context.setOffline(true);
+    await page.getByLabel('Name').fill('typed while away');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('The gateway does not answer.').waitFor();
+    expect(await page.getByLabel('Name').inputValue()).toBe('typed while away');
+    await context.setOffline(false);
+    await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Name').inputValue()).toBe('typed while away');
+  });
+
+  // The last: from then on nobody at this address signs in.
+  inBrowser('too many failures are told kindly, with the time to wait', async () => {
+    const other = await gateway.createAccount();
+    const { page } = await browser.open();
+    await page.getByLabel('Email').fill(other.email);
+    await page.getByLabel('Password').fill('wrong');
+    for (let attempt = 0; attempt < 11; attempt += 1) {
+      const answered = page.waitForResponse('**/graphql');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await answered;
+    }
+    await page.getByText(/tried too often\. Wait \d+ minutes/).waitFor();
+    await expectAccessible(page);
+  });
+});

@@ -1,0 +1,103 @@
+import { expect, it } from '@jest/globals';
+import chromium from '@sparticuz/chromium';
+import axe from 'axe-core';
+import { type Browser, type Page, chromium as playwright } from 'playwright-core';
+import type { TestGateway } from './gateway.ts';
+
+const TEST_MS = 60_000;
+const HEIGHT = 900;
+const WIDE = 1440;
+const NARROW = 360;
+const ACTION_MS = 10_000;
+
+/** A test in the packaged Chromium, which is a program for this platform only. */
+export function inBrowser(name: string, work: () => Promise<void>): void {
+  const run = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
+  run(name, work, TEST_MS);
+}
+
+/** A page of the console, and what it did that no page may. */
+export interface ConsolePage {
+  readonly page: Page;
+  /** Console errors, exceptions, breaches of the policy and requests to other hosts, as lines. */
+  readonly faults: string[];
+}
+
+export interface ConsoleBrowser {
+  /** A window of its own: other cookies than the others. Signed in when a person is given, and at `path`. */
+  open(options?: { person?: { email: string; password: string }; path?: string }): Promise<ConsolePage>;
+  close(): Promise<void>;
+}
+
+/** One Chromium for the console of a gateway; a test file starts one and closes it. */
+export async function startConsoleBrowser(gateway: Pick<TestGateway, 'url'>): Promise<ConsoleBrowser> {
+  const browser = await playwright.launch({
+    executablePath: await chromium.executablePath(),
+    // In a single process all windows share their cookies.
+    args: [...chromium.args.filter((flag) => flag !== '--single-process'), '--no-sandbox'],
+  });
+  return {
+    async open({ person, path = '' } = {}) {
+      const shown = await openPage(browser, gateway.url);
+      await shown.page.goto(`${gateway.url}/console${path}`);
+      if (person) await signInHere(shown.page, person);
+      return shown;
+    },
+    close: () => browser.close(),
+  };
+}
+
+async function openPage(browser: Browser, origin: string): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    viewport: { width: WIDE, height: HEIGHT },
+    colorScheme: 'light',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(ACTION_MS);
+  const faults: string[] = [];
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.protocol.startsWith('http') && url.origin !== origin) faults.push(`request to ${url.origin}`);
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.message));
+  return { page, faults };
+}
+
+/** Fills the sign-in that is shown. */
+export async function signInHere(page: Page, person: { email: string; password: string }): Promise<void> {
+  await page.getByLabel('Email', { exact: true }).fill(person.email);
+  await page.getByLabel('Password').fill(person.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Pages', includeHidden: true }).waitFor({ state: 'attached' });
+}
+
+/**
+ * What is shown has no serious or critical finding of axe, in light and dark, wide and narrow, and does not scroll
+ * sideways when narrow. Leaves the page wide and light.
+ */
+export async function expectAccessible(page: Page): Promise<void> {
+  const findings: string[] = [];
+  await page.evaluate(axe.source);
+  for (const width of [NARROW, WIDE]) {
+    await page.setViewportSize({ width, height: HEIGHT });
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      const { violations } = (await page.evaluate(
+        'axe.run({ resultTypes: ["violations"] })',
+      )) as axe.AxeResults;
+      for (const { id, impact, nodes } of violations) {
+        if (impact !== 'serious' && impact !== 'critical') continue;
+        for (const { html, failureSummary } of nodes) {
+          findings.push(`${width} ${colorScheme} ${id}: ${html} ${failureSummary}`);
+        }
+      }
+    }
+    const excess = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+    if (Number(excess) > 0) findings.push(`${width}: ${excess} px too wide`);
+  }
+  expect(findings).toEqual([]);
+}
