@@ -1,8 +1,10 @@
 import { hostname } from 'node:os';
+import { baseUrlOf } from './base-url.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
+import { OwnReceiver } from './channels/webhook/own-receiver.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
 import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -64,9 +66,7 @@ export async function compose(config: Config, logger: Logger) {
 
 function smsOf(config: Config, logger: Logger) {
   try {
-    const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-    const publicUrl = config.publicUrl ?? `http://${host}:${config.port}`;
-    return smsRoutes(config.smsRoutes, { logger, publicUrl });
+    return smsRoutes(config.smsRoutes, { logger, publicUrl: baseUrlOf(config) });
   } catch (error) {
     throw new ConfigError(`SMS_ROUTES cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
@@ -80,6 +80,20 @@ function emailRoutesOf(config: Config, logger: Logger) {
   }
 }
 
+/** The webhook receiver that newcomers are offered; another process may be the one that serves it. */
+function ownReceiverOf(config: Config) {
+  if (config.isProduction) return undefined;
+  const receiver = new OwnReceiver();
+  if (config.publicUrl !== undefined || config.port !== 0) receiver.reachedAt(baseUrlOf(config));
+  // Which addresses it has is the operator's choice; this client sees no others.
+  const client = createGuardedClient({
+    allowedNetworks: ['0.0.0.0/0', '::/0'],
+    requireHttps: false,
+    maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+  });
+  return { receiver, client };
+}
+
 /** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack) {
   const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
@@ -88,7 +102,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     requireHttps: config.isProduction,
     maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
   });
-  const transport = createWebhookTransport({ client, serviceName: config.serviceName });
+  const own = ownReceiverOf(config);
+  const transport = createWebhookTransport({ client, own, serviceName: config.serviceName });
   const push = await pushOf(config, logger, client);
   const whatsApp = whatsAppOf(config, logger);
   const sms = smsOf(config, logger);
@@ -177,6 +192,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     whatsAppCallbacks: whatsApp.callbacks,
     readSmsCallback: sms.readCallback,
     takeReports: deps.takeReports,
+    webhookHeaders: transport.headerNames,
+    /** Says where this process is reached, once it listens. */
+    reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),
     faultOf: databaseFault,
     /** Resolves when the database and the queue answer; rejects otherwise. */
     async checkReady(): Promise<void> {

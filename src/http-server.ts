@@ -2,6 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { baseUrlOf } from './base-url.ts';
+import { isReceiverName, RECEIVER_PATH } from './channels/webhook/own-receiver.ts';
 import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
 import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
@@ -13,6 +15,7 @@ import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
 import { createRest, type Rest } from './rest/router.ts';
+import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
 
@@ -76,6 +79,9 @@ function createApp(
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.use('/docs', createDocsRouter());
+  if (!config.isProduction) {
+    app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator(gateway.webhookHeaders, isReceiverName));
+  }
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
@@ -141,9 +147,10 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   await listen(server, config);
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : config.port;
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+  const url = baseUrlOf(config, port);
+  gateway.reachedAt(url);
   return {
-    url: config.publicUrl ?? `http://${host}:${port}`,
+    url,
     close: (timeoutMs) =>
       new Promise((resolve) => {
         graphql.drain();

@@ -33,7 +33,7 @@ const AUTH_BYTES = 16;
 export function deviceOperations({ stores, uow, clock, ids, transport, settings }: Dependencies) {
   async function checkEndpoint(url: string): Promise<void> {
     try {
-      await transport.checkTarget(url);
+      await transport.checkAddress(url);
     } catch (error) {
       if (!(error instanceof TargetRefused)) throw error;
       throw validationError([{ path: 'token', message: `cannot be used as an endpoint: ${error.reason}` }]);

@@ -25,7 +25,7 @@ export async function sendWhatsApp(
   context: SendContext,
   outside: {
     readonly inbound: Pick<InboundStore, 'lastFrom'>;
-    readonly targets: Pick<WebhookTransport, 'checkTarget'>;
+    readonly targets: Pick<WebhookTransport, 'checkAddress'>;
   },
   caller: AccountCaller,
   input: WhatsAppInput,
@@ -67,9 +67,9 @@ export function oneNumber(to: string): string {
 }
 
 /** The platform fetches the file, but an address on the inside is nobody's to name. */
-async function checkMediaUrl(targets: Pick<WebhookTransport, 'checkTarget'>, url: string): Promise<void> {
+async function checkMediaUrl(targets: Pick<WebhookTransport, 'checkAddress'>, url: string): Promise<void> {
   try {
-    await targets.checkTarget(url);
+    await targets.checkAddress(url);
   } catch (error) {
     if (!(error instanceof TargetRefused)) throw error;
     throw validationError([{ path: 'media.url', message: `cannot be used: ${error.reason}` }]);

@@ -17,10 +17,17 @@ export interface FeedSlice {
 }
 
 /** What happened in an account, in its order. */
-export function eventOperations({ stores }: Dependencies) {
+export function eventOperations({ stores, transport }: Dependencies) {
   return {
     /** Every event type with a sample (decision 28). */
     types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
+
+    /** An address of the gateway itself that newcomers can register; null in production. */
+    simulatorUrl: operation(
+      'event.simulatorUrl',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (_caller, _input: Record<string, never>): Promise<string | null> => transport.simulatorUrl,
+    ),
 
     /**
      * The account's events after a cursor, from the oldest kept when there is none. Events are numbered without
