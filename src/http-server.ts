@@ -15,8 +15,8 @@ import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
 import { createRest, type Rest } from './rest/router.ts';
-import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
+import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -26,6 +26,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
 /** A client that asks before it sends more than any route takes (decision 3) is not told to go on. */
 const MAX_CONTINUED_BYTES = 10 * 1024 * 1024;
+/** Connections that wait to be taken in: a request beyond the bound is told so, and must get in to be told. */
+const BACKLOG = 4_096;
 /** A database that does not answer within this time is not ready to serve. */
 const READY_TIMEOUT_MS = 3_000;
 
@@ -197,6 +199,6 @@ function listen(server: Server, config: Config): Promise<void> {
           : `cannot listen on ${where}: ${error.message}. Check HOST and PORT.`;
       reject(new Error(why));
     });
-    server.listen(config.port, config.host, resolve);
+    server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, resolve);
   });
 }

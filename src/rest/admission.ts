@@ -5,6 +5,7 @@ import { DomainError } from '../domain/errors.ts';
 import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits } from '../domain/ports/rate-limiter.ts';
 import { readBody } from './request-body.ts';
+import type { UnderWay } from './under-way.ts';
 
 /** The default plan (RATE_LIMIT_PER_MINUTE, …): it holds where neither the key nor its account has figures. */
 export interface DefaultLimits extends RateLimits {
@@ -31,11 +32,18 @@ export class Admission {
   readonly #authenticator: Authenticator;
   readonly #rateLimiter: RateLimiter;
   readonly #defaults: DefaultLimits;
+  readonly #underWay: UnderWay;
 
-  constructor(authenticator: Authenticator, rateLimiter: RateLimiter, defaults: DefaultLimits) {
+  constructor(
+    authenticator: Authenticator,
+    rateLimiter: RateLimiter,
+    defaults: DefaultLimits,
+    underWay: UnderWay,
+  ) {
     this.#authenticator = authenticator;
     this.#rateLimiter = rateLimiter;
     this.#defaults = defaults;
+    this.#underWay = underWay;
   }
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
@@ -45,7 +53,8 @@ export class Admission {
     let rawBody: Buffer | undefined;
     try {
       const header = request.headers['x-api-key'];
-      known = await this.#authenticator.authenticate(Array.isArray(header) ? header.join() : header);
+      const given = Array.isArray(header) ? header.join() : header;
+      known = await this.#underWay.run(() => this.#authenticator.authenticate(given));
       if (known.key.enableHmac) {
         rawBody = await readBody(request, entrance.maxBodyBytes);
         await this.#authenticator.checkSignature(known, {
@@ -95,7 +104,7 @@ export class Admission {
 
   async #count(response: Response, bucket: string, limits: RateLimits, what: string): Promise<void> {
     const { perMinute, perSecond } = limits;
-    const verdict = await this.#rateLimiter.take(bucket, { perMinute, perSecond });
+    const verdict = await this.#underWay.run(() => this.#rateLimiter.take(bucket, { perMinute, perSecond }));
     const headers = rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt);
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     if (verdict.isAllowed) return;

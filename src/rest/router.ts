@@ -3,7 +3,13 @@ import express, { type NextFunction, type Request, type Response, type Router } 
 import type { z } from 'zod';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { refusal } from '../domain/caller.ts';
-import { DomainError, type FieldFault, notFound, validationError } from '../domain/errors.ts';
+import {
+  DomainError,
+  type FieldFault,
+  notFound,
+  serviceUnavailable,
+  validationError,
+} from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
@@ -18,11 +24,14 @@ import { parseJsonBody, readBody } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { checkText, findTextFault } from './request-text.ts';
 import { routes } from './routes/all.ts';
+import { UnderWay } from './under-way.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
 const MAX_FAULTS = 20;
 const MAX_SHOWN_PATH = 200;
+/** About a second of work. */
+const MAX_UNDER_WAY = 1_000;
 
 export interface RestOptions {
   readonly operations: Operations;
@@ -32,6 +41,8 @@ export interface RestOptions {
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
+  /** Requests that may wait for the database at once; more are refused before anything is done for them. */
+  readonly maxUnderWay?: number;
 }
 
 /** How the REST contract meets Express. */
@@ -50,7 +61,8 @@ export interface Rest {
 
 export function createRest(options: RestOptions): Rest {
   const { operations, authenticator, rateLimiter, rateLimits } = options;
-  const admission = new Admission(authenticator, rateLimiter, rateLimits);
+  const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
+  const admission = new Admission(authenticator, rateLimiter, rateLimits, underWay);
   const serve = (work: (request: Request, response: Response) => Promise<void>) => {
     return (request: Request, response: Response) => respond(options, admission, request, response, work);
   };
@@ -70,6 +82,10 @@ export function createRest(options: RestOptions): Rest {
     });
 
   const router = express.Router({ caseSensitive: true });
+  router.use((request, response, next) => {
+    if (underWay.isFull) refuseBusy(admission, request, response);
+    else next();
+  });
   const document = JSON.stringify(openApiDocument(operations));
   router.get(
     '/openapi.json',
@@ -80,7 +96,7 @@ export function createRest(options: RestOptions): Rest {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
       router[route.method](
         path,
-        serve((request, response) => answer(options, admission, request, response, route)),
+        serve((request, response) => answer(options, admission, underWay, request, response, route)),
       );
       methodsOf.set(path, [...(methodsOf.get(path) ?? []), route.method.toUpperCase()]);
     }
@@ -142,6 +158,7 @@ async function respond(
 async function answer(
   options: RestOptions,
   admission: Admission,
+  underWay: UnderWay,
   request: Request,
   response: Response,
   route: Route,
@@ -160,7 +177,7 @@ async function answer(
   const idempotencyKey = request.get('idempotency-key');
   const raw = route.body && (rawBody ?? (await readBody(request, maxBodyBytes)));
   const sources = { header: idempotencyKey, rawBody: raw };
-  const result = await orReplay(route, { caller, operations }, sources, async () =>
+  const handle = async () =>
     route.handle({
       caller,
       operations,
@@ -168,8 +185,8 @@ async function answer(
       query: parse(route.query, request.query),
       body: route.body && raw && parseBody(route.body, request, raw),
       idempotencyKey,
-    }),
-  );
+    });
+  const result = await underWay.run(() => orReplay(route, { caller, operations }, sources, handle));
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
   sendJson(
     request,
@@ -177,6 +194,26 @@ async function answer(
     result.status ?? route.successStatus ?? 200,
     'json' in result ? result.json : JSON.stringify(result.body),
   );
+}
+
+const BUSY = errorResponse(
+  serviceUnavailable('More requests are under way than can be answered in time. Try again.'),
+);
+const BUSY_BODY = Buffer.from(JSON.stringify(BUSY.body));
+
+/** Costs next to nothing: who refuses for want of time must not spend it on refusing. */
+function refuseBusy(admission: Admission, request: Request, response: Response): void {
+  response
+    .writeHead(BUSY.status, {
+      ...admission.uncountedHeaders(1),
+      ...BUSY.headers,
+      'X-Request-Id': requestIdOf(request),
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-store',
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': BUSY_BODY.length,
+    })
+    .end(BUSY_BODY);
 }
 
 /** A known path, asked with a method that it does not have (decision 3: `not_found`), or asked what it has. */

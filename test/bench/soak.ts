@@ -1,39 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
 import { type BenchContext, type BenchResult, type BenchServer, median } from './context.ts';
 import { sendSmsLoad } from './load.ts';
+import { openLoop, p99 } from './open-loop.ts';
 import { checkMoney } from './pipeline.ts';
 
 /** Ten minutes, or SOAK_SECONDS. */
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const CAPACITY_SECONDS = 5;
 const CONNECTIONS = 64;
-/**
- * Requests that may be under way at once: what comes beyond is dropped by the senders, not held by them. More than a
- * listening socket holds unaccepted (511) would measure TCP's repeats.
- */
-const MAX_OPEN = 400;
-/** A sender's patience. An answer that comes later than this is a failure. */
-const PATIENCE_MS = 60_000;
-const TICK_MS = 10;
-const RSS_MS = 1_000;
+/** More than the server lets wait (1,000, src/rest/router.ts), so that it must refuse. */
+const MAX_OPEN = 1_500;
 /** The soak is cut into so many parts, of which memory and p99 are compared. */
 const PARTS = 5;
 
-interface Soak {
-  readonly offered: number;
-  readonly acceptedIds: readonly string[];
-  readonly refused: number;
-  readonly dropped: number;
-  readonly failures: readonly string[];
-  readonly p99Ms: readonly number[];
-  readonly rssMb: readonly number[];
-}
-
 /**
  * Messages at twice the rate that the server takes, whether or not it answers: accepted, refused with 503 before
- * acceptance, or not sent at all where the senders' own bound is reached. Fails when one that was answered 200 is
- * not there, one that was not is charged, a balance differs from its ledger, or any other answer comes.
+ * acceptance, or not sent at all where the senders' own bound is reached. Fails when none was refused so, when one
+ * that was answered 200 is not there, one that was not is charged, a balance differs from its ledger, or any other
+ * answer comes.
  */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const server = await context.startServer();
@@ -43,20 +27,51 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const capacity = load.accepted / load.seconds;
     const before = await messageCount(context, server);
     context.log(`soak: ${SECONDS} s at twice ${capacity.toFixed(0)}/s`);
-    const soak = await overload(context, server, 2 * capacity);
+    const rss: number[][] = Array.from({ length: PARTS }, () => []);
+    const partAt = (seconds: number) => Math.min(PARTS - 1, Math.floor((seconds / SECONDS) * PARTS));
+    const cpuBefore = (await server.usage()).cpuSeconds;
+    const soak = await openLoop(server, {
+      rate: 2 * capacity,
+      seconds: SECONDS,
+      maxOpen: MAX_OPEN,
+      async onSecond(second, accepted) {
+        rss[partAt(second)]?.push((await server.usage()).rssMb);
+        if (second % 30 === 0) context.log(`soak: ${second} s, ${accepted} accepted`);
+      },
+    });
+    const cpu = ((await server.usage()).cpuSeconds - cpuBefore) / soak.accepted.length;
     if (soak.failures.length > 0) throw new Error(`${soak.failures.length} failures: ${soak.failures[0]}`);
-    await allThere(context, server, before, soak.acceptedIds);
+    if (soak.refusedMs.length === 0)
+      throw new Error('twice the capacity was offered, and nothing was refused');
+    await allThere(
+      context,
+      server,
+      before,
+      soak.accepted.map(({ id }) => id),
+    );
     await checkMoney(context, server.database);
-    context.log(`soak: RSS in MB ${soak.rssMb.map(Math.round).join(', ')}`);
-    context.log(`soak: p99 in ms ${soak.p99Ms.map(Math.round).join(', ')}`);
+    const byPart = Map.groupBy(soak.accepted, ({ atSeconds }) => partAt(atSeconds));
+    const p99Ms = rss.map((_, part) => p99((byPart.get(part) ?? []).map(({ ms }) => ms)));
+    const rssMb = rss.map(median);
+    context.log(`soak: RSS in MB ${rssMb.map(Math.round).join(', ')}`);
+    context.log(`soak: p99 in ms ${p99Ms.map(Math.round).join(', ')}`);
     // The first part is that in which connections are made and code is compiled.
-    const [first = 0, ...later] = soak.rssMb.slice(1);
-    const [firstP99 = 0, ...laterP99] = soak.p99Ms.slice(1);
+    const [first = 0, ...later] = rssMb.slice(1);
+    const [firstP99 = 0, ...laterP99] = p99Ms.slice(1);
     return [
       { name: 'soak: offered', value: soak.offered / SECONDS, unit: '/s', baseline: capacity },
-      { name: 'soak: accepted', value: soak.acceptedIds.length / SECONDS, unit: '/s', baseline: capacity },
-      { name: 'soak: refused with 503', value: soak.refused, unit: 'requests' },
-      { name: 'soak: not sent, since 400 were open', value: soak.dropped, unit: 'requests' },
+      { name: 'soak: accepted', value: soak.accepted.length / SECONDS, unit: '/s', baseline: capacity },
+      { name: 'soak: server CPU per accepted message', value: cpu * 1e6, unit: 'µs' },
+      { name: 'soak: refused with 503 and Retry-After', value: soak.refusedMs.length, unit: 'requests' },
+      { name: 'soak: how long a refusal takes, p50', value: median(soak.refusedMs), unit: 'ms' },
+      { name: `soak: not sent, since ${MAX_OPEN} were open`, value: soak.dropped, unit: 'requests' },
+      {
+        row: 11,
+        name: 'soak: highest RSS of a part',
+        value: Math.max(...rssMb),
+        unit: 'MB',
+        reach: '300 MB',
+      },
       {
         name: `soak: highest RSS of the later parts ÷ of the second of ${PARTS}`,
         value: Math.max(...later),
@@ -77,82 +92,6 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   } finally {
     await server.stop();
   }
-}
-
-async function overload(context: BenchContext, server: BenchServer, rate: number): Promise<Soak> {
-  const pool = new Pool(server.url, {
-    connections: MAX_OPEN,
-    connect: { timeout: PATIENCE_MS },
-    headersTimeout: PATIENCE_MS,
-  });
-  const latencies: number[][] = Array.from({ length: PARTS }, () => []);
-  const rss: number[][] = Array.from({ length: PARTS }, () => []);
-  const acceptedIds: string[] = [];
-  const failures: string[] = [];
-  const open = new Set<Promise<void>>();
-  let offered = 0;
-  let refused = 0;
-  let dropped = 0;
-  const startedAt = performance.now();
-  const partAt = (at: number) => Math.min(PARTS - 1, Math.floor(((at - startedAt) / 1000 / SECONDS) * PARTS));
-
-  const send = async (index: number) => {
-    const at = performance.now();
-    const answer = await pool.request({
-      method: 'POST',
-      path: '/api/v1/developers/sms',
-      headers: { 'x-api-key': server.key, 'content-type': 'application/json' },
-      // Numbers that the simulator treats specially are left out: 0001 to 0004.
-      body: JSON.stringify({
-        to: `+2567${String((index * 10 + 7) % 1e8).padStart(8, '0')}`,
-        message: 'Soak.',
-      }),
-    });
-    const text = await answer.body.text();
-    if (answer.statusCode === 200) {
-      acceptedIds.push(JSON.parse(text).id);
-      latencies[partAt(at)]?.push(performance.now() - at);
-    } else if (answer.statusCode === 503 && answer.headers['retry-after'] !== undefined) {
-      refused += 1;
-    } else {
-      failures.push(`${answer.statusCode}: ${text}`);
-    }
-  };
-
-  let nextLook = startedAt;
-  let elapsed = 0;
-  while (elapsed < SECONDS) {
-    for (const due = Math.floor(elapsed * rate); offered < due; offered++) {
-      if (open.size >= MAX_OPEN) {
-        dropped += 1;
-        continue;
-      }
-      const sent: Promise<void> = send(offered)
-        .catch((error: unknown) => void failures.push(String(error)))
-        .finally(() => open.delete(sent));
-      open.add(sent);
-    }
-    const now = performance.now();
-    if (now >= nextLook) {
-      nextLook = now + RSS_MS;
-      rss[partAt(now)]?.push((await server.usage()).rssMb);
-      if (Math.floor(elapsed) % 30 === 0)
-        context.log(`soak: ${elapsed.toFixed(0)} s, ${acceptedIds.length} accepted`);
-    }
-    await sleep(TICK_MS);
-    elapsed = (performance.now() - startedAt) / 1000;
-  }
-  await Promise.all(open);
-  await pool.close();
-  return {
-    offered,
-    acceptedIds,
-    refused,
-    dropped,
-    failures,
-    p99Ms: latencies.map(p99),
-    rssMb: rss.map(median),
-  };
 }
 
 /** Every message that was answered 200 leaves in the end, and nothing else was accepted or charged. */
@@ -189,7 +128,7 @@ async function allThere(
       );
       if (pending[0].count === 0) return;
       if (performance.now() > deadline) throw new Error(`${pending[0].count} messages have not left`);
-      await sleep(500);
+      await sleep(1_000);
     }
   });
 }
@@ -199,9 +138,4 @@ async function messageCount(context: BenchContext, server: BenchServer): Promise
     client.query('SELECT count(*)::int AS count FROM messages'),
   );
   return rows[0].count;
-}
-
-function p99(values: readonly number[]): number {
-  const sorted = [...values].sort((left, right) => left - right);
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }

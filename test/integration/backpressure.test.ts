@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import express from 'express';
 import type { PreparedMessage } from '../../src/domain/messages/message.ts';
+import { createRest } from '../../src/rest/router.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
 import { Sql } from '../../src/storage/sql.ts';
 import type { JobSinkFor } from '../../src/storage/unit-of-work.ts';
-import { withKnex } from '../support/database.ts';
+import { silentLogger, withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startSmsc } from '../support/smsc.ts';
@@ -140,6 +144,42 @@ describe('a database slower than the senders', () => {
     });
     const rows = await sql.query('SELECT 1 FROM messages WHERE account_id = $1', [accountId]);
     expect(rows).toHaveLength(4);
+  });
+});
+
+describe('more requests than can be answered', () => {
+  it('are refused at once, before they are counted or accepted; what was let in is answered', async () => {
+    const gateway = await startTestGateway({ ROLES: 'api' });
+    opened.push(gateway);
+    const sql = await openSql(gateway.database);
+    opened.push({ stop: () => sql.close() });
+    const { key, accountId } = await gateway.createAccount();
+    const rest = createRest({ ...gateway.parts, logger: silentLogger, maxUnderWay: 3 });
+    const server = express().use('/api/v1', rest.router).listen(0, '127.0.0.1');
+    opened.push({ stop: async () => server.closeAllConnections() ?? server.close() });
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/developers/sms`;
+    const answers: Response[] = [];
+    const send = async () => {
+      const body = JSON.stringify({ to: '+256700123456', message: 'Hello' });
+      const headers = { 'X-Api-Key': key, 'Content-Type': 'application/json' };
+      answers.push(await fetch(url, { method: 'POST', headers, body }));
+    };
+    await sql.query('BEGIN');
+    await sql.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [accountId]);
+    const sent = Array.from({ length: 10 }, send);
+    await eventually(() => answers.length === 7);
+    expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(503));
+    const refused = answers.at(-1);
+    expect(Number(refused?.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect(await refused?.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+    await sql.query('COMMIT');
+    await Promise.all(sent);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    expect(await sql.query('SELECT FROM messages WHERE account_id = $1', [accountId])).toHaveLength(3);
+    await checkLedger(sql, accountId);
+    await send();
+    expect(answers.at(-1)?.status).toBe(200);
   });
 });
 
