@@ -252,7 +252,7 @@ export class PgAccountStore implements AccountStore {
     }
     if (credited.length === 0) return [];
     const changed = [...accounts.values()];
-    await this.#sql.query(CREDIT, [
+    await this.#sql.execute(CREDIT, [
       credited.map((entry) => entry.accountId),
       credited.map((entry) => entry.seq),
       credited.map((entry) => entry.kind),

@@ -33,8 +33,8 @@ export class PgAuditStore implements AuditStore {
     if (!end) throw new Error('the audit chain has lost its end');
     const { seq, hash } = nextLink(end, entry);
     const { id, accountId, at, actor, action, target, before, after } = entry;
-    await this.#sql.query(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
-    await this.#sql.query(MOVE_END, [seq, hash]);
+    await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
+    await this.#sql.execute(MOVE_END, [seq, hash]);
   }
 
   async chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]> {

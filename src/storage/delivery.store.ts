@@ -139,7 +139,7 @@ export class PgDeliveryStore implements DeliveryStore {
 
   async insert(deliveries: readonly WebhookDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
-    await this.#sql.query(INSERT, [
+    await this.#sql.execute(INSERT, [
       deliveries.map((delivery) => delivery.id),
       deliveries.map((delivery) => delivery.accountId),
       deliveries.map((delivery) => delivery.webhookId),
@@ -201,7 +201,7 @@ export class PgDeliveryStore implements DeliveryStore {
     { page, limit }: PageRequest,
   ): Promise<Page<WebhookDelivery>> {
     return this.#sql.transaction(async (sql) => {
-      await sql.query(SNAPSHOT, []);
+      await sql.execute(SNAPSHOT, []);
       const part = { skipped: (page - 1) * limit, limit };
       const { ids, total } = await deliveryPart(sql, [webhookId], filter, part);
       const rows = ids.length === 0 ? [] : await sql.query<DeliveryRow>(BY_IDS, [ids]);

@@ -47,6 +47,9 @@ const FORGET = statement(
        SELECT e.account_id, e.seq, e.recorded_at FROM events e
        WHERE e.account_id = feed.account_id ORDER BY e.seq LIMIT $2 FOR UPDATE SKIP LOCKED) e
      WHERE e.recorded_at < $1 LIMIT $2
+   ), deliveries AS (
+     -- Together, and not one by one as the deletion of their events would.
+     DELETE FROM webhook_deliveries d USING old WHERE d.account_id = old.account_id AND d.event_seq = old.seq
    )
    DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
 );
@@ -63,7 +66,7 @@ export class PgEventStore implements EventStore {
     if (events.length === 0) return [];
     const byAccount = Map.groupBy(events, (event) => event.accountId);
     const accounts = [...byAccount.keys()];
-    if (accounts.length > 1) await this.#sql.query(LOCK, [accounts]);
+    if (accounts.length > 1) await this.#sql.execute(LOCK, [accounts]);
     const feeds = await this.#sql.query<{ account_id: string; last_seq: number }>(NUMBER, [
       accounts,
       accounts.map((id) => byAccount.get(id)?.length ?? 0),
@@ -72,7 +75,7 @@ export class PgEventStore implements EventStore {
       const own = byAccount.get(feed.account_id) ?? [];
       return own.map((event, index) => ({ ...event, seq: feed.last_seq - own.length + 1 + index }));
     });
-    await this.#sql.query(APPEND, [
+    await this.#sql.execute(APPEND, [
       recorded.map((event) => event.accountId),
       recorded.map((event) => event.seq),
       recorded.map((event) => event.messageId),

@@ -137,7 +137,7 @@ export class PgIntake implements Intake {
   }
 
   #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
-    return this.#sql.transaction(async (sql, connection) => {
+    return this.#sql.transaction(async (sql) => {
       const accounts = await lockAccounts(sql, batch);
       const answers = await findReplays(sql, batch);
       const { decisions, after } = decideBatch(
@@ -156,13 +156,13 @@ export class PgIntake implements Intake {
         answers.set(decision.asked, { kind: 'accepted', message, body });
       }
       if (accepted.length > 0) {
-        await sql.query(WRITE, writeValues(accepted, after));
+        await sql.execute(WRITE, writeValues(accepted, after));
         announceLive(
           sql,
           'message',
           accepted.map(({ decision }) => decision.prepared),
         );
-        await this.#jobsFor({ connection, onEnd: (callback) => sql.onEnd(callback) }).enqueue(
+        await this.#jobsFor({ connection: sql.sender, onEnd: (callback) => sql.onEnd(callback) }).enqueue(
           submitJobs(accepted.map(({ decision }) => decision.prepared)),
         );
       }

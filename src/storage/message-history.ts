@@ -35,7 +35,7 @@ export async function messageHistory(
     return found(sql, await channelList(sql, accountId, channel), filter, part);
   // Counts and messages must be of one moment, or a page would not be where the counts say.
   return sql.transaction(async (inside) => {
-    await inside.query(SNAPSHOT, []);
+    await inside.execute(SNAPSHOT, []);
     return found(inside, await channelList(inside, accountId, channel), filter, part);
   });
 }

@@ -121,7 +121,7 @@ export class PgMessageListStore implements MessageListStore {
     limit: number,
   ): Promise<readonly KeyRow[]> {
     return this.#sql.transaction(async (sql) => {
-      await sql.query(SNAPSHOT, []);
+      await sql.execute(SNAPSHOT, []);
       const found: { channel: Channel; seq: number }[] = [];
       for (const [channel, end] of before) {
         const list = await channelList(sql, accountId, channel);
@@ -136,7 +136,7 @@ export class PgMessageListStore implements MessageListStore {
 
   async count(accountId: string, filter: MessageListFilter): Promise<number> {
     return this.#sql.transaction(async (sql) => {
-      await sql.query(SNAPSHOT, []);
+      await sql.execute(SNAPSHOT, []);
       let total = 0;
       for (const channel of filter.channel === undefined ? CHANNELS : [filter.channel]) {
         total += await countMatching(sql, await channelList(sql, accountId, channel), seqFilter(filter));

@@ -160,7 +160,7 @@ export class PgMessageStore implements MessageStore {
   }
 
   async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, Message>> {
-    await this.#sql.query(LOCK_MESSAGES, [messageIds]);
+    await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
     return this.#byIds(messageIds);
   }
 
@@ -191,7 +191,7 @@ export class PgMessageStore implements MessageStore {
 
   async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {
     const messageIds = recipients.map((recipient) => recipient.messageId);
-    await this.#sql.query(LOCK_MESSAGES, [messageIds]);
+    await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
     // A statement of its own: it must see what was committed while this one waited for the locks.
     const rows = await this.#sql.query<{ message_id: string; position: number }>(CLAIM, [
       messageIds,
@@ -202,7 +202,7 @@ export class PgMessageStore implements MessageStore {
 
   async release(recipients: readonly RecipientKey[]): Promise<void> {
     if (recipients.length === 0) return;
-    await this.#sql.query(RELEASE, [
+    await this.#sql.execute(RELEASE, [
       recipients.map((recipient) => recipient.messageId),
       recipients.map((recipient) => recipient.position),
     ]);
@@ -226,8 +226,8 @@ export class PgMessageStore implements MessageStore {
     if (moves.length === 0) return;
     const messages = moves.map(({ message }) => message);
     const explained = messages.filter((message) => message.statusReason !== null);
-    if (explained.length > 0) await this.#sql.query(CLEAR_REASON, [explained.map((message) => message.id)]);
-    await this.#sql.query(COUNT_MOVES, [
+    if (explained.length > 0) await this.#sql.execute(CLEAR_REASON, [explained.map((message) => message.id)]);
+    await this.#sql.execute(COUNT_MOVES, [
       messages.map((message) => message.accountId),
       messages.map((message) => message.createdAt),
       messages.map((message) => message.channel),
@@ -241,7 +241,7 @@ export class PgMessageStore implements MessageStore {
 
   async note(notes: readonly TimelineNote[]): Promise<void> {
     if (notes.length === 0) return;
-    await this.#sql.query(NOTE, [
+    await this.#sql.execute(NOTE, [
       notes.map((note) => note.accountId),
       notes.map((note) => note.messageId),
       notes.map((note) => note.position),

@@ -61,7 +61,7 @@ export class PgReportStore implements ReportStore {
   async addSids(rows: readonly SidRow[]) {
     if (rows.length === 0) return [];
     const keys = rows.map((row) => sidKey(row.sid));
-    await this.#sql.query(ADD_SIDS, [
+    await this.#sql.execute(ADD_SIDS, [
       rows.map((row) => row.provider),
       keys,
       rows.map((row) => row.accountId),
@@ -111,8 +111,8 @@ export class PgReportStore implements ReportStore {
       .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
     // Two parts reported at once, to two processes, must not each miss the other.
-    await this.#sql.query(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
-    await this.#sql.query(MARK_PARTS, [
+    await this.#sql.execute(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
+    await this.#sql.execute(MARK_PARTS, [
       delivered.map((row) => row.message_id),
       delivered.map((row) => row.position),
       delivered.map((row) => row.part),

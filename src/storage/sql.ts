@@ -19,6 +19,9 @@ export type DatabaseConnection =
 // still small; a sequential scan chosen then would stay when they have grown. Every query here has its index.
 const SESSION_SETTINGS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c TimeZone=UTC';
 
+/** A statement is sent without waiting for the answer to the one before it. Knex's types do not know of it. */
+const PIPELINED: object = { pipeline: true };
+
 /** No statement of the gateway takes this long; one that does waits for a peer that is gone without a word. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
@@ -49,6 +52,7 @@ export function createKnex(
     },
     connection: {
       ...base,
+      ...PIPELINED,
       query_timeout: statementTimeoutMs,
       application_name: 'messaging-gateway',
       options: SESSION_SETTINGS,
@@ -92,6 +96,8 @@ export class Sql {
   readonly #connection: pg.Client | undefined;
   readonly #notices: string[] = [];
   readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
+  readonly #sent: Promise<unknown>[] = [];
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(knex: Knex, connection?: pg.Client) {
     this.#knex = knex;
@@ -121,6 +127,36 @@ export class Sql {
     return this.#onConnection((connection) => run<Row>(connection, prepared, values));
   }
 
+  /**
+   * Runs a prepared statement whose rows nobody needs. A transaction does not wait for it: it fails with it, and
+   * whatever comes later in the transaction sees what it did.
+   */
+  async execute(prepared: Statement, values: readonly unknown[]): Promise<void> {
+    if (this.#connection) this.#send(run(this.#connection, prepared, values));
+    else await this.query(prepared, values);
+  }
+
+  /** This transaction as a thing that runs statements whose rows nobody needs. */
+  get sender() {
+    const connection = this.#connection;
+    if (!connection) throw new Error('only a transaction sends');
+    return {
+      query: async (config: { name?: string; text: string; values?: unknown[] }) => {
+        this.#send(connection.query(config));
+        return { rows: [] };
+      },
+    };
+  }
+
+  /** Takes note of a statement that is on its way; what fails first is why all that follows fails. */
+  #send(statement: Promise<unknown>): void {
+    this.#sent.push(
+      statement.catch((error: unknown) => {
+        this.#failure ??= { error };
+      }),
+    );
+  }
+
   /** The pool as a thing that runs statements: each on a connection of its own. */
   get pool() {
     return {
@@ -146,15 +182,18 @@ export class Sql {
       const inside = new Sql(this.#knex, connection);
       let isCommitted = false;
       try {
-        await connection.query('BEGIN');
+        inside.#send(connection.query('BEGIN'));
         const result = await work(inside, connection);
         await connection.query([...inside.#notices, 'COMMIT'].join('; '));
+        await Promise.all(inside.#sent);
+        if (inside.#failure) throw inside.#failure.error;
         isCommitted = true;
         return result;
       } catch (error) {
+        const cause = inside.#failure ? inside.#failure.error : error;
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.
-        if (!isUnanswered(error)) await connection.query('ROLLBACK').catch(() => undefined);
-        throw error;
+        if (!isUnanswered(cause)) await connection.query('ROLLBACK').catch(() => undefined);
+        throw cause;
       } finally {
         for (const callback of inside.#onEnd) callback(isCommitted);
       }

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import type { JobSink } from '../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../domain/ports/stores.ts';
 import { PgAccountStore } from './account.store.ts';
@@ -27,9 +26,9 @@ import { PgUsageStore } from './usage.store.ts';
 import { PgUserStore } from './user.store.ts';
 import { PgWebhookStore } from './webhook.store.ts';
 
-/** A transaction's own connection, and the way to hear of its end. */
+/** A way to write with a transaction, and to hear of its end. */
 export interface JobTransaction {
-  readonly connection: pg.Client;
+  readonly connection: Sql['sender'];
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
@@ -70,10 +69,10 @@ export function createUnitOfWork(sql: Sql, jobsFor: JobSinkFor, changes: PgChang
   return {
     async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       const announced: Change[] = [];
-      const result = await sql.transaction(async (inside, connection) => {
+      const result = await sql.transaction(async (inside) => {
         return work({
           ...createStores(inside),
-          jobs: jobsFor({ connection, onEnd: (callback) => inside.onEnd(callback) }),
+          jobs: jobsFor({ connection: inside.sender, onEnd: (callback) => inside.onEnd(callback) }),
           announce: (kind, id) => {
             announced.push({ kind, id });
             inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));

@@ -160,11 +160,11 @@ export class PgWebhookStore implements WebhookStore {
   }
 
   async markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void> {
-    await this.#sql.query(MARK_FAILING, [[...failedAt.keys()], [...failedAt.values()]]);
+    await this.#sql.execute(MARK_FAILING, [[...failedAt.keys()], [...failedAt.values()]]);
   }
 
   async clearFailing(ids: readonly string[]): Promise<void> {
-    await this.#sql.query(CLEAR_FAILING, [ids]);
+    await this.#sql.execute(CLEAR_FAILING, [ids]);
   }
 
   async failingSince(ids: readonly string[], since: Date) {

@@ -141,8 +141,8 @@ describe('the ledger under sends, refunds, top-ups, cancellations and deadlines 
           await Promise.all(steps.map((each, index) => take(each, index % 2 ? second : gateway)));
           await eventually(async () => {
             const [{ waiting }] = await sql.query(
-              `SELECT count(*)::int AS waiting FROM messages
-               WHERE account_id = $1 AND status = 'pending' AND scheduled_for IS NULL`,
+              `SELECT count(*)::int AS waiting FROM messages m JOIN recipients r ON r.message_id = m.id
+               WHERE m.account_id = $1 AND r.status = 'pending' AND m.scheduled_for IS NULL`,
               [accountId],
             );
             return waiting === 0;
