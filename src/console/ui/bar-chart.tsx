@@ -5,6 +5,7 @@ import './bar-chart.css';
 const WIDTH = 100;
 const HEIGHT = 100;
 const GAP = 0.2;
+const LABELLED = ['first', 'middle', 'last'] as const;
 
 export interface Series {
   readonly label: string;
@@ -28,7 +29,7 @@ export function BarChart({
   bars: readonly Bar[];
 }) {
   const totals = bars.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
-  const highest = Math.max(1, ...totals);
+  const top = topOf(Math.max(...totals));
   const step = WIDTH / Math.max(1, bars.length);
   return (
     <figure className="chart stack">
@@ -39,31 +40,39 @@ export function BarChart({
             {name}
           </span>
         ))}
-        <span className="quiet">highest {formatNumber(highest)}</span>
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {bars.map(({ label: name, values }, index) => (
-          <g key={name}>
-            <title>{`${name}: ${series.map((each, at) => `${each.label} ${formatNumber(values[at] ?? 0)}`).join(', ')}`}</title>
-            {values.map((value, at) => {
-              const below = values.slice(0, at).reduce((sum, each) => sum + each, 0);
-              return (
-                <rect
-                  key={series[at]?.label}
-                  x={index * step + (step * GAP) / 2}
-                  width={step * (1 - GAP)}
-                  y={HEIGHT - ((below + value) / highest) * HEIGHT}
-                  height={(value / highest) * HEIGHT}
-                  fill={series[at]?.color}
-                />
-              );
-            })}
-          </g>
-        ))}
-      </svg>
-      <div className="chart-range" aria-hidden="true">
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
+      <div className="chart-plot">
+        <div className="chart-axis" aria-hidden="true">
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{formatNumber(value)}</span>
+          ))}
+        </div>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+          <path className="chart-lines" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
+          {bars.map(({ label: name, values }, index) => (
+            <g key={name}>
+              <title>{`${name}: ${series.map((each, at) => `${each.label} ${formatNumber(values[at] ?? 0)}`).join(', ')}`}</title>
+              {values.map((value, at) => {
+                const below = values.slice(0, at).reduce((sum, each) => sum + each, 0);
+                return (
+                  <rect
+                    key={series[at]?.label}
+                    x={index * step + (step * GAP) / 2}
+                    width={step * (1 - GAP)}
+                    y={HEIGHT - ((below + value) / top) * HEIGHT}
+                    height={(value / top) * HEIGHT}
+                    fill={series[at]?.color}
+                  />
+                );
+              })}
+            </g>
+          ))}
+        </svg>
+        <div className="chart-range" aria-hidden="true">
+          {[bars[0], bars[Math.floor(bars.length / 2)], bars.at(-1)].map((bar, at) => (
+            <span key={LABELLED[at]}>{bar?.label}</span>
+          ))}
+        </div>
       </div>
       <details>
         <summary>As a table</summary>
@@ -83,4 +92,10 @@ export function BarChart({
       </details>
     </figure>
   );
+}
+
+/** What the axis goes up to: at least 2, even in its first digit, so that its half is a round number, too. */
+function topOf(highest: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(highest, 1))));
+  return Math.max(2, Math.ceil(highest / unit / 2) * 2 * unit);
 }

@@ -2,11 +2,9 @@ import { useSearchParams } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
-import { BarChart } from '../../ui/bar-chart.tsx';
-import { Button } from '../../ui/button.tsx';
-import { Select } from '../../ui/field.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded } from '../../ui/states.tsx';
+import { Choice } from './choice.tsx';
 import { FailingWebhooks } from './failing-webhooks.tsx';
 import { Figures } from './figures.tsx';
 import {
@@ -14,52 +12,30 @@ import {
   OverviewSpending,
   OverviewUsage,
   OverviewUsageChanged,
-  type UsageGroup,
 } from './overview.generated.ts';
-import { PERIODS, type PeriodName, periodOf } from './periods.ts';
+import { PERIODS, periodOf } from './periods.ts';
 import { RecentMessages } from './recent-messages.tsx';
-import { barsOf, GROUPS } from './usage-summary.ts';
+import { UsageChart } from './usage-chart.tsx';
+import { GROUPS } from './usage-summary.ts';
 
 /** What an account sends, what it costs and whether anything needs somebody; goes with what happens. */
 export function AccountOverview() {
-  const [{ period: name, group }, choose] = useChoice();
-  const period = periodOf(name, new Date());
-  const { interval, from, to } = period;
-  const groupBy: UsageGroup[] = group === 'STATUS' ? ['STATUS'] : ['STATUS', group];
-  const usage = useApiQuery(OverviewUsage, { from, to, interval, groupBy }, { keepsLast: true });
+  const { period, group, choose } = useChoices();
+  const { slots, ...span } = periodOf(period.value, new Date());
+  const usage = useApiQuery(OverviewUsage, { ...span, groupBy: ['STATUS'] }, { keepsLast: true });
   useLiveRefetch(OverviewUsageChanged, {}, [OverviewUsage, OverviewSpending, OverviewMessages, Session]);
   return (
     <>
       <PageHeader title="Overview">
-        <PeriodButtons chosen={name} onChoose={(next) => choose({ period: next })} />
+        <Choice
+          label="Period"
+          options={PERIODS}
+          chosen={period}
+          onChoose={(value) => choose('period', value)}
+        />
       </PageHeader>
-      <Loaded query={usage}>
-        {({ usage: rows }) => {
-          const { series, bars } = barsOf(rows, group, period);
-          return (
-            <>
-              <Figures usage={rows} period={PERIODS.find((each) => each.name === name)!.label} />
-              <section className="card stack" aria-labelledby="sent">
-                <div className="row spread">
-                  <h2 id="sent">Messages per {interval === 'HOUR' ? 'hour' : 'day'}</h2>
-                  <Select
-                    name="group"
-                    label="By"
-                    options={GROUPS}
-                    value={group}
-                    onChange={({ target }) => choose({ group: target.value })}
-                  />
-                </div>
-                <BarChart
-                  label={`Messages per ${interval === 'HOUR' ? 'hour' : 'day (UTC)'} by ${GROUPS.find(({ value }) => value === group)!.label.toLowerCase()}`}
-                  series={series}
-                  bars={bars}
-                />
-              </section>
-            </>
-          );
-        }}
-      </Loaded>
+      <Loaded query={usage}>{({ usage: rows }) => <Figures usage={rows} period={period.label} />}</Loaded>
+      <UsageChart period={{ slots, ...span }} group={group} onGroup={(value) => choose('group', value)} />
       <div className="columns">
         <RecentMessages />
         <FailingWebhooks />
@@ -69,24 +45,12 @@ export function AccountOverview() {
 }
 
 /** What is shown stands in the address, so that a reload or a link shows the same. */
-function useChoice() {
+function useChoices() {
   const [params, setParams] = useSearchParams();
-  const period = PERIODS.find(({ name }) => name === params.get('period'))?.name ?? '24h';
-  const group = GROUPS.find(({ value }) => value === params.get('group'))?.value ?? 'STATUS';
-  const choose = (change: Readonly<Record<string, string>>) =>
-    setParams({ ...Object.fromEntries(params), ...change }, { replace: true });
-  return [{ period, group }, choose] as const;
-}
-
-function PeriodButtons({ chosen, onChoose }: { chosen: PeriodName; onChoose: (name: PeriodName) => void }) {
-  return (
-    <fieldset className="overview-periods">
-      <legend className="visually-hidden">Period</legend>
-      {PERIODS.map(({ name, label }) => (
-        <Button key={name} aria-pressed={name === chosen} onClick={() => onChoose(name)}>
-          {label}
-        </Button>
-      ))}
-    </fieldset>
-  );
+  return {
+    period: PERIODS.find(({ value }) => value === params.get('period')) ?? PERIODS[0],
+    group: GROUPS.find(({ value }) => value === params.get('group')) ?? GROUPS[0],
+    choose: (name: string, value: string) =>
+      setParams({ ...Object.fromEntries(params), [name]: value }, { replace: true }),
+  };
 }

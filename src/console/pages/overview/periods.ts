@@ -6,7 +6,7 @@ const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit',
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 
 interface PeriodKind {
-  readonly name: string;
+  readonly value: string;
   readonly label: string;
   readonly interval: Exclude<UsageInterval, 'MONTH'>;
   /** How many hours or days it has; the last one is not over yet. */
@@ -14,11 +14,11 @@ interface PeriodKind {
 }
 
 export const PERIODS = [
-  { name: '24h', label: '24 hours', interval: 'HOUR', length: 24 },
-  { name: '7d', label: '7 days', interval: 'DAY', length: 7 },
-  { name: '30d', label: '30 days', interval: 'DAY', length: 30 },
+  { value: '24h', label: '24 hours', interval: 'HOUR', length: 24 },
+  { value: '7d', label: '7 days', interval: 'DAY', length: 7 },
+  { value: '30d', label: '30 days', interval: 'DAY', length: 30 },
 ] as const satisfies readonly PeriodKind[];
-export type PeriodName = (typeof PERIODS)[number]['name'];
+export type PeriodName = (typeof PERIODS)[number]['value'];
 
 /** A span of whole hours or days in UTC that ends with the one that holds now. */
 export interface Period {
@@ -31,7 +31,7 @@ export interface Period {
 
 /** The period of a name as it is at `now`; the same for as long as the hour or day is. */
 export function periodOf(name: PeriodName, now: Date): Period {
-  const { interval, length } = PERIODS.find((each) => each.name === name)!;
+  const { interval, length } = PERIODS.find(({ value }) => value === name)!;
   const stepMs = interval === 'HOUR' ? HOUR_MS : DAY_MS;
   const format = interval === 'HOUR' ? hour : day;
   const end = (Math.floor(now.getTime() / stepMs) + 1) * stepMs;

@@ -5,11 +5,12 @@ import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
 
-export const GROUPS: readonly { readonly value: UsageGroup; readonly label: string }[] = [
-  { value: 'STATUS', label: 'Status' },
-  { value: 'CHANNEL', label: 'Channel' },
-  { value: 'API_KEY', label: 'API key' },
-];
+export const GROUPS = [
+  { value: 'STATUS', label: 'By status' },
+  { value: 'CHANNEL', label: 'By channel' },
+  { value: 'API_KEY', label: 'By API key' },
+] as const satisfies readonly { value: UsageGroup; label: string }[];
+export type Group = (typeof GROUPS)[number];
 
 const STATUS_COLORS: readonly (readonly [MessageStatus, string])[] = [
   ['DELIVERED', 'var(--chart-2)'],
@@ -43,11 +44,11 @@ export function summaryOf(rows: readonly UsageRow[]): Summary {
   };
 }
 
-/** Bars for each interval of the period: stacked by status, channel or key, of which the four busiest stand alone. */
+/** A bar for each slot: stacked by status, channel or key, of which the four busiest stand alone. */
 export function barsOf(
   rows: readonly UsageRow[],
   group: UsageGroup,
-  period: Period,
+  slots: Period['slots'],
 ): { readonly series: readonly Series[]; readonly bars: readonly Bar[] } {
   const kinds = group === 'STATUS' ? statusKinds() : busiestKinds(rows, group);
   const named = new Set(kinds.map(({ key }) => key));
@@ -59,7 +60,7 @@ export function barsOf(
   }
   return {
     series: kinds.map(({ label, color }) => ({ label, color })),
-    bars: period.slots.map(({ at, label }) => ({
+    bars: slots.map(({ at, label }) => ({
       label,
       values: kinds.map(({ key }) => counts.get(`${Date.parse(at)} ${key}`) ?? 0),
     })),

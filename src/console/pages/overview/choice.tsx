@@ -1,0 +1,34 @@
+import { Button } from '../../ui/button.tsx';
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** A few options of which one holds, as buttons beside each other. */
+export function Choice<Given extends Option>({
+  label,
+  options,
+  chosen,
+  onChoose,
+}: {
+  label: string;
+  options: readonly Given[];
+  chosen: Option;
+  onChoose: (value: Given['value']) => void;
+}) {
+  return (
+    <fieldset className="overview-choice">
+      <legend className="visually-hidden">{label}</legend>
+      {options.map((option) => (
+        <Button
+          key={option.value}
+          aria-pressed={option.value === chosen.value}
+          onClick={() => onChoose(option.value)}
+        >
+          {option.label}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,41 @@
+import { useApiQuery } from '../../lib/queries.ts';
+import { BarChart } from '../../ui/bar-chart.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Choice } from './choice.tsx';
+import { OverviewUsage } from './overview.generated.ts';
+import type { Period } from './periods.ts';
+import { barsOf, GROUPS, type Group } from './usage-summary.ts';
+
+/** Messages of each hour or day of a period, told apart by status, channel or key. */
+export function UsageChart({
+  period: { slots, ...span },
+  group,
+  onGroup,
+}: {
+  period: Period;
+  group: Group;
+  onGroup: (value: Group['value']) => void;
+}) {
+  const usage = useApiQuery(OverviewUsage, { ...span, groupBy: [group.value] });
+  const title = `Messages per ${span.interval === 'HOUR' ? 'hour' : 'day'}`;
+  const zone = span.interval === 'HOUR' ? '' : ' (UTC)';
+  return (
+    <section className="card stack overview-chart" aria-labelledby="sent">
+      <div className="row spread">
+        <h2 id="sent">
+          {title}
+          <span className="quiet">{zone}</span>
+        </h2>
+        <Choice label="Told apart by" options={GROUPS} chosen={group} onChoose={onGroup} />
+      </div>
+      <Loaded query={usage}>
+        {({ usage: rows }) => (
+          <BarChart
+            label={`${title}${zone}, ${group.label.toLowerCase()}`}
+            {...barsOf(rows, group.value, slots)}
+          />
+        )}
+      </Loaded>
+    </section>
+  );
+}
