@@ -152,4 +152,26 @@ describe('API keys in the console [issue 8, 4]', () => {
     expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
+
+  inBrowser('an operator sets the limits of a key, and is told what is wrong with them', async () => {
+    const system = { kind: 'system', name: 'test' } as const;
+    const email = 'operator@platform.example';
+    const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+    const { keyId } = await gateway.createKey(account.accountId, {});
+    const { page, faults } = await browser.open({ person: { email, password }, path: '/key-limits' });
+    await page.getByLabel('Key id').fill(keyId);
+    await page.getByLabel('Requests per minute').fill('0');
+    await page.getByRole('button', { name: 'Set the limits' }).click();
+    await page.getByText('must be a whole number from 1').waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Requests per minute').fill('7');
+    await page.keyboard.press('Enter');
+    await page.getByText('The limits of “test” are set.').waitFor();
+    await page.goto(`${gateway.url}/console/api-keys`);
+    await page.getByText('Your role, Operator, cannot open this page.').waitFor();
+
+    const member = await browser.open({ person: account, path: `/api-keys/${keyId}` });
+    await member.page.getByRole('definition').filter({ hasText: /^7$/ }).waitFor();
+    expect([...faults, ...member.faults]).toEqual([]);
+  });
 });

@@ -92,7 +92,7 @@ describe('signing in to the console [issue 8]', () => {
 
   inBrowser('a lost connection is told, and recovers by itself', async () => {
     const other = await gateway.createAccount();
-    const { page } = await browser.open({ person: other });
+    const { page } = await browser.open({ person: other, path: '/api-keys' });
     await page.getByRole('heading', { name: 'API keys' }).waitFor();
     const context = page.context();
     await page.getByRole('link', { name: 'Create a key' }).click();

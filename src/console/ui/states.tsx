@@ -50,7 +50,10 @@ export function NoPermission({ what }: { what: string }) {
   return (
     <EmptyState title="Not for your role">
       <p>
-        Your role, {formatName(role)}, cannot {what}. An owner or admin of the account can change roles.
+        Your role, {formatName(role)}, cannot {what}.{' '}
+        {role === 'OPERATOR'
+          ? 'Operators stand above accounts; what is inside one is for its members.'
+          : 'An owner or admin of the account can change roles.'}
       </p>
     </EmptyState>
   );
