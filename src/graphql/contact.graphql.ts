@@ -77,8 +77,10 @@ export class ContactResolver {
       description: 'Part of a name, phone, email or externalId.',
     })
     search?: string | null,
+    @Arg('tag', () => String, { nullable: true, description: 'A tag that the contact has.' })
+    tag?: string | null,
   ) {
-    const filter = { search: search ?? undefined };
+    const filter = { search: search ?? undefined, tag: tag ?? undefined };
     return connection(await run(operations.contacts.slice, { ...slice, filter }));
   }
 

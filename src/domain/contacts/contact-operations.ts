@@ -39,6 +39,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       async (caller, input: SliceInput & { readonly filter: ContactFilter }): Promise<Slice<Contact>> => {
         const accountId = accountIdOf(caller);
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
+        checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
         const range = keyRange(input, UUID_KEY);
         const rows = await stores.contacts.slice(accountId, input.filter, range);
         return sliceOf(
