@@ -222,8 +222,16 @@ export class LedgerResolver {
     nullable: true,
     description: "What moved the account's balance, the newest first.",
   })
-  async ledger(@Ctx() { run, operations }: GraphqlContext, @Args(() => SliceArgs) slice: SliceArgs) {
-    const shown = connection(await run(operations.accounts.ledger, slice));
+  async ledger(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Args(() => SliceArgs) slice: SliceArgs,
+    @Arg('from', () => DateTime, { nullable: true, description: 'Only what moved it then or later.' })
+    from?: Date | null,
+    @Arg('to', () => DateTime, { nullable: true, description: 'Only what moved it then or before.' })
+    to?: Date | null,
+  ) {
+    const filter = { from: from ?? undefined, to: to ?? undefined };
+    const shown = connection(await run(operations.accounts.ledger, { ...slice, filter }));
     const { currency } = await run(operations.accounts.find, {});
     const edges = shown.edges.map((edge) => ({ ...edge, node: { ...edge.node, currency } }));
     return { ...shown, edges, nodes: edges.map((edge) => edge.node) };

@@ -59,47 +59,6 @@ function planOf({
   return has ? { name, perMinute, perSecond, webhooksPerMinute } : null;
 }
 
-interface LedgerRow {
-  account_id: string;
-  seq: number;
-  kind: LedgerEntry['kind'];
-  amount_minor: number;
-  balance_after_minor: number;
-  message_id: string | null;
-  position: number | null;
-  reference: string | null;
-  actor: string | null;
-  created_at: Date;
-}
-
-const LEDGER_COLUMNS = [
-  'account_id',
-  'seq',
-  'kind',
-  'amount_minor',
-  'balance_after_minor',
-  'message_id',
-  'position',
-  'reference',
-  'actor',
-  'created_at',
-] as const;
-
-function mapLedgerRow(row: LedgerRow): LedgerEntry {
-  return {
-    accountId: row.account_id,
-    seq: row.seq,
-    kind: row.kind,
-    amountMinor: row.amount_minor,
-    balanceAfterMinor: row.balance_after_minor,
-    messageId: row.message_id,
-    position: row.position,
-    reference: row.reference,
-    actor: row.actor,
-    createdAt: row.created_at,
-  };
-}
-
 // Accounts are always locked in the order of their ids, so two transactions never wait for each other in a ring.
 const LOCK = statement(
   'account-lock',
@@ -179,25 +138,6 @@ export class PgAccountStore implements AccountStore {
 
   #withPlan() {
     return this.#sql.table<AccountRow>('accounts').leftJoin('plans', 'plans.id', 'accounts.plan_id');
-  }
-
-  async ledger(accountId: string, { limit, after }: KeyRange): Promise<readonly LedgerEntry[]> {
-    const query = this.#sql
-      .table<LedgerRow>('ledger_entries')
-      .where({ account_id: accountId })
-      .orderBy('seq', 'desc')
-      .limit(limit);
-    if (after !== undefined) query.where('seq', '<', after);
-    const rows: LedgerRow[] = await query.select(...LEDGER_COLUMNS);
-    return rows.map(mapLedgerRow);
-  }
-
-  async ledgerLength(accountId: string): Promise<number> {
-    const row = await this.#sql
-      .table<{ id: string; ledger_seq: number }>('accounts')
-      .where({ id: accountId })
-      .first('ledger_seq');
-    return row?.ledger_seq ?? 0;
   }
 
   async setRetention(id: string, { contentDays, messageDays }: RetentionDays) {

@@ -9,6 +9,7 @@ import { PgDeliveryStore } from './delivery.store.ts';
 import { PgDeviceStore } from './device.store.ts';
 import { PgEventStore } from './event.store.ts';
 import { PgInboundStore } from './inbound.store.ts';
+import { PgLedgerStore } from './ledger.store.ts';
 import { PgListStore } from './list.store.ts';
 import { PgMessageStore } from './message.store.ts';
 import { PgMessageListStore } from './message-list.store.ts';
@@ -39,6 +40,7 @@ export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 export function createStores(sql: Sql): Stores {
   return {
     accounts: new PgAccountStore(sql),
+    ledger: new PgLedgerStore(sql),
     users: new PgUserStore(sql),
     sessions: new PgSessionStore(sql),
     signInFailures: new PgSignInFailureStore(sql),

@@ -5,6 +5,7 @@ import { DomainError, notFound, validationError } from '../errors.ts';
 import { fromMinor, isCurrency, toMinor } from '../money/money.ts';
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import type { LedgerFilter } from '../ports/ledger-store.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry } from './account.ts';
 import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
@@ -80,15 +81,19 @@ export function accountOperations(deps: Dependencies) {
     ledger: operation(
       'account.ledger',
       { roles: ACCOUNT_ROLES },
-      async (caller, input: SliceInput): Promise<Slice<LedgerEntry>> => {
+      async (
+        caller,
+        input: SliceInput & { readonly filter?: LedgerFilter | undefined },
+      ): Promise<Slice<LedgerEntry>> => {
         const accountId = accountIdOf(caller);
         const range = keyRange(input, SEQ_KEY);
-        const rows = await stores.accounts.ledger(accountId, range);
+        const filter = input.filter ?? {};
+        const rows = await stores.ledger.entries(accountId, filter, range);
         return sliceOf(
           rows,
           range,
           (entry) => String(entry.seq),
-          () => stores.accounts.ledgerLength(accountId),
+          () => stores.ledger.count(accountId, filter),
         );
       },
     ),

@@ -23,6 +23,7 @@ import type { ContactStore } from './contact-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { InboundStore } from './inbound-store.ts';
 import type { JobSink } from './job-queue.ts';
+import type { LedgerStore } from './ledger-store.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
 import type { LiveKind, LiveObject } from './live.ts';
 import type { Page, PageRequest } from './page.ts';
@@ -41,9 +42,6 @@ export interface AccountStore {
   /** Accounts by id, the newest first; `search` looks into name and email. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;
-  /** An account's ledger, the newest entry first. */
-  ledger(accountId: string, range: KeyRange): Promise<readonly LedgerEntry[]>;
-  ledgerLength(accountId: string): Promise<number>;
   /** Says how long an account keeps its messages; returns what it said before, undefined for no account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
   /** True when no account exists yet. */
@@ -235,6 +233,7 @@ export interface AuditStore {
 
 export interface Stores {
   readonly accounts: AccountStore;
+  readonly ledger: LedgerStore;
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly signInFailures: SignInFailureStore;

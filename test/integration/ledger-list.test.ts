@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withKnex } from '../support/database.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+
+const QUERY = `query ($from: DateTime, $to: DateTime, $first: Int, $after: String) {
+  ledger(from: $from, to: $to, first: $first, after: $after) {
+    nodes { seq createdAt } totalCount pageInfo { hasNextPage endCursor } } }`;
+const BEGIN = Date.parse('2026-01-01T00:00:00Z');
+const ENTRIES = 400;
+const STEP_MS = 10_000;
+
+interface Page {
+  readonly nodes: readonly { readonly seq: number }[];
+  readonly totalCount: number;
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+}
+
+describe('a ledger between two times', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  /** When each entry was made, by its number; now and then one is older than the one before it. */
+  const madeAt = (seq: number) => BEGIN + seq * STEP_MS - (seq % 7 === 0 ? 25_000 : 0);
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ROLES: 'api' });
+    [account] = [await gateway.createAccount(0), await gateway.createAccount()];
+    token = await signIn(gateway, account);
+    await withKnex(gateway.database.connection, async (knex) => {
+      await knex('ledger_entries').insert(
+        Array.from({ length: ENTRIES }, (_, index) => ({
+          account_id: account.accountId,
+          seq: index + 1,
+          amount_minor: 1,
+          balance_after_minor: index + 1,
+          created_at: new Date(madeAt(index + 1)),
+          kind: 'topup',
+          actor: 'system:test',
+        })),
+      );
+      await knex('accounts')
+        .where({ id: account.accountId })
+        .update({ ledger_seq: ENTRIES, balance_minor: ENTRIES });
+    });
+  });
+  afterAll(() => gateway?.stop());
+
+  const page = async (variables: object): Promise<Page> =>
+    (await graphql(gateway, QUERY, { token, variables })).body.data.ledger;
+  /** All entries between the times, page by page, with what the list says of their number. */
+  async function between(from: number | null, to: number | null) {
+    const times = { from: from === null ? null : new Date(from), to: to === null ? null : new Date(to) };
+    const seqs: number[] = [];
+    let after: string | null = null;
+    for (;;) {
+      const ledger = await page({ ...times, first: 90, after });
+      seqs.push(...ledger.nodes.map((node) => node.seq));
+      after = ledger.pageInfo.endCursor;
+      if (!ledger.pageInfo.hasNextPage) return { seqs, total: ledger.totalCount };
+    }
+  }
+
+  it.each([
+    ['all of it', null, null],
+    ['its beginning', null, madeAt(60)],
+    ['its end', madeAt(60), null],
+    ['a part', madeAt(33), madeAt(366)],
+    ['a part, with the edges between entries', madeAt(33) + 1, madeAt(366) - 1],
+    ['a moment', madeAt(70), madeAt(70)],
+    ['less than the disorder', madeAt(70), madeAt(71)],
+    ['nothing before it', null, BEGIN - 60_000],
+    ['nothing after it', madeAt(ENTRIES) + 1, null],
+    ['nothing in between', madeAt(50) + 1, madeAt(51) - 1],
+    ['times in the wrong order', madeAt(90), madeAt(50)],
+  ])('holds %s, the newest first, and knows how many', async (_, from, to) => {
+    const expected = Array.from({ length: ENTRIES }, (_, index) => ENTRIES - index).filter((seq) => {
+      const at = madeAt(seq);
+      return (from === null || at >= from) && (to === null || at <= to);
+    });
+    expect(await between(from, to)).toEqual({ seqs: expected, total: expected.length });
+  });
+
+  it('of another account is not in it, and one without entries has none', async () => {
+    const other = await gateway.createAccount(0);
+    const answer = await graphql(gateway, '{ ledger { nodes { seq } totalCount } }', {
+      token: await signIn(gateway, other),
+    });
+    expect(answer.body).toEqual({ data: { ledger: { nodes: [], totalCount: 0 } } });
+  });
+});
