@@ -6,9 +6,22 @@ interface Tab {
   readonly content: ReactNode;
 }
 
-/** Tabs with the keys that ARIA describes: arrows, Home and End. Only the chosen one's content is there. */
-export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
-  const [chosen, setChosen] = useState(0);
+/**
+ * Tabs with the keys that ARIA describes: arrows, Home and End. Only the chosen one's content is there, unless
+ * `keepsAll`: then what was typed in the others stays.
+ */
+export function Tabs({
+  label,
+  tabs,
+  initial = 0,
+  keepsAll = false,
+}: {
+  label: string;
+  tabs: readonly Tab[];
+  initial?: number;
+  keepsAll?: boolean;
+}) {
+  const [chosen, setChosen] = useState(initial);
   const id = useId();
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     const steps: Record<string, number> = {
@@ -35,7 +48,7 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
             role="tab"
             id={`${id}-${index}`}
             aria-selected={index === chosen}
-            aria-controls={`${id}-panel`}
+            aria-controls={keepsAll || index === chosen ? `${id}-panel-${index}` : undefined}
             tabIndex={index === chosen ? 0 : -1}
             onClick={() => setChosen(index)}
           >
@@ -43,9 +56,20 @@ export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
           </button>
         ))}
       </div>
-      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${chosen}`}>
-        {tabs[chosen]?.content}
-      </div>
+      {tabs.map(
+        (tab, index) =>
+          (keepsAll || index === chosen) && (
+            <div
+              key={tab.label}
+              role="tabpanel"
+              id={`${id}-panel-${index}`}
+              aria-labelledby={`${id}-${index}`}
+              hidden={index !== chosen}
+            >
+              {tab.content}
+            </div>
+          ),
+      )}
     </div>
   );
 }

@@ -1,0 +1,59 @@
+import { useState } from 'react';
+import { Field } from '../../ui/field.tsx';
+import { counted } from './message-text.ts';
+import { fieldFault } from './send-form.tsx';
+
+/** All attachments of an email together. */
+const MAX_BYTES = 7 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+const totalOf = (files: readonly File[]) => files.reduce((sum, { size }) => sum + size, 0);
+const sizeOf = (bytes: number) => `${(bytes / MIB).toFixed(bytes < MIB / 10 ? 2 : 1)} MiB`;
+
+/** Where files are chosen, with how much of the bound they take. */
+export function AttachmentsField() {
+  const [files, setFiles] = useState<readonly File[]>([]);
+  const bytes = totalOf(files);
+  return (
+    <div className="stack message-recipients-field">
+      <Field
+        name="attachments"
+        label="Attachments"
+        type="file"
+        multiple
+        hint="7 MiB together."
+        onChange={(event) => setFiles([...(event.currentTarget.files ?? [])])}
+      />
+      {files.length > 0 && (
+        <p className={bytes > MAX_BYTES ? 'field-error' : 'field-hint'}>
+          {counted(files.length, 'file')}, {sizeOf(bytes)}
+          {bytes > MAX_BYTES && `: ${sizeOf(bytes - MAX_BYTES)} too much`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** The chosen files as the API takes them. Throws `ApiError` when they are too large together. */
+export async function attachmentsOf(values: FormData) {
+  const files = values
+    .getAll('attachments')
+    .filter((value): value is File => value instanceof File && value.name !== '');
+  if (totalOf(files) > MAX_BYTES) throw fieldFault('attachments', 'must have at most 7 MiB together');
+  return Promise.all(
+    files.map(async (file) => ({
+      filename: file.name,
+      content: await base64Of(file),
+      contentType: file.type || null,
+    })),
+  );
+}
+
+function base64Of(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,?/, ''));
+    reader.onerror = () => reject(fieldFault('attachments', `${file.name} cannot be read`));
+    reader.readAsDataURL(file);
+  });
+}

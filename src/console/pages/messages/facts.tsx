@@ -1,0 +1,70 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { formatAbsolute, formatName, formatNumber } from '../../lib/format.ts';
+import { usePermission } from '../../lib/session.tsx';
+import { KeyValues, Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES, type Message } from './message-text.ts';
+
+type Figure = Exclude<keyof Message['metadata'], 'costPerSms'>;
+
+const FIGURES: Readonly<Record<Figure, string>> = {
+  recipientsProcessed: 'Recipients accepted',
+  invalidNumbersSkipped: 'Invalid numbers left out',
+  invalidAddressesSkipped: 'Invalid addresses left out',
+  duplicatesRemoved: 'Repeated ones left out',
+  messageLength: 'Length',
+  encoding: 'Encoding',
+  segments: 'Segments',
+  smsCount: 'Billing units',
+  devicesTargeted: 'Devices aimed at',
+  devicesReached: 'Devices reached',
+  devicesFailed: 'Devices not reached',
+  devicesRemoved: 'Devices removed as gone',
+};
+
+/** What a message is, and its figures. */
+export function Facts({ of: message }: { of: Message }) {
+  const figures = Object.entries(FIGURES).flatMap(([name, label]) => {
+    const value = message.metadata[name as Figure];
+    return value === null ? [] : [[label, typeof value === 'number' ? formatNumber(value) : value] as const];
+  });
+  return (
+    <section className="card stack" aria-labelledby="message-facts">
+      <h2 id="message-facts">The message</h2>
+      <KeyValues
+        items={shownOf([
+          ['Id', <code key="id">{message.id}</code>],
+          ['Channel', CHANNEL_NAMES[message.channel]],
+          ['Environment', ENVIRONMENT_NAMES[message.environment]],
+          ['From', message.from],
+          ['Sent with', <SentWith key="with" apiKey={message.apiKey} />],
+          ['Accepted', <Exactly key="accepted" at={message.createdAt} />],
+          ['Scheduled for', message.scheduledFor && <Exactly key="due" at={message.scheduledFor} />],
+          ['Reason', message.statusReason && formatName(message.statusReason)],
+          ['Provider id', message.sid && <code key="sid">{message.sid}</code>],
+          ...figures,
+        ])}
+      />
+    </section>
+  );
+}
+
+/** Without those that the message does not have. */
+function shownOf(items: readonly (readonly [string, ReactNode])[]) {
+  return items.filter(([, value]) => value !== null && value !== '');
+}
+
+/** A time twice: how long ago, and when. */
+function Exactly({ at }: { at: string }) {
+  return (
+    <>
+      <Time at={at} /> <span className="quiet">{formatAbsolute(new Date(at))}</span>
+    </>
+  );
+}
+
+function SentWith({ apiKey }: { apiKey: Message['apiKey'] }) {
+  const mayOpen = usePermission('apiKey.find');
+  if (!apiKey) return 'the console, by a person';
+  return mayOpen ? <Link href={`/api-keys/${apiKey.keyId}`}>{apiKey.name}</Link> : apiKey.name;
+}

@@ -1,0 +1,66 @@
+import { type UnicodeCharacter, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
+
+/** Characters that GSM-7 lacks, and those in it that read the same. */
+const TWINS: ReadonlyMap<string, string> = new Map(
+  [
+    ["'", '‘’‚‛′´ʼ'],
+    ['"', '“”„‟«»″'],
+    ['-', '‐‑‒–—―−'],
+    [' ', '\t\u00a0\u2002\u2003\u2007\u2009\u200a\u202f'],
+    ['', '\u00ad\u200b\u200c\u200d\u2060\ufeff'],
+    ['...', '…'],
+    ['*', '•·'],
+    ['x', '×'],
+    ['/', '⁄'],
+  ].flatMap(([twin = '', characters = '']) => [...characters].map((each) => [each, twin] as const)),
+);
+
+/** What stands for a character in GSM-7; undefined when nothing obvious does. */
+export function twinOf(char: string): string | undefined {
+  return TWINS.get(char);
+}
+
+/** The text with one character, or without one every character that has a twin, replaced. */
+export function withTwins(text: string, only?: string): string {
+  return [...text]
+    .map((char) => (only === undefined || char === only ? (twinOf(char) ?? char) : char))
+    .join('');
+}
+
+export interface Offender {
+  readonly char: string;
+  readonly count: number;
+  readonly twin: string | undefined;
+}
+
+/** The characters that make a text UCS-2, each once, those with a twin first. */
+export function offendersIn(characters: readonly UnicodeCharacter[]): readonly Offender[] {
+  const offenders = [...Map.groupBy(characters, ({ char }) => char)].map(([char, all]) => ({
+    char,
+    count: all.length,
+    twin: twinOf(char),
+  }));
+  return offenders.sort((left, right) => Number(left.twin === undefined) - Number(right.twin === undefined));
+}
+
+export interface Piece {
+  readonly text: string;
+  /** Where it stands in the text. */
+  readonly index: number;
+  readonly isOffender: boolean;
+}
+
+/** A text cut into what GSM-7 has and what it lacks. */
+export function piecesOf(text: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let end = 0;
+  for (const { char, index } of unicodeCharacters(text)) {
+    if (index > end) pieces.push({ text: text.slice(end, index), index: end, isOffender: false });
+    const last = pieces.at(-1);
+    if (last?.isOffender) pieces[pieces.length - 1] = { ...last, text: last.text + char };
+    else pieces.push({ text: char, index, isOffender: true });
+    end = index + char.length;
+  }
+  if (end < text.length) pieces.push({ text: text.slice(end), index: end, isOffender: false });
+  return pieces;
+}

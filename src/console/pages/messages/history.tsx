@@ -1,0 +1,100 @@
+import { useState } from 'react';
+import { formatAbsolute } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { DataTable } from '../../ui/data-table.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { LocalPages } from './local-pages.tsx';
+import { MessageHistory, MessagePayloads } from './messages.generated.ts';
+
+/** What happened to a message, step by step. */
+export function Timeline({ id }: { id: string }) {
+  const query = useApiQuery(MessageHistory, { id });
+  return (
+    <section className="stack" aria-labelledby="message-timeline">
+      <h2 id="message-timeline">Timeline</h2>
+      <Loaded query={query}>
+        {({ message: { timeline } }) =>
+          timeline.length === 0 ? (
+            <p className="quiet">Nothing has happened yet.</p>
+          ) : (
+            <LocalPages label="Timeline" rows={timeline}>
+              {(page) => (
+                <ol className="message-timeline card">
+                  {page.map(({ at, status, recipient, detail }, index) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: entries have no name of their own and keep their order
+                    <li key={`${at} ${index}`}>
+                      <time dateTime={at} className="quiet">
+                        {formatAbsolute(new Date(at))}
+                      </time>
+                      <span className="row">
+                        <Badge status={status.toUpperCase()} />
+                        {recipient && <span>{recipient}</span>}
+                        {detail && <span className="quiet">{detail}</span>}
+                      </span>
+                    </li>
+                  ))}
+                </ol>
+              )}
+            </LocalPages>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+/** The events that a message caused, each with the envelope that webhooks receive. */
+export function Events({ id }: { id: string }) {
+  const query = useApiQuery(MessageHistory, { id });
+  return (
+    <section className="stack" aria-labelledby="message-events">
+      <h2 id="message-events">Events</h2>
+      <Loaded query={query}>
+        {({ message: { events } }) =>
+          events.length === 0 ? (
+            <p className="quiet">None yet. Webhooks are told of events as the message moves on.</p>
+          ) : (
+            <LocalPages label="Events" rows={events.map((event, index) => ({ ...event, index }))}>
+              {(page) => (
+                <DataTable
+                  caption="What webhooks that listen are told, in order"
+                  rows={page}
+                  keyOf={({ index }) => String(index)}
+                  columns={[
+                    { header: 'Event', cell: ({ type }) => <code>{type}</code> },
+                    { header: 'Recorded', cell: ({ recordedAt }) => <Time at={recordedAt} /> },
+                    { header: 'Payload', cell: ({ index }) => <Payload id={id} index={index} /> },
+                  ]}
+                />
+              )}
+            </LocalPages>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+/** Asked for when it is opened: those of a thousand events are large. */
+function Payload({ id, index }: { id: string; index: number }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const query = useApiQuery(MessagePayloads, { id }, { isEnabled: isOpen });
+  return (
+    <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary>Show the payload</summary>
+      {isOpen && (
+        <Loaded query={query}>
+          {({ message: { events } }) => (
+            <CodeBlock
+              text={JSON.stringify(events[index]?.payload, null, 2)}
+              label={`payload ${index + 1}`}
+            />
+          )}
+        </Loaded>
+      )}
+    </details>
+  );
+}

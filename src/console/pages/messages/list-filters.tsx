@@ -1,0 +1,91 @@
+import { type FormEvent, useEffect, useState } from 'react';
+import { useApiQuery } from '../../lib/queries.ts';
+import { usePermission } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Field, Select } from '../../ui/field.tsx';
+import { localTime } from '../../ui/form.tsx';
+import { type ListState, PAGE_SIZES } from './list-state.ts';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES, optionsOf, STATUS_NAMES } from './message-text.ts';
+import { MessageKeys } from './messages.generated.ts';
+
+const any = (label: string) => ({ value: '', label });
+const SIZES = PAGE_SIZES.map((size) => ({ value: size === 20 ? '' : String(size), label: String(size) }));
+const isoOf = (local: string) => (local === '' ? '' : new Date(local).toISOString());
+
+/** What narrows the list. A choice holds at once, what is typed when it is asked for. */
+export function ListFilters({
+  state,
+  isFiltered,
+  onChange,
+}: {
+  state: ListState;
+  isFiltered: boolean;
+  onChange: (next: Partial<ListState>) => void;
+}) {
+  const shown = {
+    search: state.search,
+    from: localTime(state.from || null),
+    to: localTime(state.to || null),
+  };
+  const [typed, setTyped] = useState(shown);
+  const { search, from, to } = shown;
+  // The address changes by itself, too: by the browser's back button, and when the filters are cleared.
+  useEffect(() => setTyped({ search, from, to }), [search, from, to]);
+  const mayListKeys = usePermission('apiKey.list');
+  const keys = useApiQuery(MessageKeys, {}, { isEnabled: mayListKeys }).data?.apiKeys ?? [];
+  const choose = (name: keyof ListState) => ({
+    name,
+    value: state[name],
+    onChange: ({ currentTarget }: FormEvent<HTMLSelectElement>) => onChange({ [name]: currentTarget.value }),
+  });
+  const type = (name: keyof typeof typed) => ({
+    name,
+    value: typed[name],
+    onChange: ({ currentTarget }: FormEvent<HTMLInputElement>) =>
+      setTyped({ ...typed, [name]: currentTarget.value }),
+  });
+  return (
+    <search>
+      <form
+        className="message-filters card"
+        aria-label="Filter the messages"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onChange({ search: typed.search.trim(), from: isoOf(typed.from), to: isoOf(typed.to) });
+        }}
+      >
+        <Select {...choose('channel')} label="Channel" options={[any('All'), ...optionsOf(CHANNEL_NAMES)]} />
+        <Select {...choose('status')} label="Status" options={[any('All'), ...optionsOf(STATUS_NAMES)]} />
+        <Select
+          {...choose('environment')}
+          label="Environment"
+          options={[any('Both'), ...optionsOf(ENVIRONMENT_NAMES)]}
+        />
+        {mayListKeys && (
+          <Select
+            {...choose('key')}
+            label="API key"
+            options={[any('All'), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
+          />
+        )}
+        <Select {...choose('size')} label="Rows on a page" options={SIZES} />
+        <Field {...type('from')} label="From" type="datetime-local" />
+        <Field {...type('to')} label="To" type="datetime-local" />
+        <Field {...type('search')} label="Search" type="search" placeholder="Text, sender or recipient" />
+        <div className="row message-filters-actions">
+          <Button type="submit">Search</Button>
+          {isFiltered && (
+            <Button
+              look="quiet"
+              onClick={() =>
+                onChange({ channel: '', status: '', environment: '', key: '', from: '', to: '', search: '' })
+              }
+            >
+              Clear filters
+            </Button>
+          )}
+        </div>
+      </form>
+    </search>
+  );
+}

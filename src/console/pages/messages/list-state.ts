@@ -1,0 +1,56 @@
+import { useMemo } from 'react';
+import { useLocation, useSearchParams } from 'wouter';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES, STATUS_NAMES } from './message-text.ts';
+import type { Channel, Environment, MessageFilter, MessageStatus } from './messages.generated.ts';
+
+export const PAGE_SIZES = [20, 50, 100] as const;
+
+/** What narrows the list, as the address says it; an empty text narrows nothing. */
+export interface ListState {
+  readonly channel: string;
+  readonly status: string;
+  readonly environment: string;
+  readonly key: string;
+  /** ISO times. */
+  readonly from: string;
+  readonly to: string;
+  readonly search: string;
+  readonly size: string;
+}
+const NAMES = ['channel', 'status', 'environment', 'key', 'from', 'to', 'search', 'size'] as const;
+
+const knownIn = <Value extends string>(names: Readonly<Record<Value, string>>, text: string) =>
+  text in names ? (text as Value) : undefined;
+const timeIn = (text: string) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text).toISOString());
+
+/** The state of the list in the address, and how to change it. A change leads back to the first page. */
+export function useListState() {
+  const [params] = useSearchParams();
+  const [path, navigate] = useLocation();
+  const text = params.toString();
+  return useMemo(() => {
+    const at = new URLSearchParams(text);
+    const state = Object.fromEntries(NAMES.map((name) => [name, at.get(name) ?? ''])) as unknown as ListState;
+    const filter: MessageFilter = {
+      channel: knownIn<Channel>(CHANNEL_NAMES, state.channel),
+      status: knownIn<MessageStatus>(STATUS_NAMES, state.status),
+      environment: knownIn<Environment>(ENVIRONMENT_NAMES, state.environment),
+      apiKeyId: state.key || undefined,
+      from: timeIn(state.from),
+      to: timeIn(state.to),
+      search: state.search || undefined,
+    };
+    return {
+      state,
+      filter,
+      first: PAGE_SIZES.find((size) => String(size) === state.size) ?? PAGE_SIZES[0],
+      isFiltered: Object.values(filter).some((value) => value !== undefined),
+      change(next: Partial<ListState>) {
+        const changed = new URLSearchParams(
+          Object.entries({ ...state, ...next }).filter(([, value]) => value !== ''),
+        );
+        navigate(changed.size === 0 ? path : `${path}?${changed}`);
+      },
+    };
+  }, [text, path, navigate]);
+}

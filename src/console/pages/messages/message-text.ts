@@ -1,0 +1,39 @@
+import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
+
+/** One message as its page shows it. */
+export type Message = NonNullable<MessageDetailQuery['message']>;
+
+/** What each channel is called. */
+export const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
+  SMS: 'SMS',
+  EMAIL: 'Email',
+  PUSH: 'Push',
+  WHATSAPP: 'WhatsApp',
+};
+export const STATUS_NAMES: Readonly<Record<MessageStatus, string>> = {
+  PENDING: 'Pending',
+  SENT: 'Sent',
+  DELIVERED: 'Delivered',
+  FAILED: 'Failed',
+};
+export const ENVIRONMENT_NAMES: Readonly<Record<Environment, string>> = {
+  PRODUCTION: 'Production',
+  SANDBOX: 'Sandbox',
+};
+
+/** Names of an enum as the options of a select. */
+export function optionsOf<Value extends string>(names: Readonly<Record<Value, string>>) {
+  return Object.entries<string>(names).map(([value, label]) => ({ value, label }));
+}
+
+/** Whom a message goes to, in a few words. A push message's addresses are devices, whose names say nothing. */
+export function whom(channel: Channel, to: readonly string[]): string {
+  const [first = 'nobody'] = to;
+  if (channel === 'PUSH') return to.length === 1 ? '1 device' : `${to.length} devices`;
+  return to.length > 1 ? `${first} and ${to.length - 1} more` : first;
+}
+
+/** `2 recipients`, `1 recipient`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,115 @@
+import { type ReactNode, useMemo } from 'react';
+import { fromMinor, toMinor } from '../../../domain/money/money.ts';
+import { Tariff } from '../../../domain/money/tariff.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Notice } from '../../ui/notice.tsx';
+import { KeyValues, Money } from '../../ui/values.tsx';
+import { counted } from './message-text.ts';
+import { type Channel, type Environment, Prices } from './send.generated.ts';
+
+/** What a message would cost, what is left after it, and whether there is enough. */
+export function PriceCard({
+  environment,
+  cost,
+  currency,
+  balance,
+  how,
+  isOld = false,
+}: {
+  environment: Environment;
+  cost: number;
+  currency: string;
+  balance: number;
+  /** How the cost comes about. */
+  how: string;
+  /** The form has changed since; the new figures are on their way. */
+  isOld?: boolean;
+}) {
+  if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
+  return (
+    <PriceFrame isBusy={isOld}>
+      <KeyValues
+        items={[
+          [
+            'Price',
+            <span key="price">
+              <strong>
+                <Money amount={cost} currency={currency} />
+              </strong>{' '}
+              <span className="quiet">{how}</span>
+            </span>,
+          ],
+          ['Balance now', <Money key="now" amount={balance} currency={currency} />],
+          ...(cost <= balance
+            ? [['Balance after', <Money key="after" amount={balance - cost} currency={currency} />] as const]
+            : []),
+        ]}
+      />
+      {cost > balance && (
+        <Notice tone="warn">
+          The balance does not cover it: <Money amount={cost - balance} currency={currency} /> are missing. It
+          would be refused.
+        </Notice>
+      )}
+    </PriceFrame>
+  );
+}
+
+/** Where the price stands in every form. */
+export function PriceFrame({ children, isBusy = false }: { children: ReactNode; isBusy?: boolean }) {
+  return (
+    <section className="message-price stack" aria-label="Price" aria-live="polite" aria-busy={isBusy}>
+      {children}
+    </section>
+  );
+}
+
+/** The price on a channel whose messages cost the same whatever their text, from the prices in force. */
+export function ChannelPrice({
+  channel,
+  environment,
+  destination = '',
+  count,
+  noun,
+}: {
+  channel: Channel;
+  environment: Environment;
+  /** A number, where the price depends on it. */
+  destination?: string;
+  /** To how many it goes; undefined when only the gateway knows. */
+  count: number | undefined;
+  noun: string;
+}) {
+  const { data } = useApiQuery(Prices, {});
+  const tariff = useMemo(
+    () =>
+      data &&
+      new Tariff(data.prices.map((row) => ({ ...row, amountMinor: toMinor(row.amount, row.currency) }))),
+    [data],
+  );
+  if (!data || !tariff) return null;
+  const { balance, currency } = data.account;
+  const unitMinor = tariff.unitPrice(currency, channel, destination);
+  if (unitMinor === undefined) {
+    return <PriceFrame>There is no {currency} price for this. An operator sets prices.</PriceFrame>;
+  }
+  const unit = <Money amount={fromMinor(unitMinor, currency)} currency={currency} />;
+  if (count === undefined && environment === 'PRODUCTION') {
+    return (
+      <PriceFrame>
+        <p>
+          {unit} for each {noun} that is found. The balance is <Money amount={balance} currency={currency} />.
+        </p>
+      </PriceFrame>
+    );
+  }
+  return (
+    <PriceCard
+      environment={environment}
+      cost={fromMinor(unitMinor * (count ?? 0), currency)}
+      currency={currency}
+      balance={balance}
+      how={`for ${counted(count ?? 0, noun)}`}
+    />
+  );
+}

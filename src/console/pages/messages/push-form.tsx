@@ -1,0 +1,122 @@
+import { useState } from 'react';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Field, Select, TextArea } from '../../ui/field.tsx';
+import { textOf } from '../../ui/form.tsx';
+import { ChannelPrice } from './price.tsx';
+import { listOf, RecipientsField, type Understood, useUnderstood } from './recipients-field.tsx';
+import { type Again, jsonIn, listIn, ofChannel, parseJson, textIn } from './resend.ts';
+import { type PushPriority, SendPush } from './send.generated.ts';
+import { SendForm } from './send-form.tsx';
+
+const PRIORITIES = [
+  { value: 'HIGH', label: 'High: at once, waking the device' },
+  { value: 'NORMAL', label: 'Normal: when it suits the device' },
+];
+
+/** User ids are the account's own; each is understood. */
+function parseUsers(list: string): Understood {
+  const ids = list.split(', ').filter((id) => id !== '');
+  const valid = [...new Set(ids)];
+  return { valid, invalid: [], duplicatesRemoved: ids.length - valid.length };
+}
+
+/** Sends a push notification to users, to devices, or to both. */
+export function PushForm({ again }: { again: Again | undefined }) {
+  const before = ofChannel(again, 'PUSH');
+  const [to, setTo] = useState(listIn(before?.payload, 'userIds'));
+  const understood = useUnderstood(to, parseUsers);
+  const send = useApiMutation(SendPush);
+  return (
+    <SendForm
+      label="Send a push notification"
+      environment={before?.environment}
+      price={(environment) => (
+        <ChannelPrice channel="PUSH" environment={environment} count={undefined} noun="device" />
+      )}
+      send={async (values, common) => {
+        const given = (name: string) => textOf(values, name) || null;
+        const deviceIds = listOf(textOf(values, 'deviceIds'));
+        const ttl = given('ttlSeconds');
+        const result = await send.mutateAsync({
+          input: {
+            ...common,
+            to: listOf(to) || null,
+            deviceIds: deviceIds === '' ? null : deviceIds.split(', '),
+            title: textOf(values, 'title'),
+            body: textOf(values, 'body'),
+            data: parseJson('data', textOf(values, 'data'), 'object'),
+            imageUrl: given('imageUrl'),
+            clickUrl: given('clickUrl'),
+            collapseKey: given('collapseKey'),
+            ttlSeconds: ttl === null ? null : Number(ttl),
+            priority: textOf(values, 'priority') as PushPriority,
+          },
+        });
+        return result.sendPush.id;
+      }}
+    >
+      <RecipientsField
+        value={to}
+        onChange={setTo}
+        understood={understood}
+        noun="user"
+        hint="Ids of your users, one a line or separated by commas. All their devices get it."
+      />
+      <TextArea
+        name="deviceIds"
+        label="Devices"
+        rows={2}
+        hint="Ids of single devices, instead of users or beside them."
+        defaultValue={listIn(before?.payload, 'deviceIds')}
+      />
+      <Field name="title" label="Title" defaultValue={textIn(before?.payload, 'title')} />
+      <TextArea name="body" label="Text" rows={3} defaultValue={before?.content} />
+      <details className="message-more">
+        <summary>Data, picture, link and delivery</summary>
+        <div className="stack">
+          <TextArea
+            name="data"
+            label="Data for the app"
+            rows={3}
+            hint={'JSON such as {"order": "42"}.'}
+            spellCheck={false}
+            defaultValue={jsonIn(before?.payload, 'data')}
+          />
+          <Field
+            name="imageUrl"
+            label="Picture"
+            type="url"
+            hint="Its address."
+            defaultValue={textIn(before?.payload, 'imageUrl')}
+          />
+          <Field
+            name="clickUrl"
+            label="A click opens"
+            hint="An address, also one of your app."
+            defaultValue={textIn(before?.payload, 'clickUrl')}
+          />
+          <Field
+            name="collapseKey"
+            label="Collapse key"
+            hint="A later notification with the same key replaces this one."
+            defaultValue={textIn(before?.payload, 'collapseKey')}
+          />
+          <Field
+            name="ttlSeconds"
+            label="Keep for, in seconds"
+            type="number"
+            min={0}
+            hint="How long the platform may keep it for a device out of reach."
+            defaultValue={textIn(before?.payload, 'ttlSeconds')}
+          />
+          <Select
+            name="priority"
+            label="Priority"
+            options={PRIORITIES}
+            defaultValue={textIn(before?.payload, 'priority').toUpperCase() || 'HIGH'}
+          />
+        </div>
+      </details>
+    </SendForm>
+  );
+}

@@ -1,0 +1,72 @@
+import { useDeferredValue, useMemo } from 'react';
+import { TextArea } from '../../ui/field.tsx';
+import { counted } from './message-text.ts';
+
+const INVALID_SHOWN = 5;
+
+/** A list as a person writes it, one a line or after semicolons, as the API reads it. */
+export function listOf(text: string): string {
+  return text
+    .split(/[\n;,]+/)
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+    .join(', ');
+}
+
+export interface Understood {
+  readonly valid: readonly string[];
+  readonly invalid: readonly string[];
+  readonly duplicatesRemoved: number;
+}
+
+/** What a parser of the domain makes of what was typed, a moment after it was. */
+export function useUnderstood(text: string, parse: (list: string) => Understood): Understood {
+  const later = useDeferredValue(text);
+  return useMemo(() => parse(listOf(later)), [later, parse]);
+}
+
+/** Where recipients are typed, with how many of them are understood and which are not. */
+export function RecipientsField({
+  value,
+  onChange,
+  understood: { valid, invalid, duplicatesRemoved },
+  noun,
+  many = `${noun}s`,
+  hint,
+}: {
+  value: string;
+  onChange: (text: string) => void;
+  understood: Understood;
+  /** What one of them is, such as `number`. */
+  noun: string;
+  many?: string;
+  hint: string;
+}) {
+  const notes = [
+    `${counted(valid.length, noun, many)} understood`,
+    ...(duplicatesRemoved > 0 ? [`${duplicatesRemoved} repeated, left out`] : []),
+  ];
+  return (
+    <div className="stack message-recipients-field">
+      <TextArea
+        name="to"
+        label="To"
+        hint={hint}
+        rows={3}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+      {value.trim() !== '' && (
+        <p className="field-hint">
+          {notes.join(', ')}
+          {invalid.length > 0 && (
+            <span className="field-error">
+              ; {invalid.length} not, and left out: {invalid.slice(0, INVALID_SHOWN).join(', ')}
+              {invalid.length > INVALID_SHOWN && ' and more'}
+            </span>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}

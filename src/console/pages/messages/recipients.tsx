@@ -1,0 +1,94 @@
+import { useState } from 'react';
+import { formatNumber } from '../../lib/format.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Field, Select } from '../../ui/field.tsx';
+import { Time } from '../../ui/values.tsx';
+import { LocalPages } from './local-pages.tsx';
+import { type Message, STATUS_NAMES } from './message-text.ts';
+import type { MessageStatus } from './messages.generated.ts';
+
+type Recipient = Message['recipients'][number];
+
+/** From so many on they can be narrowed. */
+const MANY = 10;
+
+const COLUMNS: readonly Column<Recipient>[] = [
+  { header: 'To', cell: ({ to }) => to },
+  { header: 'Status', cell: ({ status }) => <Badge status={status} /> },
+  {
+    header: 'Error',
+    cell: ({ error }) =>
+      error ? (
+        <>
+          {error.message} <code className="quiet">{error.code}</code>
+        </>
+      ) : (
+        <span className="quiet">none</span>
+      ),
+  },
+  { header: 'Sent', cell: ({ sentAt }) => <Time at={sentAt} otherwise="–" /> },
+  {
+    header: 'Settled',
+    cell: ({ deliveredAt, failedAt, readAt }) => (
+      <>
+        <Time at={deliveredAt ?? failedAt} otherwise="–" />
+        {readAt && (
+          <>
+            , read <Time at={readAt} />
+          </>
+        )}
+      </>
+    ),
+  },
+  { header: 'Provider id', cell: ({ sid }) => (sid ? <code>{sid}</code> : <span className="quiet">–</span>) },
+];
+
+/** Every address of a message with what became of it; a thousand are narrowed by status and text, and paged. */
+export function Recipients({ of: { recipients } }: { of: Message }) {
+  const [status, setStatus] = useState('');
+  const [text, setText] = useState('');
+  const shown = recipients.filter(
+    (each) => (status === '' || each.status === status) && (text === '' || each.to.includes(text.trim())),
+  );
+  const counts = Map.groupBy(recipients, (each) => each.status);
+  const summary = [...counts].map(
+    ([name, all]) => `${formatNumber(all.length)} ${STATUS_NAMES[name].toLowerCase()}`,
+  );
+  const options = Object.entries(STATUS_NAMES).flatMap(([value, label]) => {
+    const count = counts.get(value as MessageStatus)?.length ?? 0;
+    return count === 0 ? [] : [{ value, label: `${label} (${formatNumber(count)})` }];
+  });
+  return (
+    <section className="stack" aria-labelledby="message-recipients">
+      <h2 id="message-recipients">Recipients</h2>
+      {recipients.length > MANY && (
+        <div className="message-narrow">
+          <Select
+            name="recipientStatus"
+            label="Status"
+            value={status}
+            onChange={(event) => setStatus(event.currentTarget.value)}
+            options={[{ value: '', label: `All (${formatNumber(recipients.length)})` }, ...options]}
+          />
+          <Field
+            name="recipientText"
+            label="Part of the address"
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+        </div>
+      )}
+      <LocalPages label="Recipients" rows={shown}>
+        {(page) => (
+          <DataTable
+            caption={shown.length === 0 ? 'None of them matches' : summary.join(', ')}
+            columns={COLUMNS}
+            rows={page}
+            keyOf={({ to }) => to}
+          />
+        )}
+      </LocalPages>
+    </section>
+  );
+}

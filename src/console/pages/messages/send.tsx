@@ -1,0 +1,56 @@
+import { useSearchParams } from 'wouter';
+import { useApiQuery } from '../../lib/queries.ts';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { EmailForm } from './email-form.tsx';
+import { CHANNEL_NAMES } from './message-text.ts';
+import { type Channel, MessageDetail } from './messages.generated.ts';
+import { PushForm } from './push-form.tsx';
+import type { Again } from './resend.ts';
+import { SmsForm } from './sms-form.tsx';
+import { WhatsAppForm } from './whatsapp-form.tsx';
+import './messages.css';
+
+const CHANNELS = Object.keys(CHANNEL_NAMES) as Channel[];
+
+/** The send forms. The address's `channel` says which comes first, its `from` which message fills it. */
+export default function SendPage() {
+  const [params] = useSearchParams();
+  const from = params.get('from');
+  if (from === null) return <Forms channel={(params.get('channel') ?? '').toUpperCase()} />;
+  return <FormsAgain key={from} from={from} />;
+}
+
+function FormsAgain({ from }: { from: string }) {
+  const query = useApiQuery(MessageDetail, { id: from });
+  return (
+    <Loaded query={query}>{({ message }) => <Forms channel={message.channel} again={message} />}</Loaded>
+  );
+}
+
+function Forms({ channel, again }: { channel: string; again?: Again }) {
+  const forms = {
+    SMS: <SmsForm again={again} />,
+    EMAIL: <EmailForm again={again} />,
+    PUSH: <PushForm again={again} />,
+    WHATSAPP: <WhatsAppForm again={again} />,
+  };
+  return (
+    <>
+      <PageHeader title={again ? 'Send again' : 'Send a message'} />
+      {again && (
+        <Notice>
+          The form holds what the earlier message held. It is sent as a new one, with its own price.
+        </Notice>
+      )}
+      <Tabs
+        label="Channel"
+        initial={Math.max(0, CHANNELS.indexOf(channel as Channel))}
+        keepsAll
+        tabs={CHANNELS.map((each) => ({ label: CHANNEL_NAMES[each], content: forms[each] }))}
+      />
+    </>
+  );
+}

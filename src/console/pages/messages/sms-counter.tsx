@@ -1,0 +1,85 @@
+import { useDeferredValue } from 'react';
+import { describeText, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
+import { formatNumber } from '../../lib/format.ts';
+import { Button } from '../../ui/button.tsx';
+import { type Offender, offendersIn, piecesOf, withTwins } from './gsm-twins.ts';
+import { counted } from './message-text.ts';
+
+const MAX_LENGTH = 1_000;
+
+/** How a text would travel, told with every key, and what makes it take more segments than it might. */
+export function SmsCounter({ text, onReplace }: { text: string; onReplace: (text: string) => void }) {
+  const { encoding, segments, billingUnits, length } = describeText(text);
+  return (
+    <div className="sms-counter stack">
+      <p className="sms-figures">
+        <span>
+          <strong>{encoding}</strong>
+        </span>
+        <span className={length > MAX_LENGTH ? 'field-error' : ''}>
+          {formatNumber(length)} of {formatNumber(MAX_LENGTH)} characters
+        </span>
+        <span>{counted(segments, 'segment')}</span>
+        <span>{counted(billingUnits, 'billing unit')}</span>
+      </p>
+      {encoding === 'UCS-2' && <Offenders text={text} onReplace={onReplace} />}
+    </div>
+  );
+}
+
+function Offenders({ text, onReplace }: { text: string; onReplace: (text: string) => void }) {
+  const offenders = offendersIn(unicodeCharacters(text));
+  const twins = offenders.filter(({ twin }) => twin !== undefined);
+  const shown = useDeferredValue(text);
+  return (
+    <section className="sms-offenders stack" aria-label="Characters that GSM-7 lacks">
+      <p>
+        GSM-7 lacks the marked characters, so the text travels as UCS-2: 70 characters fit a single segment
+        instead of 160. The price stays the same; what carriers charge or drop may not.
+      </p>
+      <p className="sms-preview">
+        {piecesOf(shown).map(({ text: piece, index, isOffender }) =>
+          isOffender ? <mark key={index}>{piece}</mark> : <span key={index}>{piece}</span>,
+        )}
+      </p>
+      <ul className="sms-offender-list">
+        {offenders.map((offender) => (
+          <li key={offender.char} className="row">
+            <span>
+              <mark>{visible(offender.char)}</mark>{' '}
+              <span className="quiet">
+                {codePointOf(offender.char)}, {counted(offender.count, 'time')}
+              </span>
+            </span>
+            {offender.twin === undefined ? (
+              <span className="quiet">has no obvious twin</span>
+            ) : (
+              <Button onClick={() => onReplace(withTwins(text, offender.char))}>
+                {replacementOf(offender)}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {twins.length > 1 && (
+        <div className="row">
+          <Button onClick={() => onReplace(withTwins(text))}>Replace all {twins.length} kinds</Button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function replacementOf({ char, twin }: Offender): string {
+  if (twin === '') return `Remove ${codePointOf(char)}`;
+  return `Replace ${visible(char)} with ${twin === ' ' ? 'a space' : twin}`;
+}
+
+function codePointOf(char: string): string {
+  return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+/** A character that shows nothing, shown by its number. */
+function visible(char: string): string {
+  return /^[\p{Z}\p{C}]$/u.test(char) ? codePointOf(char) : char;
+}

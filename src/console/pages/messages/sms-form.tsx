@@ -1,0 +1,115 @@
+import { useDeferredValue, useEffect, useState } from 'react';
+import { parseRecipients } from '../../../domain/messages/msisdn.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Field, TextArea } from '../../ui/field.tsx';
+import { textOf } from '../../ui/form.tsx';
+import { counted } from './message-text.ts';
+import { PriceCard, PriceFrame } from './price.tsx';
+import { listOf, RecipientsField, useUnderstood } from './recipients-field.tsx';
+import { type Again, ofChannel } from './resend.ts';
+import { type Environment, EstimateSms, SendSms } from './send.generated.ts';
+import { SendForm } from './send-form.tsx';
+import { SmsCounter } from './sms-counter.tsx';
+
+const ASK_AFTER_MS = 400;
+
+/** Sends an SMS: how the text travels is told with every key, the price a moment later. */
+export function SmsForm({ again }: { again: Again | undefined }) {
+  const before = ofChannel(again, 'SMS');
+  const [to, setTo] = useState(before?.to.join(', ') ?? '');
+  const [message, setMessage] = useState(before?.content ?? '');
+  const understood = useUnderstood(to, parseRecipients);
+  const send = useApiMutation(SendSms);
+  return (
+    <SendForm
+      label="Send an SMS"
+      environment={before?.environment}
+      price={(environment) => (
+        <Estimate
+          to={listOf(to)}
+          message={message}
+          environment={environment}
+          isReady={understood.valid.length > 0 && message !== ''}
+        />
+      )}
+      send={async (values, common) => {
+        const from = textOf(values, 'from') || null;
+        const result = await send.mutateAsync({ input: { ...common, to: listOf(to), message, from } });
+        return result.sendSms.id;
+      }}
+    >
+      <RecipientsField
+        value={to}
+        onChange={setTo}
+        understood={understood}
+        noun="number"
+        hint="Phone numbers such as +256700123456, one a line or separated by commas; at most 1,000."
+      />
+      <Field
+        name="from"
+        label="Sender"
+        hint="1 to 11 letters and digits. Empty: the gateway's own."
+        defaultValue={before?.from}
+        autoComplete="off"
+      />
+      <div className="stack message-recipients-field">
+        <TextArea
+          name="message"
+          label="Message"
+          rows={5}
+          value={message}
+          onChange={(event) => setMessage(event.currentTarget.value)}
+        />
+        <SmsCounter text={useDeferredValue(message)} onReplace={setMessage} />
+      </div>
+    </SendForm>
+  );
+}
+
+/** The price as the gateway says it, asked for when typing pauses. */
+function Estimate({
+  to,
+  message,
+  environment,
+  isReady,
+}: {
+  to: string;
+  message: string;
+  environment: Environment;
+  isReady: boolean;
+}) {
+  const input = useSettled({ to, message });
+  const isSettled = input.to === to && input.message === message;
+  const isEnabled = isReady && input.to !== '' && input.message !== '' && environment === 'PRODUCTION';
+  const { data, error, isPlaceholderData } = useApiQuery(
+    EstimateSms,
+    { input },
+    { isEnabled, keepsLast: true },
+  );
+  if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
+  if (!isReady) return <PriceFrame>The price is shown once there are a number and a text.</PriceFrame>;
+  if (error && isSettled) return <PriceFrame>{error.message}</PriceFrame>;
+  if (!data) return <PriceFrame isBusy>Asking for the price</PriceFrame>;
+  const { recipientsProcessed, smsCount, cost, currency, balance } = data.estimateSms;
+  return (
+    <PriceCard
+      environment={environment}
+      cost={cost}
+      currency={currency}
+      balance={balance}
+      how={`for ${counted(recipientsProcessed, 'recipient')} × ${counted(smsCount, 'billing unit')} of 160 characters`}
+      isOld={!isSettled || isPlaceholderData}
+    />
+  );
+}
+
+/** The value once it has not changed for a moment. */
+function useSettled(value: { to: string; message: string }): { to: string; message: string } {
+  const { to, message } = value;
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled({ to, message }), ASK_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [to, message]);
+  return settled;
+}

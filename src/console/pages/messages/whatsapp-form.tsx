@@ -1,0 +1,165 @@
+import { useState } from 'react';
+import { parseMsisdn } from '../../../domain/messages/msisdn.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Checkbox, Field, Select, TextArea } from '../../ui/field.tsx';
+import { textOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { ChannelPrice } from './price.tsx';
+import { type Again, jsonIn, ofChannel, parseJson, textIn } from './resend.ts';
+import { SendWhatsApp, type SendWhatsAppInput, type WhatsAppType } from './send.generated.ts';
+import { SendForm } from './send-form.tsx';
+
+const TYPES = [
+  { value: 'TEXT', label: 'Text' },
+  { value: 'TEMPLATE', label: 'Template' },
+  { value: 'MEDIA', label: 'Picture, video, sound or document' },
+];
+const FIELD_NAMES = {
+  text: 'textBody',
+  'text.body': 'textBody',
+  template: 'templateName',
+  'template.name': 'templateName',
+  'template.language': 'templateLanguage',
+  'template.components': 'components',
+  media: 'mediaUrl',
+  'media.url': 'mediaUrl',
+  'media.caption': 'caption',
+};
+
+/** Sends a WhatsApp message to one number: free text, an approved template, or a file. */
+export function WhatsAppForm({ again }: { again: Again | undefined }) {
+  const before = ofChannel(again, 'WHATSAPP');
+  const payload = before?.payload;
+  const [to, setTo] = useState(before?.to[0] ?? '');
+  const [type, setType] = useState<WhatsAppType>(
+    (textIn(payload, 'type').toUpperCase() || 'TEXT') as WhatsAppType,
+  );
+  const number = parseMsisdn(to.trim());
+  const send = useApiMutation(SendWhatsApp);
+  return (
+    <SendForm
+      label="Send a WhatsApp message"
+      environment={before?.environment}
+      fieldNames={FIELD_NAMES}
+      explain={({ code }) =>
+        code === 'SESSION_WINDOW_CLOSED' && <WindowClosed onTemplate={() => setType('TEMPLATE')} />
+      }
+      price={(environment) => (
+        <ChannelPrice
+          channel="WHATSAPP"
+          environment={environment}
+          destination={number ?? ''}
+          count={number ? 1 : 0}
+          noun="recipient"
+        />
+      )}
+      send={async (values, common) => {
+        const result = await send.mutateAsync({
+          input: { ...common, to: to.trim(), type, ...contentOf(type, values) },
+        });
+        return result.sendWhatsApp.id;
+      }}
+    >
+      <Field
+        name="to"
+        label="To"
+        type="tel"
+        value={to}
+        onChange={(event) => setTo(event.currentTarget.value)}
+        hint={
+          to.trim() === ''
+            ? 'One phone number.'
+            : number
+              ? `Understood as ${number}.`
+              : 'This is no number yet.'
+        }
+      />
+      <Select
+        name="type"
+        label="Type"
+        options={TYPES}
+        value={type}
+        onChange={(event) => setType(event.currentTarget.value as WhatsAppType)}
+        hint={
+          type === 'TEMPLATE'
+            ? 'Approved by WhatsApp beforehand; it can be sent at any time.'
+            : "Only within 24 hours of the recipient's last message to you; a template at any time."
+        }
+      />
+      {type === 'TEXT' && (
+        <>
+          <TextArea name="textBody" label="Text" rows={4} defaultValue={textIn(payload, 'body')} />
+          <Checkbox
+            name="previewUrl"
+            label="Show a preview of the first link"
+            defaultChecked={payload?.previewUrl === true}
+          />
+        </>
+      )}
+      {type === 'TEMPLATE' && (
+        <>
+          <Field name="templateName" label="Name of the template" defaultValue={textIn(payload, 'name')} />
+          <Field
+            name="templateLanguage"
+            label="Language"
+            hint="Such as en or en_US."
+            defaultValue={textIn(payload, 'language')}
+          />
+          <TextArea
+            name="components"
+            label="What fills it"
+            rows={5}
+            spellCheck={false}
+            hint={'JSON such as [{"type": "body", "parameters": [{"type": "text", "text": "Ann"}]}].'}
+            defaultValue={jsonIn(payload, 'components')}
+          />
+        </>
+      )}
+      {type === 'MEDIA' && (
+        <>
+          <Field
+            name="mediaUrl"
+            label="Address of the file"
+            type="url"
+            hint="WhatsApp fetches it from there."
+            defaultValue={textIn(payload, 'url')}
+          />
+          <Field name="caption" label="Text under it" defaultValue={textIn(payload, 'caption')} />
+        </>
+      )}
+    </SendForm>
+  );
+}
+
+function contentOf(
+  type: WhatsAppType,
+  values: FormData,
+): Pick<SendWhatsAppInput, 'text' | 'template' | 'media'> {
+  switch (type) {
+    case 'TEXT':
+      return { text: { body: textOf(values, 'textBody'), previewUrl: values.has('previewUrl') } };
+    case 'TEMPLATE':
+      return {
+        template: {
+          name: textOf(values, 'templateName'),
+          language: textOf(values, 'templateLanguage'),
+          components: parseJson('components', textOf(values, 'components'), 'array'),
+        },
+      };
+    case 'MEDIA':
+      return { media: { url: textOf(values, 'mediaUrl'), caption: textOf(values, 'caption') || null } };
+  }
+}
+
+function WindowClosed({ onTemplate }: { onTemplate: () => void }) {
+  return (
+    <Notice tone="warn">
+      <p>
+        WhatsApp lets a business write freely for 24 hours after each message that the person sent to it.
+        Outside of that only a template reaches them; when they answer it, the 24 hours begin anew.
+      </p>
+      <Button onClick={onTemplate}>Send a template instead</Button>
+    </Notice>
+  );
+}
