@@ -48,7 +48,6 @@ export class Admission {
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
   async admit(request: Request, response: Response, entrance: Entrance): Promise<Admitted> {
-    const address = clientAddressOf(request);
     let known: KnownKey;
     let rawBody: Buffer | undefined;
     try {
@@ -65,7 +64,7 @@ export class Admission {
           rawBody,
         });
       }
-      this.#authenticator.checkAddress(known, address);
+      this.#authenticator.checkAddress(known, () => clientAddressOf(request));
     } catch (error) {
       // Neither may somebody without the key's secrets use up the budget of those who have them.
       if (error instanceof DomainError) await this.admitAnyone(request, response);

@@ -111,8 +111,9 @@ export class Authenticator {
   }
 
   /** Passes when the key may be used from this address; throws `forbidden` (contract, Authentication 5). */
-  checkAddress({ key, networks }: KnownKey, address: bigint | undefined): void {
+  checkAddress({ key, networks }: KnownKey, addressOf: () => bigint | undefined): void {
     if (key.ipAllowlist.length === 0) return;
+    const address = addressOf();
     if (address === undefined || !networks.some((network) => holdsIpAddress(network, address))) {
       throw forbidden("The request comes from outside the API key's IP allowlist.");
     }

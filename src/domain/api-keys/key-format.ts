@@ -4,7 +4,7 @@
  *
  * Invariant. A key has one spelling, in small letters: another case is another, unknown key.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 const KEY_ID = /^[0-9a-f]{16}$/;
 const KEY = /^msg_([0-9a-f]{16})_([0-9a-f]{40})$/;
@@ -38,11 +38,11 @@ export function formatKey(keyId: string, secret: string): string {
  * be guessed; 160 random bits cannot, and every request pays for the hash.
  */
 export function hashSecret(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  return hash('sha256', secret, 'buffer');
 }
 
-/** Whether `hash` is the stored hash of `secret`, in time that does not depend on where they differ. Never throws. */
-export function secretMatches(hash: Uint8Array, secret: string): boolean {
+/** Whether `stored` is the hash of `secret`, in time that does not depend on where they differ. Never throws. */
+export function secretMatches(stored: Uint8Array, secret: string): boolean {
   const actual = hashSecret(secret);
-  return hash.length === actual.length && timingSafeEqual(hash, actual);
+  return stored.length === actual.length && timingSafeEqual(stored, actual);
 }
