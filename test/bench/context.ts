@@ -19,6 +19,8 @@ export interface BenchResult {
   readonly unit: string;
   readonly baseline?: number;
   readonly ratio?: number;
+  /** CPU time of the server per message of the rate, in microseconds: steadier than the rate. */
+  readonly cpuUs?: number;
   /** What the ratio (or the value, where there is no ratio) should reach. */
   readonly reach?: string;
   readonly note?: string;
@@ -40,7 +42,10 @@ export interface BenchContext {
   /** The built server in a process of its own, on a fresh database, with a funded account. */
   startServer(environment?: Record<string, string>, entry?: string): Promise<BenchServer>;
   /** One more process on the database of `first`. */
-  joinServer(first: BenchServer, environment?: Record<string, string>): Promise<BenchServer>;
+  joinServer(
+    first: Pick<BenchServer, 'database' | 'key'>,
+    environment?: Record<string, string>,
+  ): Promise<BenchServer>;
   /** A fresh, empty database. */
   createDatabase(): Promise<string>;
   /** Runs `work` on a client of the database. */
@@ -169,6 +174,9 @@ async function usageOf(pid: number): Promise<{ cpuSeconds: number; rssMb: number
   const ticks = Number(fields[11]) + Number(fields[12]);
   return { cpuSeconds: ticks / 100, rssMb: (Number(fields[21]) * 4096) / 1e6 };
 }
+
+/** A module of the built server. */
+export const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((left, right) => left - right);

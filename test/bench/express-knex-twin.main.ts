@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import knexModule from 'knex';
-import { TWIN_SCHEMA } from './one-by-one.ts';
+import { STORED_ANSWER, TWIN_SCHEMA } from './one-by-one.ts';
 
 const connection = JSON.parse(process.env.TWIN_PG ?? '{}');
 const knex = knexModule({ client: 'pg', connection, pool: { min: 0, max: 10 } });
@@ -60,6 +60,19 @@ app.post('/api/v1/developers/sms', async (request, response) => {
       data: JSON.stringify({ messageIds: [id] }),
       start_after: at,
     });
+    const key = request.get('idempotency-key');
+    if (key !== undefined) {
+      await trx('idempotency_records').insert({
+        account_id: account,
+        environment: 'production',
+        route: 'sms',
+        key,
+        message_id: id,
+        status_code: 200,
+        body: STORED_ANSWER,
+        expires_at: new Date(at.getTime() + 86_400_000),
+      });
+    }
   });
   response.json({ id, status: 'pending' });
 });

@@ -1,5 +1,5 @@
 import { type BenchContext, type BenchResult, median } from './context.ts';
-import { sendSmsLoad } from './load.ts';
+import { checkAccepted, sendSmsLoad } from './load.ts';
 
 const CONNECTIONS = 64;
 const SECONDS = 3;
@@ -10,16 +10,21 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const limited = await context.startServer({ ROLES: 'api' });
   const unlimited = await context.startServer({ ROLES: 'api' }, 'test/bench/unlimited.main.ts');
   const rates = { limited: [] as number[], unlimited: [] as number[] };
+  const cpu: number[] = [];
+  let accepted = 0;
   try {
     for (let round = 0; round <= ROUNDS; round++) {
       context.log(`limiter: round ${round} of ${ROUNDS}`);
-      const on = await sendSmsLoad(limited.url, limited.key, CONNECTIONS, SECONDS);
-      const off = await sendSmsLoad(unlimited.url, unlimited.key, CONNECTIONS, SECONDS);
+      const on = await sendSmsLoad(limited, CONNECTIONS, SECONDS);
+      const off = await sendSmsLoad(unlimited, CONNECTIONS, SECONDS);
+      accepted += on.accepted;
       // The first round warms both up.
       if (round === 0) continue;
+      cpu.push(on.cpuUs);
       rates.limited.push(on.accepted / on.seconds);
       rates.unlimited.push(off.accepted / off.seconds);
     }
+    await checkAccepted(context, limited.database, accepted);
     const [value, baseline] = [median(rates.limited), median(rates.unlimited)];
     return [
       {
@@ -29,6 +34,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         unit: '/s',
         baseline,
         ratio: value / baseline,
+        cpuUs: median(cpu),
         reach: '0.85',
       },
     ];

@@ -1,40 +1,16 @@
-import { join } from 'node:path';
-import { fillDatabase } from '../support/dataset.ts';
 import { listQueries } from '../support/list-queries.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
 import { plansOf, type QueryPlan } from '../support/query-plans.ts';
 import type { BenchContext, BenchResult } from './context.ts';
-
-const MESSAGES = Number(process.env.PLANS_MESSAGES ?? 2_000_000);
-const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
+import { composeOn, filledDatabase } from './filled.ts';
+import { LARGE } from './history.ts';
 
 /** Every list query at two million messages: what PostgreSQL touched for what it returned. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
-  const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
-  const { parseConfig } = await built<typeof import('../../src/config.ts')>('config.js');
-  const { createLogger } = await built<typeof import('../../src/logger.ts')>('logger.js');
-  const database = await context.createDatabase();
-  const { host, port, user } = context.postgres;
-  const config = parseConfig({
-    DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
-    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ROLES: 'api',
-    SMS_ROUTES: '*=simulator:',
-  });
-  const open = () => compose(config, createLogger('warn'));
-  const startedAt = performance.now();
-  const filling = await open();
-  const dataset = await context
-    .withClient(database, async (client) => {
-      const log = (line: string) => context.log(`plans: ${line}`);
-      const filled = await fillDatabase(filling.operations, client, MESSAGES, log);
-      await explainDatabase(client, database);
-      return filled;
-    })
-    .finally(() => filling.close());
-  const seconds = (performance.now() - startedAt) / 1000;
+  const { database, dataset, seconds } = await filledDatabase(context, LARGE);
+  await context.withClient(database, (client) => explainDatabase(client, database));
   using plans = recordPlans();
-  const gateway = await open();
+  const gateway = await composeOn(context, database);
   try {
     const found: QueryPlan[] = [];
     for (const query of listQueries(gateway.operations, dataset))
@@ -48,7 +24,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       })),
     );
     return [
-      { name: `building ${MESSAGES} messages`, value: seconds, unit: 's', reach: '120 s' },
+      { name: `building ${LARGE} messages`, value: seconds, unit: 's', reach: '120 s' },
       {
         name: 'list queries that touch what they return and one page',
         value: found.filter(({ bound }) => bound === 'page').length,

@@ -1,6 +1,5 @@
 import { type BenchContext, type BenchResult, median } from './context.ts';
-import { sendSmsLoad } from './load.ts';
-import { checkMoney } from './pipeline.ts';
+import { checkAccepted, sendSmsLoad } from './load.ts';
 
 const SECONDS = 3;
 const ROUNDS = 3;
@@ -10,18 +9,21 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const first = await context.startServer({ ROLES: 'api' });
   const second = await context.joinServer(first, { ROLES: 'api' });
   const rates = { one: [] as number[], two: [] as number[] };
+  const cpu: number[] = [];
+  let accepted = 0;
   try {
     for (let round = 0; round <= ROUNDS; round++) {
       context.log(`processes: round ${round} of ${ROUNDS}`);
-      const alone = await sendSmsLoad(first.url, first.key, 64, SECONDS);
-      const both = await Promise.all(
-        [first, second].map((server) => sendSmsLoad(server.url, server.key, 32, SECONDS)),
-      );
+      const alone = await sendSmsLoad(first, 64, SECONDS);
+      const both = await Promise.all([first, second].map((server) => sendSmsLoad(server, 32, SECONDS)));
+      accepted += [alone, ...both].reduce((sum, load) => sum + load.accepted, 0);
       if (round === 0) continue;
+      const total = both.reduce((sum, load) => sum + load.accepted, 0);
+      cpu.push(both.reduce((sum, load) => sum + load.cpuUs * load.accepted, 0) / total);
       rates.one.push(alone.accepted / alone.seconds);
       rates.two.push(both.reduce((sum, load) => sum + load.accepted / load.seconds, 0));
     }
-    await checkMoney(context, first.database);
+    await checkAccepted(context, first.database, accepted);
     const [value, baseline] = [median(rates.two), median(rates.one)];
     return [
       {
@@ -31,6 +33,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         unit: '/s',
         baseline,
         ratio: value / baseline,
+        cpuUs: median(cpu),
         reach: '0.9 on two cores',
       },
     ];

@@ -5,6 +5,8 @@ import type { Operations } from '../../src/domain/operations.ts';
 /** An account as it looks after a year, with what the list queries are asked for. */
 export interface Dataset {
   readonly accountId: string;
+  /** A key with FULL_ACCESS. */
+  readonly key: string;
   readonly messages: number;
   /** A key that few of the messages were sent with. */
   readonly rareKeyId: string;
@@ -57,12 +59,13 @@ export async function fillDatabase(
     currency: 'UGX',
   });
   const accountId = account.id;
-  const [keyId, rareKeyId] = await Promise.all(
-    ['main', 'rare'].map(async (name) => {
+  const [main, rare] = await Promise.all(
+    ['main', 'rare'].map((name) => {
       const input = { accountId, name, scopes: ['FULL_ACCESS'], environment: 'production' };
-      return (await operations.apiKeys.create.run(SYSTEM, input)).apiKey.keyId;
+      return operations.apiKeys.create.run(SYSTEM, input);
     }),
   );
+  const rareKeyId = rare?.apiKey.keyId ?? '';
   const webhookIds = [randomUUID(), randomUUID()] as const;
   const now = new Date();
   const run = (text: string, values: unknown[] = []) => client.query(text, values);
@@ -104,7 +107,7 @@ export async function fillDatabase(
          CASE WHEN status = 'delivered' THEN at END, CASE WHEN status = 'failed' THEN at END,
          CASE WHEN status = 'failed' THEN 'rejected' END
        FROM (SELECT n, at, ${STATUS} AS status FROM ${MADE}) made`,
-      [...made, rareKeyId, keyId],
+      [...made, rareKeyId, main?.apiKey.keyId],
     );
     if (2 * upTo > count) {
       await run(
@@ -141,8 +144,9 @@ export async function fillDatabase(
   ]);
   return {
     accountId,
+    key: main?.key ?? '',
     messages: count,
-    rareKeyId: rareKeyId ?? '',
+    rareKeyId,
     webhookIds,
     messageId: found.rows[0].id,
     from: new Date(now.getTime() - YEAR_MS / 2),

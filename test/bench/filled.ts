@@ -1,0 +1,48 @@
+import { type Dataset, fillDatabase } from '../support/dataset.ts';
+import { type BenchContext, built } from './context.ts';
+
+export interface FilledDatabase {
+  readonly database: string;
+  readonly dataset: Dataset;
+  /** How long it took to build. */
+  readonly seconds: number;
+}
+
+const filled = new WeakMap<BenchContext, Map<number, Promise<FilledDatabase>>>();
+
+/** A database with so many messages, built once in a run. */
+export function filledDatabase(context: BenchContext, messages: number): Promise<FilledDatabase> {
+  const ofRun = filled.get(context) ?? new Map<number, Promise<FilledDatabase>>();
+  filled.set(context, ofRun);
+  const found = ofRun.get(messages) ?? fill(context, messages);
+  ofRun.set(messages, found);
+  return found;
+}
+
+/** The parts of a built server in this process, without its workers, on one of the run's databases. */
+export async function composeOn(context: BenchContext, database: string) {
+  const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
+  const { parseConfig } = await built<typeof import('../../src/config.ts')>('config.js');
+  const { createLogger } = await built<typeof import('../../src/logger.ts')>('logger.js');
+  const { host, port, user } = context.postgres;
+  const config = parseConfig({
+    DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ROLES: 'api',
+  });
+  return compose(config, createLogger('warn'));
+}
+
+async function fill(context: BenchContext, messages: number): Promise<FilledDatabase> {
+  const startedAt = performance.now();
+  const database = await context.createDatabase();
+  const gateway = await composeOn(context, database);
+  try {
+    const dataset = await context.withClient(database, (client) =>
+      fillDatabase(gateway.operations, client, messages, (line) => context.log(`building: ${line}`)),
+    );
+    return { database, dataset, seconds: (performance.now() - startedAt) / 1000 };
+  } finally {
+    await gateway.close();
+  }
+}
