@@ -7,14 +7,20 @@ const TONES: Readonly<Record<string, Tone>> = {
   DELIVERED: 'good',
   SUCCESS: 'good',
   ACTIVE: 'good',
+  DONE: 'good',
+  UP: 'good',
   SENT: 'info',
   PRODUCTION: 'info',
   PENDING: 'warn',
   RETRYING: 'warn',
   EXPIRED: 'warn',
+  STARTING: 'warn',
+  DEGRADED: 'warn',
   FAILED: 'bad',
   REVOKED: 'bad',
   DISABLED: 'bad',
+  FAILING: 'bad',
+  DOWN: 'bad',
 };
 
 /** A status as text on a colour that goes with it. */

@@ -2,16 +2,20 @@ import { useSearchParams } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Session } from '../../lib/session.generated.ts';
+import { usePermission } from '../../lib/session.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
-import { Loaded } from '../../ui/states.tsx';
+import { Loaded, Loading } from '../../ui/states.tsx';
+import { wasFirstRunOffered } from '../first-run/offer.ts';
 import { Choice } from './choice.tsx';
 import { FailingWebhooks } from './failing-webhooks.tsx';
 import { Figures } from './figures.tsx';
+import { LeadToFirstSteps, NothingSent, NoWebhook } from './first-steps.tsx';
 import {
   OverviewMessages,
   OverviewSpending,
   OverviewUsage,
   OverviewUsageChanged,
+  OverviewWebhooks,
 } from './overview.generated.ts';
 import { PERIODS, periodOf } from './periods.ts';
 import { RecentMessages } from './recent-messages.tsx';
@@ -19,11 +23,32 @@ import { UsageChart } from './usage-chart.tsx';
 import { GROUPS } from './usage-summary.ts';
 
 /** What an account sends, what it costs and whether anything needs somebody; goes with what happens. */
-export function AccountOverview() {
+export function AccountOverview({ accountId }: { accountId: string }) {
+  const messages = useApiQuery(OverviewMessages, {});
+  const webhooks = useApiQuery(OverviewWebhooks, {});
+  const mayWalk = usePermission('webhook.register');
+  const hasSent = messages.data && messages.data.messages.nodes.length > 0;
+  const hasWebhook = webhooks.data && webhooks.data.webhooks.length > 0;
+  useLiveRefetch(OverviewUsageChanged, {}, [OverviewUsage, OverviewSpending, OverviewMessages, Session]);
+  if (mayWalk && !wasFirstRunOffered(accountId)) {
+    if (hasSent === false || hasWebhook === false) return <LeadToFirstSteps accountId={accountId} />;
+    if (hasSent === undefined && !messages.error) return <Loading />;
+  }
+  if (hasSent === false) {
+    return (
+      <>
+        <PageHeader title="Overview" />
+        <NothingSent />
+      </>
+    );
+  }
+  return <Account hasWebhook={hasWebhook} />;
+}
+
+function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
   const { period, group, choose } = useChoices();
   const { slots, ...span } = periodOf(period.value, new Date());
   const usage = useApiQuery(OverviewUsage, { ...span, groupBy: ['STATUS'] }, { keepsLast: true });
-  useLiveRefetch(OverviewUsageChanged, {}, [OverviewUsage, OverviewSpending, OverviewMessages, Session]);
   return (
     <>
       <PageHeader title="Overview">
@@ -34,6 +59,7 @@ export function AccountOverview() {
           onChoose={(value) => choose('period', value)}
         />
       </PageHeader>
+      {hasWebhook === false && <NoWebhook />}
       <Loaded query={usage}>{({ usage: rows }) => <Figures usage={rows} period={period.label} />}</Loaded>
       <UsageChart period={{ slots, ...span }} group={group} onGroup={(value) => choose('group', value)} />
       <div className="columns">

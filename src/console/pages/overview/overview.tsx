@@ -5,5 +5,6 @@ import './overview.css';
 
 /** Where the console begins: the account's figures, or for operators the platform's. */
 export default function OverviewPage() {
-  return useViewer().account ? <AccountOverview /> : <OperatorOverview />;
+  const { account } = useViewer();
+  return account ? <AccountOverview accountId={account.id} /> : <OperatorOverview />;
 }

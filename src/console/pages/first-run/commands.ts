@@ -1,0 +1,57 @@
+import type { CreateApiKeyInput, RegisterWebhookInput, SendSmsInput } from './first-run.generated.ts';
+
+/** What stands in the commands for what the page does not know. */
+export const PASSWORD_PLACEHOLDER = 'YOUR_PASSWORD';
+
+/** A word of a POSIX shell that is exactly this text. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A call of curl, an argument a line. */
+const curl = (url: string, ...options: readonly string[]) => [`curl -s ${url}`, ...options].join(' \\\n  ');
+const jsonOptions = (body: unknown) => [
+  "-H 'Content-Type: application/json'",
+  `-d ${quoted(JSON.stringify(body))}`,
+];
+/** The key's header; while the key is not known, that of the shell's variable KEY. */
+const keyOption = (key: string) =>
+  key === '' ? '-H "X-Api-Key: $KEY"' : `-H ${quoted(`X-Api-Key: ${key}`)}`;
+
+/** Signs in and makes a key, over GraphQL: there is no key yet that could make one over REST. */
+export function keyCommand(origin: string, email: string, input: CreateApiKeyInput): string {
+  const signIn = {
+    query:
+      'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token } }',
+    variables: { email, password: PASSWORD_PLACEHOLDER },
+  };
+  const create = {
+    query: 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }',
+    variables: { input },
+  };
+  const url = `${origin}/graphql`;
+  const token = `${curl(url, ...jsonOptions(signIn))} |\n  sed -n 's/.*"token":"\\([^"]*\\)".*/\\1/p'`;
+  return `TOKEN=$(${token})\n${curl(url, '-H "Authorization: Bearer $TOKEN"', ...jsonOptions(create))}`;
+}
+
+const webhooksAt = (origin: string) => `${origin}/api/v1/developers/webhooks`;
+
+/** Registers a webhook. */
+export function webhookCommand(origin: string, key: string, input: RegisterWebhookInput): string {
+  return curl(webhooksAt(origin), keyOption(key), ...jsonOptions(input));
+}
+
+/** Sends an SMS. */
+export function smsCommand(origin: string, key: string, input: SendSmsInput): string {
+  return curl(`${origin}/api/v1/developers/sms`, keyOption(key), ...jsonOptions(input));
+}
+
+/** Sends a test event to a webhook. */
+export function testEventCommand(origin: string, key: string, webhookId: string): string {
+  return curl(`${webhooksAt(origin)}/${webhookId}/test`, '-X POST', keyOption(key));
+}
+
+/** Shows what a webhook was told. */
+export function deliveriesCommand(origin: string, key: string, webhookId: string): string {
+  return curl(`${webhooksAt(origin)}/${webhookId}/deliveries`, keyOption(key));
+}

@@ -1,0 +1,60 @@
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useLiveRefetch } from '../../lib/live-refetch.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { ButtonLink } from '../../ui/button.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { FirstRun, FirstRunDeliveries, FirstRunMessages } from './first-run.generated.ts';
+import { KeyStep } from './key-step.tsx';
+import { type FirstRunData, progressOf } from './progress.ts';
+import { ReceiveStep } from './receive-step.tsx';
+import { SendStep } from './send-step.tsx';
+import { WebhookStep } from './webhook-step.tsx';
+import './first-run.css';
+
+/** Nobody tells of new keys and webhooks: while a step waits for one, it is asked for this often. */
+const ASK_EVERY_MS = 2_000;
+
+/** From an empty account to a delivered message and a received webhook, by button or from a shell. */
+export default function FirstRunPage() {
+  const query = useApiQuery(FirstRun, {});
+  useLiveRefetch(FirstRunMessages, {}, [FirstRun]);
+  useLiveRefetch(FirstRunDeliveries, {}, [FirstRun]);
+  return (
+    <>
+      <PageHeader title="First steps">
+        <ButtonLink href="/">Overview</ButtonLink>
+      </PageHeader>
+      <Loaded query={query}>{(data) => <Steps data={data} />}</Loaded>
+    </>
+  );
+}
+
+function Steps({ data }: { data: FirstRunData }) {
+  const [apiKey, setApiKey] = useState('');
+  const progress = progressOf(data, new Date());
+  const isWaiting = progress.key === undefined || progress.webhook === undefined;
+  useApiQuery(FirstRun, {}, isWaiting ? { refetchEveryMs: ASK_EVERY_MS } : {});
+  const { simulatorReceiverUrl, webhookHeaders } = data;
+  return (
+    <>
+      <p>
+        Four steps to a delivered message and a received webhook. Take each by its button, or from a shell:
+        this page sees it either way.
+      </p>
+      <p role="status">{progress.done} of 4 done</p>
+      <KeyStep progress={progress} known={apiKey} onKnown={setApiKey} />
+      <WebhookStep progress={progress} apiKey={apiKey} simulatorUrl={simulatorReceiverUrl} />
+      <SendStep progress={progress} apiKey={apiKey} isSimulated={simulatorReceiverUrl !== null} />
+      <ReceiveStep progress={progress} apiKey={apiKey} headers={webhookHeaders} />
+      {progress.done === 4 && (
+        <Notice tone="good">
+          It works from end to end. What your account does is on the <Link href="/">overview</Link>, and what
+          the API can do in its <a href="/docs">reference</a>.
+        </Notice>
+      )}
+    </>
+  );
+}

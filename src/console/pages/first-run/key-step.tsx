@@ -1,0 +1,85 @@
+import { formatName } from '../../lib/format.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Time } from '../../ui/values.tsx';
+import { keyCommand, PASSWORD_PLACEHOLDER } from './commands.ts';
+import { FirstRun, FirstRunKey } from './first-run.generated.ts';
+import { NEW_KEY, type Progress } from './progress.ts';
+import { Step } from './step.tsx';
+
+/** Makes a key that may do what the next steps need; it is shown this once and put into their commands. */
+export function KeyStep({
+  progress: { key },
+  known,
+  onKnown,
+}: {
+  progress: Progress;
+  /** The key itself, where it was made or given here. */
+  known: string;
+  onKnown: (key: string) => void;
+}) {
+  const { email } = useViewer();
+  const create = useApiMutation(FirstRunKey, {
+    refetches: [FirstRun],
+    onDone: ({ createApiKey }) => onKnown(createApiKey.key),
+  });
+  const made = create.data?.createApiKey.key;
+  return (
+    <Step
+      number={1}
+      title="Make an API key"
+      isDone={key !== undefined}
+      commands={
+        <>
+          <CodeBlock text={keyCommand(location.origin, email, NEW_KEY)} label="command that makes a key" />
+          <p className="quiet">
+            Put your password in the place of <code>{PASSWORD_PLACEHOLDER}</code>.
+          </p>
+        </>
+      }
+    >
+      <p>
+        A program signs in with a key of its own. This one may do what the steps below need and no more:{' '}
+        {NEW_KEY.scopes.map((scope) => formatName(scope)).join(', ')}.
+      </p>
+      {create.error && <Notice tone="bad">{create.error.message}</Notice>}
+      {made && (
+        <>
+          <Notice tone="warn">Copy it now: it is shown this once and can never be seen again.</Notice>
+          <CodeBlock text={made} label="API key" />
+        </>
+      )}
+      {key && !made && (
+        <p>
+          “{key.name}” was made <Time at={key.createdAt} />.
+        </p>
+      )}
+      {!made && (
+        <div className="row">
+          <Button
+            look={key ? 'plain' : 'primary'}
+            isBusy={create.isPending}
+            onClick={() => create.mutate({ input: NEW_KEY })}
+          >
+            {key ? 'Make another key' : 'Make a key'}
+          </Button>
+        </div>
+      )}
+      {key && !made && (
+        <Field
+          name="key"
+          label="The key, for the commands below"
+          hint="It is shown only when it is made. Pasted here it stays in this page; otherwise $KEY stands for it."
+          autoComplete="off"
+          spellCheck={false}
+          value={known}
+          onChange={({ target }) => onKnown(target.value.trim())}
+        />
+      )}
+    </Step>
+  );
+}

@@ -1,0 +1,100 @@
+import { Link } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Time } from '../../ui/values.tsx';
+import { deliveriesCommand, testEventCommand } from './commands.ts';
+import { FirstRun, FirstRunTestEvent } from './first-run.generated.ts';
+import type { Delivery, FirstRunData, Progress } from './progress.ts';
+import { Step } from './step.tsx';
+
+/** Shows what the webhook was told, and what it answered. */
+export function ReceiveStep({
+  progress: { webhook, delivery, isReceived },
+  apiKey,
+  headers,
+}: {
+  progress: Progress;
+  apiKey: string;
+  headers: FirstRunData['webhookHeaders'];
+}) {
+  const test = useApiMutation(FirstRunTestEvent, { refetches: [FirstRun] });
+  const id = webhook?.id ?? delivery?.webhook?.id;
+  return (
+    <Step
+      number={4}
+      title="Receive the webhook"
+      isDone={isReceived}
+      commands={
+        id === undefined ? (
+          <p className="quiet">The commands stand here once a webhook is registered.</p>
+        ) : (
+          <>
+            <CodeBlock
+              text={deliveriesCommand(location.origin, apiKey, id)}
+              label="command that shows what was posted"
+            />
+            <CodeBlock
+              text={testEventCommand(location.origin, apiKey, id)}
+              label="command that sends a test event"
+            />
+          </>
+        )
+      }
+    >
+      {delivery ? (
+        <Received of={delivery} headers={headers} />
+      ) : (
+        <p>
+          {webhook
+            ? 'Nothing was posted to it yet. Send an SMS above, or a test event.'
+            : 'What is posted to the webhook is shown here.'}
+        </p>
+      )}
+      {test.error && <Notice tone="bad">{test.error.message}</Notice>}
+      {webhook && (
+        <div className="row">
+          <Button isBusy={test.isPending} onClick={() => test.mutate({ webhookId: webhook.id })}>
+            Send a test event
+          </Button>
+        </div>
+      )}
+    </Step>
+  );
+}
+
+function Received({
+  of: { event, status, httpStatus, errorMessage, attempts, payload, createdAt, webhook },
+  headers,
+}: {
+  of: Delivery;
+  headers: FirstRunData['webhookHeaders'];
+}) {
+  const answered = httpStatus === null ? 'no answer' : `answered ${httpStatus}`;
+  return (
+    <>
+      <div className="row">
+        <Badge status={status} />
+        <span>
+          <code>{event}</code>, {answered}, {attempts === 1 ? '1 attempt' : `${attempts} attempts`},{' '}
+          <Time at={createdAt} />
+        </span>
+      </div>
+      {errorMessage && <p className="first-run-failure">{errorMessage}</p>}
+      {payload && <CodeBlock text={JSON.stringify(payload, null, 2)} label="what was posted" />}
+      <p>
+        The header <code>{headers.signature}</code> signs it.{' '}
+        {webhook ? (
+          <>
+            <Link href={`/webhooks/${webhook.id}`}>The webhook's page</Link> has the code that checks it, in
+            your language.
+          </>
+        ) : (
+          'The page of a webhook has the code that checks it.'
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
+import { Money } from '../../ui/values.tsx';
+import { smsCommand } from './commands.ts';
+import { FirstRun, FirstRunSms } from './first-run.generated.ts';
+import type { Message, Progress } from './progress.ts';
+import { Step } from './step.tsx';
+
+const SIMULATED_NUMBER = '+256700123456';
+const ENDINGS = [
+  ['0001', 'rejected'],
+  ['0002', 'accepted, then reported undeliverable'],
+  ['0003', 'fails twice, then delivered'],
+  ['0004', 'accepted, never reported on'],
+] as const;
+
+/** Sends an SMS and shows how it gets on. */
+export function SendStep({
+  progress: { message, isDelivered },
+  apiKey,
+  isSimulated,
+}: {
+  progress: Progress;
+  apiKey: string;
+  /** Whether no real carrier is expected behind the gateway. */
+  isSimulated: boolean;
+}) {
+  const [to, setTo] = useState(isSimulated ? SIMULATED_NUMBER : '');
+  const [text, setText] = useState('Hello from the gateway');
+  const send = useApiMutation(FirstRunSms, { refetches: [FirstRun] });
+  const input = { to, message: text };
+  return (
+    <Step
+      number={3}
+      title="Send an SMS"
+      isDone={isDelivered}
+      commands={
+        <CodeBlock text={smsCommand(location.origin, apiKey, input)} label="command that sends an SMS" />
+      }
+    >
+      {isSimulated ? (
+        <div className="quiet">
+          <p>Where no carrier is configured, a simulator takes it. It goes by the last four digits:</p>
+          <ul className="first-run-endings">
+            {ENDINGS.map(([ending, what]) => (
+              <li key={ending}>
+                <code>{ending}</code> {what}
+              </li>
+            ))}
+            <li>any other: delivered after about a second</li>
+          </ul>
+        </div>
+      ) : (
+        <p>It goes to a real phone and is charged: take your own.</p>
+      )}
+      <Form label="Send an SMS" error={send.error} onSubmit={() => send.mutate({ input })}>
+        <Field
+          name="to"
+          label="To"
+          type="tel"
+          autoComplete="off"
+          placeholder={SIMULATED_NUMBER}
+          value={to}
+          onChange={({ target }) => setTo(target.value)}
+        />
+        <Field
+          name="message"
+          label="Text"
+          maxLength={1000}
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+        <div className="row">
+          <Button type="submit" look={message ? 'plain' : 'primary'} isBusy={send.isPending}>
+            {message ? 'Send another' : 'Send it'}
+          </Button>
+        </div>
+      </Form>
+      {message && <Sent message={message} />}
+    </Step>
+  );
+}
+
+const STAGES = [
+  ['PENDING', 'Accepted'],
+  ['SENT', 'Sent'],
+  ['DELIVERED', 'Delivered'],
+] as const;
+
+/** The newest message and the way it has come, stage by stage. */
+function Sent({ message: { id, status, to, cost, currency, createdAt, recipients } }: { message: Message }) {
+  const recipient = recipients[0];
+  const times = [createdAt, recipient?.sentAt, recipient?.deliveredAt];
+  return (
+    <div className="first-run-sent stack" aria-live="polite">
+      <div className="row spread">
+        <span>
+          To <Link href={`/messages/${id}`}>{to.join(', ')}</Link> for{' '}
+          <Money amount={cost} currency={currency} />
+        </span>
+        <Badge status={status} />
+      </div>
+      <ol className="first-run-stages">
+        {STAGES.map(([stage, label], index) => (
+          <li key={stage} data-reached={times[index] ? true : undefined}>
+            {label}
+            <span className="quiet">{times[index] ? afterText(createdAt, times[index]) : 'not yet'}</span>
+          </li>
+        ))}
+      </ol>
+      {recipient?.error && <p className="first-run-failure">{recipient.error.message}</p>}
+    </div>
+  );
+}
+
+/** How long after it was accepted, such as `after 1.02 s`. */
+function afterText(from: string, at: string): string {
+  const ms = Date.parse(at) - Date.parse(from);
+  if (ms <= 0) return 'at once';
+  return ms < 1_000 ? `after ${ms} ms` : `after ${(ms / 1_000).toFixed(1)} s`;
+}

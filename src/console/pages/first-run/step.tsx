@@ -1,0 +1,40 @@
+import { type ReactNode, useId } from 'react';
+import { Badge } from '../../ui/badge.tsx';
+
+/** One of the four steps: what it is, whether it is done, its button and the same as a command. */
+export function Step({
+  number,
+  title,
+  isDone,
+  children,
+  commands,
+}: {
+  number: number;
+  title: string;
+  isDone: boolean;
+  children: ReactNode;
+  commands: ReactNode;
+}) {
+  const id = useId();
+  return (
+    <section className="card stack first-run-step" aria-labelledby={id} data-done={isDone}>
+      <div className="row first-run-title">
+        <span className="first-run-number" aria-hidden="true">
+          {isDone ? '✓' : number}
+        </span>
+        <h2 id={id}>
+          <span className="visually-hidden">Step {number}: </span>
+          {title}
+        </h2>
+        <Badge status={isDone ? 'DONE' : 'TO_DO'} />
+      </div>
+      <div className="first-run-ways">
+        <div className="stack">{children}</div>
+        <div className="stack first-run-commands">
+          <h3>Or from a shell</h3>
+          {commands}
+        </div>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,80 @@
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { webhookCommand } from './commands.ts';
+import { FirstRun, FirstRunWebhook } from './first-run.generated.ts';
+import { type Progress, WEBHOOK_EVENTS } from './progress.ts';
+import { Step } from './step.tsx';
+
+const OWN_EXAMPLE = 'https://example.com/webhooks';
+
+/** Registers an address that is told what became of messages. */
+export function WebhookStep({
+  progress: { webhook },
+  apiKey,
+  simulatorUrl,
+}: {
+  progress: Progress;
+  apiKey: string;
+  /** The gateway's own receiver; null where there is none. */
+  simulatorUrl: string | null;
+}) {
+  const [url, setUrl] = useState(simulatorUrl ?? '');
+  const register = useApiMutation(FirstRunWebhook, { refetches: [FirstRun] });
+  const secret = register.data?.registerWebhook.secret;
+  const input = { url, events: WEBHOOK_EVENTS };
+  return (
+    <Step
+      number={2}
+      title="Register a webhook"
+      isDone={webhook !== undefined}
+      commands={
+        <CodeBlock
+          text={webhookCommand(location.origin, apiKey, { ...input, url: url || OWN_EXAMPLE })}
+          label="command that registers a webhook"
+        />
+      }
+    >
+      <p>The gateway posts to it what becomes of your messages, so that you need not ask.</p>
+      {secret && (
+        <>
+          <Notice tone="warn">
+            Copy its secret now: it is shown this once. What is posted is signed with it.
+          </Notice>
+          <CodeBlock text={secret} label="webhook secret" />
+        </>
+      )}
+      {webhook ? (
+        <p>
+          <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link> is told of {webhook.events.join(', ')}.
+        </p>
+      ) : (
+        <Form label="Register a webhook" error={register.error} onSubmit={() => register.mutate({ input })}>
+          <Field
+            name="url"
+            label="Address"
+            type="url"
+            placeholder={OWN_EXAMPLE}
+            hint={
+              simulatorUrl
+                ? 'This is a receiver that the gateway simulates: it answers 200 to everything. An address of your own does as well.'
+                : 'HTTPS, at a public address.'
+            }
+            value={url}
+            onChange={({ target }) => setUrl(target.value)}
+          />
+          <div className="row">
+            <Button type="submit" look="primary" isBusy={register.isPending}>
+              Register it
+            </Button>
+          </div>
+        </Form>
+      )}
+    </Step>
+  );
+}
