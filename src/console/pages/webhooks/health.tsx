@@ -8,7 +8,9 @@ export function Health({ of: stats }: { of: WebhookRowFragment['stats'] }) {
   const rate = successRate(stats);
   return (
     <>
-      <div>{rate === undefined ? <span className="quiet">nothing delivered yet</span> : `${rate} succeeded`}</div>
+      <div>
+        {rate === undefined ? <span className="quiet">nothing delivered yet</span> : `${rate} succeeded`}
+      </div>
       <div className="field-hint">
         {formatNumber(succeeded)} succeeded · {formatNumber(failed)} failed · {formatNumber(pending)} pending
       </div>

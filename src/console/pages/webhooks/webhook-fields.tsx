@@ -22,7 +22,9 @@ const RETRIES = Array.from({ length: MAX_RETRIES_LIMIT + 1 }, (_, count) => ({
 }));
 
 function pauses(count: number): string {
-  return `${RETRY_DELAYS_SECONDS.slice(0, count).join(', ').replace(/, (?=\d+$)/, ' and ')} seconds`;
+  return `${RETRY_DELAYS_SECONDS.slice(0, count)
+    .join(', ')
+    .replace(/, (?=\d+$)/, ' and ')} seconds`;
 }
 
 /** The fields that a new webhook and a changed one have in common. */

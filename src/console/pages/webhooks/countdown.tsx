@@ -1,0 +1,21 @@
+import { useEffect, useState } from 'react';
+import { formatAbsolute } from '../../lib/format.ts';
+
+const TICK_MS = 1_000;
+
+/** How long until a time, such as `in 12 s`, counting down; `due now` from then on. */
+export function Countdown({ to }: { to: string }) {
+  const [nowMs, setNowMs] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const at = new Date(to);
+  const seconds = Math.ceil((at.getTime() - nowMs) / 1_000);
+  const text = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return (
+    <time dateTime={to} title={formatAbsolute(at)}>
+      {seconds <= 0 ? 'due now' : `in ${text}`}
+    </time>
+  );
+}

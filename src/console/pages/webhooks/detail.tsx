@@ -1,0 +1,120 @@
+import { useParams } from 'wouter';
+import { formatName } from '../../lib/format.ts';
+import { useLiveRefetch } from '../../lib/live-refetch.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { usePermission, useViewer } from '../../lib/session.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { KeyValues, Time } from '../../ui/values.tsx';
+import { DeleteButton, PauseButton, ResumeButton } from './actions.tsx';
+import { Deliveries } from './deliveries.tsx';
+import { EditForm } from './edit-form.tsx';
+import { Health } from './health.tsx';
+import { RecoverForm } from './recover-form.tsx';
+import { RotateSecret } from './rotate-secret.tsx';
+import { TestEvent } from './test-event.tsx';
+import { VerificationCode } from './verification-code.tsx';
+import { statusOf } from './webhook-rules.ts';
+import {
+  DeliveryUpdated,
+  WebhookDeliveries,
+  WebhookDetail,
+  type WebhookRowFragment,
+} from './webhooks.generated.ts';
+
+/** One webhook: what it was told and is owed, and changing, testing, pausing and deleting it. */
+export default function WebhookPage() {
+  const { webhookId } = useParams<{ webhookId: string }>();
+  const query = useApiQuery(WebhookDetail, { id: webhookId });
+  useLiveRefetch(DeliveryUpdated, { webhookId }, [WebhookDetail, WebhookDeliveries]);
+  return <Loaded query={query}>{({ webhook }) => <Detail key={webhook.id} of={webhook} />}</Loaded>;
+}
+
+function Detail({ of: webhook }: { of: WebhookRowFragment }) {
+  const mayManage = usePermission('webhook.update');
+  const { role } = useViewer();
+  const status = statusOf(webhook);
+  return (
+    <>
+      <PageHeader title={webhook.url}>
+        <Badge status={status} />
+        {mayManage && (
+          <>
+            {webhook.isActive ? <PauseButton of={webhook} /> : <ResumeButton of={webhook} />}
+            <DeleteButton of={webhook} />
+          </>
+        )}
+      </PageHeader>
+      {!mayManage && <Notice>Your role, {formatName(role)}, can read this webhook, not change it.</Notice>}
+      {status === 'DISABLED' && (
+        <Notice tone="bad">The gateway switched it off. {webhook.disabledReason}</Notice>
+      )}
+      {status === 'PAUSED' && (
+        <Notice tone="warn">
+          It is paused: nothing is posted. Events are recorded meanwhile; resume it and retry what it missed.
+        </Notice>
+      )}
+      <Tabs
+        label="Parts of the webhook"
+        tabs={[
+          { label: 'Deliveries', content: <DeliveriesTab of={webhook} mayManage={mayManage} /> },
+          ...(mayManage ? [{ label: 'Settings', content: <EditForm of={webhook} /> }] : []),
+          { label: 'Signing secret', content: <SecretTab of={webhook} mayManage={mayManage} /> },
+        ]}
+      />
+    </>
+  );
+}
+
+interface TabProps {
+  of: WebhookRowFragment;
+  mayManage: boolean;
+}
+
+function DeliveriesTab({ of: webhook, mayManage }: TabProps) {
+  return (
+    <div className="stack">
+      <div className="columns">
+        <section className="card stack" aria-labelledby="facts">
+          <h2 id="facts">The webhook</h2>
+          <KeyValues
+            items={[
+              ['Health', <Health key="health" of={webhook.stats} />],
+              ['Events', webhook.events.join(', ')],
+              ['Description', webhook.description ?? <span className="quiet">none</span>],
+              ['Retries', webhook.maxRetries],
+              ['Registered', <Time key="created" at={webhook.createdAt} />],
+              ['Webhook id', <code key="id">{webhook.id}</code>],
+            ]}
+          />
+        </section>
+        {mayManage && (
+          <div className="stack">
+            <TestEvent webhookId={webhook.id} />
+            <RecoverForm of={webhook} />
+          </div>
+        )}
+      </div>
+      <Deliveries of={webhook} />
+    </div>
+  );
+}
+
+function SecretTab({ of: webhook, mayManage }: TabProps) {
+  return (
+    <div className="stack">
+      {mayManage && <RotateSecret of={webhook} />}
+      <section className="card stack" aria-labelledby="verification">
+        <h2 id="verification">Check every delivery</h2>
+        <p>
+          Anybody can post to the URL. A delivery is genuine when its signature is that of the raw body, made
+          with the webhook's secret.
+        </p>
+        <VerificationCode />
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,61 @@
+import { useState } from 'react';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Samples } from './samples.tsx';
+import { WebhookFields, type WebhookProperties, webhookPropertiesOf } from './webhook-fields.tsx';
+import {
+  EventTypes,
+  UpdateWebhook,
+  WebhookDetail,
+  type WebhookRowFragment,
+  Webhooks,
+} from './webhooks.generated.ts';
+
+/** Changes a webhook; what was saved can be undone. */
+export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
+  const toast = useToast();
+  const query = useApiQuery(EventTypes, {});
+  const update = useApiMutation(UpdateWebhook, { refetches: [WebhookDetail, Webhooks] });
+  const [undone, setUndone] = useState(0);
+  const { url, events, description, maxRetries } = webhook;
+  const before: WebhookProperties = { url, events, description, maxRetries };
+  const save = (properties: WebhookProperties) => {
+    const { url: nextUrl, ...rest } = properties;
+    // A URL that stays is not looked up again: the rest can be changed while its name does not resolve.
+    const input = nextUrl === url ? rest : properties;
+    const undo = () =>
+      update.mutate({ id: webhook.id, input: before }, { onSuccess: () => setUndone(undone + 1) });
+    update.mutate(
+      { id: webhook.id, input },
+      { onSuccess: () => toast({ text: 'Saved; it holds from the next attempt on.', undo }) },
+    );
+  };
+  return (
+    <Loaded query={query}>
+      {({ eventTypes }) => (
+        <div className="columns">
+          <section className="card stack" aria-labelledby="edit">
+            <h2 id="edit">Change it</h2>
+            <Form
+              key={undone}
+              label="Change the webhook"
+              error={update.error}
+              onSubmit={(values) => save(webhookPropertiesOf(values))}
+            >
+              <WebhookFields of={before} eventTypes={eventTypes} />
+              <div className="row">
+                <Button type="submit" look="primary" isBusy={update.isPending}>
+                  Save
+                </Button>
+              </div>
+            </Form>
+          </section>
+          <Samples of={eventTypes} />
+        </div>
+      )}
+    </Loaded>
+  );
+}

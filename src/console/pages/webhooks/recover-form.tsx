@@ -1,0 +1,70 @@
+import { useState } from 'react';
+import { ApiError } from '../../lib/api-error.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, localTime, timeOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { deliveriesText } from './webhook-rules.ts';
+import {
+  RedeliverFailed,
+  WebhookDeliveries,
+  WebhookDetail,
+  type WebhookRowFragment,
+} from './webhooks.generated.ts';
+
+const DAY_MS = 86_400_000;
+const NOT_PAST = new ApiError('BAD_USER_INPUT', 'Give a time in the past.', {
+  fields: [{ path: 'since', message: 'Give a time in the past.' }],
+});
+
+/** Queues all that a webhook missed since a time. */
+export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
+  const recover = useApiMutation(RedeliverFailed, { refetches: [WebhookDetail, WebhookDeliveries] });
+  const [fault, setFault] = useState<ApiError>();
+  const [since] = useState(() => localTime(new Date(Date.now() - DAY_MS).toISOString()));
+  const submit = (from: string | null) => {
+    const isPast = from !== null && new Date(from) <= new Date();
+    // A new object each time, so that the field gets the focus again.
+    setFault(isPast ? undefined : new ApiError(NOT_PAST.code, NOT_PAST.message, NOT_PAST));
+    if (isPast) recover.mutate({ webhookId: webhook.id, since: from });
+    else recover.reset();
+  };
+  const queued = recover.data?.redeliverFailed.queued;
+  return (
+    <section className="card stack" aria-labelledby="recover">
+      <h2 id="recover">Retry what it missed</h2>
+      <p>
+        Deliveries that failed, and events recorded while it was paused, are queued again. They keep their
+        ids, so a receiver knows what it has already seen.
+      </p>
+      {webhook.isActive ? (
+        <Form
+          label="Retry what it missed"
+          error={fault ?? recover.error}
+          onSubmit={(values) => submit(timeOf(values, 'since'))}
+        >
+          <Field
+            name="since"
+            label="Since"
+            type="datetime-local"
+            hint="In your time zone."
+            defaultValue={since}
+          />
+          <div className="row">
+            <Button type="submit" isBusy={recover.isPending}>
+              Retry all failed
+            </Button>
+          </div>
+        </Form>
+      ) : (
+        <p className="quiet">Resume the webhook first.</p>
+      )}
+      {queued !== undefined && (
+        <Notice tone="good">
+          {queued === 0 ? 'It missed nothing since then.' : `${deliveriesText(queued)} queued.`}
+        </Notice>
+      )}
+    </section>
+  );
+}
