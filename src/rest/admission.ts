@@ -72,20 +72,22 @@ export class Admission {
     }
     const { key, plan } = known;
     this.#authenticator.noteUse(known);
-    if (entrance.isWebhookRegistration) {
+    const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
+    if (registrations !== undefined) {
       const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
-      await this.#count(
-        response,
-        `webhooks:${key.keyId}`,
-        { perMinute, perSecond: 0 },
-        'webhook registrations',
-      );
+      await this.#count(response, registrations, { perMinute, perSecond: 0 }, 'webhook registrations');
     }
     const limits = {
       perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
       perSecond: key.rateLimit.perSecond ?? plan?.perSecond ?? this.#defaults.perSecond,
     };
-    await this.#count(response, `key:${key.keyId}`, limits, 'requests');
+    try {
+      await this.#count(response, `key:${key.keyId}`, limits, 'requests');
+    } catch (error) {
+      // What one budget refuses must not count on the other.
+      if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
+      throw error;
+    }
     return { caller: callerOf(known), rawBody };
   }
 

@@ -110,6 +110,15 @@ const TAKE = statement(
      CASE WHEN granted < asked AND per_second > 0 THEN ${freeAt('per_second', SECOND_MS)} END AS second_free_at`,
 );
 
+/** Values: the bucket. Its latest entry counts one less, and goes when it counts none. */
+const GIVE_BACK = statement(
+  'rate-limit-give-back',
+  `UPDATE rate_limits SET hits = hits[:cardinality(hits) - 1] ||
+     CASE ${countBetween(lastOf('hits'), 'hits[cardinality(hits) - 1]')} WHEN 1 THEN '{}'::bigint[]
+       ELSE ARRAY[${timeOf(lastOf('hits'))} << ${COUNT_BITS} | ((${lastOf('hits')} - 1) & ${COUNT_MASK})] END
+   WHERE bucket = $1 AND cardinality(hits) > 1`,
+);
+
 /** Values: the bucket after which to go on, the time in ms or null. One slice of the table in bucket order. */
 const SWEEP = statement(
   'rate-limit-sweep',
@@ -170,6 +179,10 @@ export class PgRateLimiter implements RateLimiter {
 
   take(bucket: string, limits: RateLimits): Promise<RateVerdict> {
     return this.#batches.add({ bucket, limits });
+  }
+
+  async giveBack(bucket: string): Promise<void> {
+    await this.#sql.query(GIVE_BACK, [bucket]);
   }
 
   /** Deletes the rows of buckets not asked about for 2 minutes, some hundred a statement; returns how many. */

@@ -116,6 +116,26 @@ describe('other figures [contract, Limits: Burst, Per-endpoint rates; decision 1
     expect([elsewhere.status, remaining(elsewhere.headers)]).toEqual([200, 79]);
   });
 
+  it('are counted on both budgets or on none', async () => {
+    const key = await newKey();
+    const register = () => gateway.call('POST', '/developers/webhooks', { key, body: {} });
+    const keyId = key.split('_')[1] ?? '';
+    const { setRateLimit } = gateway.parts.operations.apiKeys;
+    await setRateLimit.run(SYSTEM, { keyId, perMinute: 5, perSecond: null });
+    for (let count = 1; count <= 5; count++) expect((await register()).status).toBe(400);
+    for (let count = 1; count <= 30; count++) {
+      const refused = await register();
+      expect([refused.status, refused.body.message]).toEqual([
+        429,
+        expect.stringContaining('More than 5 requests in 60 seconds.'),
+      ]);
+    }
+    // Of the 20 registrations that the key has in a minute, 15 are left.
+    await setRateLimit.run(SYSTEM, { keyId, perMinute: 100, perSecond: null });
+    for (let count = 6; count <= 20; count++) expect((await register()).status).toBe(400);
+    expect((await register()).body.message).toContain('More than 20 webhook registrations in 60 seconds.');
+  });
+
   it("of the account's plan hold over the defaults, and the key's own over the plan's", async () => {
     const { accountId, key } = await gateway.createAccount();
     const limitOf = async (at = gateway) => (await get(key, at)).headers.get('x-ratelimit-limit');

@@ -61,6 +61,42 @@ async function row(bucket: string): Promise<{ entries: number } | undefined> {
   return pools[0]('rate_limits').where({ bucket }).first(pools[0].raw('cardinality(hits) AS entries'));
 }
 
+describe('what is given back', () => {
+  it('can be taken again, at once and whatever else the same millisecond has', async () => {
+    const limits = limiter();
+    const bucket = freshBucket();
+    await limits.giveBack(bucket);
+    expect(allowed(await takeMany(limits, bucket, 5, perMinute(3)))).toBe(3);
+    await limits.giveBack(bucket);
+    expect(await limits.take(bucket, perMinute(3))).toMatchObject({ isAllowed: true, remaining: 0 });
+    expect(await limits.take(bucket, perMinute(3))).toMatchObject({ isAllowed: false });
+    at(10_000);
+    for (let count = 0; count < 5; count++) await limits.giveBack(bucket);
+    // Nothing is counted any more, and no more than that was given back.
+    expect(await limits.take(bucket, perMinute(3))).toMatchObject({
+      isAllowed: true,
+      remaining: 2,
+      resetAt: seconds(70_000),
+    });
+  });
+
+  it('leaves what was counted before it', async () => {
+    const limits = limiter();
+    const bucket = freshBucket();
+    await limits.take(bucket, perMinute(3));
+    at(20_000);
+    await limits.take(bucket, perMinute(3));
+    await limits.giveBack(bucket);
+    const verdict = await limits.take(bucket, perMinute(3));
+    expect(verdict).toMatchObject({ isAllowed: true, remaining: 1, resetAt: seconds(60_000) });
+    at(60_001);
+    expect(await limits.take(bucket, perMinute(3))).toMatchObject({
+      remaining: 1,
+      resetAt: seconds(80_000),
+    });
+  });
+});
+
 describe('the minute', () => {
   it('allows 100 in any 60 s, refuses the 101st and says when', async () => {
     const limits = limiter();

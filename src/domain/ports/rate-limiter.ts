@@ -21,6 +21,8 @@ export interface RateVerdict {
 /** The exact sliding log, shared by all processes (decision 12). A refused request is not counted. */
 export interface RateLimiter {
   take(bucket: string, limits: RateLimits): Promise<RateVerdict>;
+  /** Takes back the latest request that was counted: it did not take place, since another bucket refused it. */
+  giveBack(bucket: string): Promise<void>;
   /** Forgets buckets that nobody uses; how many. */
   sweep(): Promise<number>;
 }
