@@ -2,6 +2,12 @@ import { useSyncExternalStore } from 'react';
 
 const FIRST_PROBE_MS = 1_000;
 const LAST_PROBE_MS = 15_000;
+/** Asks nothing of anybody, but is answered. */
+const PROBE: RequestInit = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: '{"query":"{__typename}"}',
+};
 
 let isLost = false;
 const listeners = new Set<() => void>();
@@ -45,7 +51,7 @@ function subscribe(listener: () => void): () => void {
 function probeAfter(delayMs: number): void {
   setTimeout(async () => {
     if (!isLost) return;
-    const response = await fetch('/health/ready', { cache: 'no-store' }).catch(() => undefined);
+    const response = await fetch('/graphql', PROBE).catch(() => undefined);
     if (response?.ok) connectionWorks();
     else probeAfter(Math.min(delayMs * 2, LAST_PROBE_MS));
   }, delayMs);
