@@ -19,7 +19,7 @@ const TARGETS = [
   {
     name: 'console',
     built: 'dist/.console-built',
-    sources: [CONSOLE, 'src/domain', 'package-lock.json', 'vite.config.js'],
+    sources: [CONSOLE, 'src/domain', 'docs/webhooks.md', 'package-lock.json', 'vite.config.js'],
     command: ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'],
   },
 ];

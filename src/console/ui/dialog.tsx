@@ -6,12 +6,15 @@ export function Dialog({
   title,
   onClose,
   mustAnswer = false,
+  isWide = false,
   children,
 }: {
   title: string;
   onClose: () => void;
   /** Escape does not close it: what it shows is shown this once. */
   mustAnswer?: boolean;
+  /** For code. */
+  isWide?: boolean;
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -22,13 +25,15 @@ export function Dialog({
     if (!shown?.open) shown?.showModal();
     return () => {
       shown?.close();
-      if (before instanceof HTMLElement) before.focus();
+      // A button of another dialog is gone by now.
+      const back = before?.isConnected ? before : document.getElementById('main');
+      if (back instanceof HTMLElement) back.focus();
     };
   }, []);
   return (
     <dialog
       ref={dialog}
-      className="dialog"
+      className={isWide ? 'dialog dialog-wide' : 'dialog'}
       aria-labelledby={id}
       // Without it Chromium lets a second Escape close the dialog whatever `cancel` says.
       onKeyDown={(event) => {

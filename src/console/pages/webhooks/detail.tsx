@@ -92,10 +92,10 @@ function DeliveriesTab({ of: webhook, mayManage }: TabProps) {
           />
         </section>
         {mayManage && (
-          <div className="stack">
+          <>
             <TestEvent webhookId={webhook.id} />
             <RecoverForm of={webhook} />
-          </div>
+          </>
         )}
       </div>
       <Deliveries of={webhook} />
