@@ -82,7 +82,7 @@ function createApp(
   });
   app.use('/docs', createDocsRouter());
   if (!config.isProduction) {
-    app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator(gateway.webhookHeaders, isReceiverName));
+    app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
   }
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));

@@ -1,8 +1,8 @@
-import express, { type Router } from 'express';
-import { DomainError } from '../domain/errors.ts';
+import type { Router } from 'express';
+import { notFound } from '../domain/errors.ts';
 import type { WebhookHeaderNames } from '../domain/ports/webhook-transport.ts';
 import { sendJson } from './answer.ts';
-import { errorResponse } from './error-response.ts';
+import { type CallbackOptions, createCallbackRouter } from './callback-router.ts';
 import { readBody } from './request-body.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -10,33 +10,30 @@ const MAX_SHOWN = 100;
 
 /**
  * A webhook receiver for those who have none yet, to be mounted where `isName` judges the rest of the path. It
- * answers every POST with what it has understood, keeps nothing and is not there in production.
+ * answers every POST with what it has understood, and keeps nothing. Not for production.
  */
 export function createWebhookSimulator(
-  headerNames: WebhookHeaderNames,
+  options: CallbackOptions & { readonly webhookHeaders: WebhookHeaderNames },
   isName: (text: string) => boolean,
 ): Router {
-  const router = express.Router({ caseSensitive: true, strict: true });
-  router.post('/:name', async (request, response, next) => {
-    if (!isName(request.params.name)) return next();
-    response.setHeader('X-Content-Type-Options', 'nosniff');
-    try {
+  const { router, serve } = createCallbackRouter(options, 'simulated webhook');
+  const { event, delivery, signature } = options.webhookHeaders;
+  router.post(
+    '/:name',
+    serve(async (request, response) => {
+      if (!isName(String(request.params.name))) throw notFound('Receiver');
       const body = await readBody(request, MAX_BODY_BYTES);
-      const shown = (name: string) => request.get(name)?.slice(0, MAX_SHOWN) ?? null;
+      const shown = (header: string) => request.get(header)?.slice(0, MAX_SHOWN) ?? null;
       const answer = {
         receiver: "The gateway's own webhook simulator: it checks no signature and keeps nothing.",
-        event: shown(headerNames.event),
-        deliveryId: shown(headerNames.delivery),
-        hasSignature: request.get(headerNames.signature) !== undefined,
+        event: shown(event),
+        deliveryId: shown(delivery),
+        hasSignature: request.get(signature) !== undefined,
         bytes: body.length,
       };
+      response.setHeader('X-Content-Type-Options', 'nosniff');
       sendJson(request, response, 200, JSON.stringify(answer));
-    } catch (error) {
-      if (!(error instanceof DomainError)) return next(error);
-      const { status, headers, body } = errorResponse(error);
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-      sendJson(request, response, status, JSON.stringify(body));
-    }
-  });
+    }),
+  );
   return router;
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { withKnex } from '../support/database.ts';
+import { createTestDatabase, withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { signIn } from '../support/graphql.ts';
+import { graphql, signIn } from '../support/graphql.ts';
 import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
 
 /** A real gateway takes 100,000 in ten seconds; within jest everything takes longer. */
@@ -42,4 +43,31 @@ describe('an import of many contacts', () => {
     );
     expect(counted).toEqual({ phones: ROWS, contacts: ROWS });
   }, 90_000);
+
+  it('is given back by a process that stops, and goes on in another', async () => {
+    const database = await createTestDatabase();
+    const rows = 10_000;
+    const api = await startTestGateway({ ROLES: 'api' }, database);
+    const worker = await startTestGateway({ ROLES: 'worker' }, database);
+    let next: TestGateway | undefined;
+    try {
+      const token = await signIn(api, await api.createAccount());
+      const id = await startImport(api, token, contactsCsv(rows));
+      const look = 'query ($id: ID!) { contactImport(id: $id) { progress { rowsDone } } }';
+      const rowsDone = async (): Promise<number> =>
+        (await graphql(api, look, { token, variables: { id } })).body.data.contactImport.progress.rowsDone;
+      await eventually(async () => (await rowsDone()) > 0);
+      await worker.stop();
+      const stoppedAt = await rowsDone();
+      expect(stoppedAt).toBeLessThan(rows);
+      next = await startTestGateway({ ROLES: 'worker' }, database);
+      expect(await endOfImport(api, token, id, 30_000)).toEqual({
+        state: 'DONE',
+        progress: { rowsTotal: rows, rowsDone: rows, created: rows, updated: 0, failed: 0 },
+      });
+    } finally {
+      for (const each of [worker, next, api]) await each?.stop();
+      await database.drop();
+    }
+  }, 60_000);
 });
