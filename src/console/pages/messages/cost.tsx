@@ -33,5 +33,8 @@ function explained({ channel, cost, currency, metadata, recipients }: Message): 
     price * units * count === cost
       ? `${people} × ${counted(units, 'billing unit')} × ${formatMoney(price, currency)}.`
       : `${people} × ${counted(units, 'billing unit')}, at prices that differ by destination.`;
-  return `${sum} A billing unit is 160 characters of text, in either encoding; the ${counted(metadata.segments ?? 0, 'segment')} that carriers make of it change nothing of the price.`;
+  return (
+    `${sum} A billing unit is 160 characters of text, whatever the encoding. Carriers take it in ` +
+    `${counted(metadata.segments ?? 0, 'segment')}; that does not change the price.`
+  );
 }

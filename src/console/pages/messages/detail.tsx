@@ -44,10 +44,10 @@ function MessageOf({ id }: { id: string }) {
             <div className="stack">
               <Content of={message} />
               <Cost of={message} />
+              <Timeline id={id} />
             </div>
           </div>
           <Recipients of={message} />
-          <Timeline id={id} />
           <Events id={id} />
           <Deliveries id={id} isSettling={isSettling} />
         </>

@@ -2,8 +2,10 @@ import { useState } from 'react';
 import { formatAbsolute } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
@@ -13,7 +15,7 @@ import { MessageHistory, MessagePayloads } from './messages.generated.ts';
 export function Timeline({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
-    <section className="stack" aria-labelledby="message-timeline">
+    <section className="card stack" aria-labelledby="message-timeline">
       <h2 id="message-timeline">Timeline</h2>
       <Loaded query={query}>
         {({ message: { timeline } }) =>
@@ -22,7 +24,7 @@ export function Timeline({ id }: { id: string }) {
           ) : (
             <LocalPages label="Timeline" rows={timeline}>
               {(page) => (
-                <ol className="message-timeline card">
+                <ol className="message-timeline">
                   {page.map(({ at, status, recipient, detail }, index) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: entries have no name of their own and keep their order
                     <li key={`${at} ${index}`}>
@@ -66,7 +68,10 @@ export function Events({ id }: { id: string }) {
                   columns={[
                     { header: 'Event', cell: ({ type }) => <code>{type}</code> },
                     { header: 'Recorded', cell: ({ recordedAt }) => <Time at={recordedAt} /> },
-                    { header: 'Payload', cell: ({ index }) => <Payload id={id} index={index} /> },
+                    {
+                      header: 'Payload',
+                      cell: ({ index, type }) => <Payload id={id} index={index} type={type} />,
+                    },
                   ]}
                 />
               )}
@@ -79,22 +84,27 @@ export function Events({ id }: { id: string }) {
 }
 
 /** Asked for when it is opened: those of a thousand events are large. */
-function Payload({ id, index }: { id: string; index: number }) {
+function Payload({ id, index, type }: { id: string; index: number; type: string }) {
   const [isOpen, setIsOpen] = useState(false);
   const query = useApiQuery(MessagePayloads, { id }, { isEnabled: isOpen });
+  const close = () => setIsOpen(false);
   return (
-    <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-      <summary>Show the payload</summary>
+    <>
+      <Button onClick={() => setIsOpen(true)}>
+        Show<span className="visually-hidden"> the payload of {type}</span>
+      </Button>
       {isOpen && (
-        <Loaded query={query}>
-          {({ message: { events } }) => (
-            <CodeBlock
-              text={JSON.stringify(events[index]?.payload, null, 2)}
-              label={`payload ${index + 1}`}
-            />
-          )}
-        </Loaded>
+        <Dialog title={type} onClose={close}>
+          <Loaded query={query}>
+            {({ message: { events } }) => (
+              <CodeBlock text={JSON.stringify(events[index]?.payload ?? null, null, 2)} label="payload" />
+            )}
+          </Loaded>
+          <DialogActions>
+            <Button onClick={close}>Close</Button>
+          </DialogActions>
+        </Dialog>
       )}
-    </details>
+    </>
   );
 }

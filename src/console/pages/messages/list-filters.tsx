@@ -54,6 +54,9 @@ export function ListFilters({
           onChange({ search: typed.search.trim(), from: isoOf(typed.from), to: isoOf(typed.to) });
         }}
       >
+        <div className="message-filter-wide">
+          <Field {...type('search')} label="Search" type="search" placeholder="Text, sender or recipient" />
+        </div>
         <Select {...choose('channel')} label="Channel" options={[any('All'), ...optionsOf(CHANNEL_NAMES)]} />
         <Select {...choose('status')} label="Status" options={[any('All'), ...optionsOf(STATUS_NAMES)]} />
         <Select
@@ -68,11 +71,14 @@ export function ListFilters({
             options={[any('All'), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
           />
         )}
+        <div className="message-filter-wide">
+          <Field {...type('from')} label="From" type="datetime-local" />
+        </div>
+        <div className="message-filter-wide">
+          <Field {...type('to')} label="To" type="datetime-local" />
+        </div>
         <Select {...choose('size')} label="Rows on a page" options={SIZES} />
-        <Field {...type('from')} label="From" type="datetime-local" />
-        <Field {...type('to')} label="To" type="datetime-local" />
-        <Field {...type('search')} label="Search" type="search" placeholder="Text, sender or recipient" />
-        <div className="row message-filters-actions">
+        <div className="row message-filter-wide message-filters-actions">
           <Button type="submit">Search</Button>
           {isFiltered && (
             <Button

@@ -94,11 +94,11 @@ export function ChannelPrice({
     return <PriceFrame>There is no {currency} price for this. An operator sets prices.</PriceFrame>;
   }
   const unit = <Money amount={fromMinor(unitMinor, currency)} currency={currency} />;
-  if (count === undefined && environment === 'PRODUCTION') {
+  if (!count && environment === 'PRODUCTION') {
     return (
       <PriceFrame>
         <p>
-          {unit} for each {noun} that is found. The balance is <Money amount={balance} currency={currency} />.
+          {unit} for each {noun}. The balance is <Money amount={balance} currency={currency} />.
         </p>
       </PriceFrame>
     );

@@ -56,15 +56,12 @@ export function RecipientsField({
         value={value}
         onChange={(event) => onChange(event.currentTarget.value)}
       />
-      {value.trim() !== '' && (
-        <p className="field-hint">
-          {notes.join(', ')}
-          {invalid.length > 0 && (
-            <span className="field-error">
-              ; {invalid.length} not, and left out: {invalid.slice(0, INVALID_SHOWN).join(', ')}
-              {invalid.length > INVALID_SHOWN && ' and more'}
-            </span>
-          )}
+      {value.trim() !== '' && <p className="field-hint">{notes.join(', ')}</p>}
+      {invalid.length > 0 && (
+        <p className="field-error">
+          {counted(invalid.length, `is no ${noun} and is`, `are no ${many} and are`)} left out:{' '}
+          {invalid.slice(0, INVALID_SHOWN).join(', ')}
+          {invalid.length > INVALID_SHOWN && ' and more'}
         </p>
       )}
     </div>

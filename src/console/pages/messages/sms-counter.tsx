@@ -34,8 +34,8 @@ function Offenders({ text, onReplace }: { text: string; onReplace: (text: string
   return (
     <section className="sms-offenders stack" aria-label="Characters that GSM-7 lacks">
       <p>
-        GSM-7 lacks the marked characters, so the text travels as UCS-2: 70 characters fit a single segment
-        instead of 160. The price stays the same; what carriers charge or drop may not.
+        GSM-7 lacks the marked characters, so the text travels as UCS-2: a single segment holds 70 characters
+        instead of 160. The price counts units of 160 characters either way.
       </p>
       <p className="sms-preview">
         {piecesOf(shown).map(({ text: piece, index, isOffender }) =>

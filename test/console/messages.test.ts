@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { inviteMember, signIn } from '../support/graphql.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const LATER_MS = 86_400_000;
+
+describe('messages in the console [issue 8, 3]', () => {
+  let smsc: Smsc;
+  let gateway: TestGateway;
+  let browser: ConsoleBrowser;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
+  beforeAll(async () => {
+    // Accepts everything and reports nothing by itself: a message stays sent until the test says otherwise.
+    smsc = await startSmsc();
+    gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
+    receiver = await startWebhookReceiver();
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+    await receiver?.stop();
+    await smsc?.stop();
+  });
+
+  async function sendSms(key: string, body: object): Promise<string> {
+    const sent = await gateway.call('POST', '/developers/sms', { key, body });
+    expect(sent.status).toBe(200);
+    return sent.body.id;
+  }
+  /** The carrier says that the text was delivered. */
+  async function deliver(text: string): Promise<void> {
+    const submit = await eventually(() => {
+      const index = smsc.messages().findIndex((each) => each.text === text);
+      return index >= 0 && smsc.received[index];
+    });
+    smsc.report(submit.sid, submit.destination.address, submit.source.address, { form: 'text' });
+  }
+
+  inBrowser('an empty list says what to do; filters and pages are kept in the address', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
+    await page.getByRole('link', { name: 'Send the first' }).waitFor();
+    await expectAccessible(page);
+
+    for (let number = 0; number < 22; number += 1) {
+      await sendSms(account.sandboxKey, { to: '+256700123456', message: `Sandboxed ${number}` });
+    }
+    await sendSms(account.key, { to: '+256700999999', message: 'For real' });
+    await page.reload();
+    await page.getByText('23 in all').waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole('table').getByRole('link').count()).toBe(20);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('Sandboxed 0', { exact: true }).waitFor();
+    expect(await page.getByRole('table').getByRole('link').count()).toBe(3);
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await page.getByText('For real').waitFor();
+
+    await page.getByLabel('Environment').selectOption('Production');
+    await page.getByText('1 in all').waitFor();
+    expect(page.url()).toContain('environment=PRODUCTION');
+    expect(await page.getByText('Sandboxed').count()).toBe(0);
+    await page.reload();
+    await page.getByText('1 in all').waitFor();
+    await page.goBack();
+    await page.getByText('23 in all').waitFor();
+    await page.getByLabel('Rows on a page').selectOption('50');
+    await page.getByText('Sandboxed 0', { exact: true }).waitFor();
+
+    await page.getByLabel('Search', { exact: true }).focus();
+    await page.keyboard.type('nothing holds this');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'No message matches' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Clear filters' }).click();
+    await page.getByText('23 in all').waitFor();
+    expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser(
+    'what is on the page changes in place; what is new is counted and shown when asked for',
+    async () => {
+      const account = await gateway.createAccount();
+      await sendSms(account.key, { to: '+256700123456', message: 'On the page' });
+      const { page, faults } = await browser.open({ person: account, path: '/messages' });
+      const row = page.getByRole('row', { name: /On the page/ });
+      await row.getByText('Sent', { exact: true }).waitFor();
+      await deliver('On the page');
+      await row.getByText('Delivered').waitFor();
+
+      await sendSms(account.key, { to: '+256700123456', message: 'Come in between' });
+      const news = page.getByRole('button', { name: '1 new message: show' });
+      await news.waitFor();
+      expect(await page.getByText('Come in between').count()).toBe(0);
+      await news.click();
+      await page.getByText('Come in between').waitFor();
+      await news.waitFor({ state: 'detached' });
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
+    'one message moves from pending to delivered before the eyes, and its webhook is seen',
+    async () => {
+      const account = await gateway.createAccount();
+      const hook = { url: receiver.url, events: ['sms.sent'] };
+      const registered = await gateway.call('POST', '/developers/webhooks', { key: account.key, body: hook });
+      expect(registered.status).toBe(201);
+      const { page, faults } = await browser.open({ person: account, path: '/messages' });
+      await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
+      const scheduledFor = new Date(Date.now() + 5_000).toISOString();
+      const id = await sendSms(account.key, {
+        to: '+256700123456,0771234567',
+        message: 'Watch me go',
+        scheduledFor,
+      });
+      await page.goto(`${gateway.url}/console/messages/${id}`);
+      const heading = page.getByRole('heading', { name: 'SMS to +256700123456 and 1 more' });
+      await heading.waitFor();
+      const status = page.getByRole('main').locator('.badge').first();
+      expect(await status.innerText()).toBe('Pending');
+      await page.getByText('2 recipients × 1 billing unit × UGX 30').waitFor();
+
+      await page.getByText('2 sent').waitFor();
+      expect(await status.innerText()).toBe('Sent');
+      const deliveries = page.getByRole('region', { name: 'Webhook deliveries' });
+      await deliveries.getByText('2 deliveries').waitFor();
+      await deliveries.getByText('Success').first().waitFor();
+      expect(await deliveries.getByRole('link').first().innerText()).toBe(receiver.url);
+      await deliveries.getByText('1 attempt').first().click();
+      await deliveries.getByText('HTTP 200').first().waitFor();
+      await expectAccessible(page);
+
+      for (const submit of smsc.received.slice(-2)) {
+        smsc.report(submit.sid, submit.destination.address, submit.source.address, { form: 'text' });
+      }
+      await page.getByText('2 delivered').waitFor();
+      expect(await status.innerText()).toBe('Delivered');
+      const timeline = page.getByRole('region', { name: 'Timeline' });
+      await timeline.getByText('Delivered').nth(1).waitFor();
+
+      await page.getByRole('button', { name: 'Show the payload of sms.sent' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'sms.sent' });
+      expect(await dialog.locator('code').innerText()).toContain(`"messageId": "${id}"`);
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
+    'a scheduled message is canceled by keyboard, which asks first and gives the cost back',
+    async () => {
+      const account = await gateway.createAccount();
+      const scheduledFor = new Date(Date.now() + LATER_MS).toISOString();
+      const id = await sendSms(account.key, { to: '+256700123456', message: 'Never mind', scheduledFor });
+      const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
+      await page.getByRole('button', { name: 'Cancel', exact: true }).focus();
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog', { name: 'Cancel this message?' });
+      await dialog.getByText('UGX 30 go back to the balance').waitFor();
+      await expectAccessible(page);
+      await dialog.getByRole('button', { name: 'Cancel the message' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByText('1 failed').waitFor();
+      await page.getByText('It was canceled and its cost given back').waitFor();
+      expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
+      expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a message is sent again from a form that holds it, as a new one', async () => {
+    const account = await gateway.createAccount();
+    const id = await sendSms(account.key, { to: '+256700123456', message: 'Once more', from: 'ACME' });
+    const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
+    await page.getByRole('link', { name: 'Resend' }).click();
+    const form = page.getByRole('form', { name: 'Send an SMS' });
+    expect(await form.getByLabel('To', { exact: true }).inputValue()).toBe('+256700123456');
+    expect(await form.getByLabel('Message').inputValue()).toBe('Once more');
+    expect(await form.getByLabel('Sender').inputValue()).toBe('ACME');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByRole('heading', { name: 'SMS to +256700123456' }).waitFor();
+    expect(page.url()).not.toContain(id);
+    const history = await gateway.call('GET', '/developers/sms/history', { key: account.key });
+    expect(history.body.data.map(({ content }: { content: string }) => content)).toEqual([
+      'Once more',
+      'Once more',
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a thousand recipients are narrowed and paged', async () => {
+    const account = await gateway.createAccount();
+    const to = Array.from({ length: 1_000 }, (_, index) => `+256${700_000_000 + index}`).join(',');
+    const id = await sendSms(account.sandboxKey, { to, message: 'To many' });
+    const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
+    const recipients = page.getByRole('region', { name: 'Recipients' });
+    await recipients.getByText('1–50 of 1,000').waitFor();
+    await recipients.getByRole('button', { name: 'Next' }).click();
+    await recipients.getByText('+256700000050').waitFor();
+    await recipients.getByLabel('Part of the address').fill('0999');
+    await recipients.getByText('+256700000999').waitFor();
+    expect(await recipients.getByRole('row').count()).toBe(2);
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a viewer reads messages and is told that they cannot send or cancel', async () => {
+    const account = await gateway.createAccount();
+    const scheduledFor = new Date(Date.now() + LATER_MS).toISOString();
+    const id = await sendSms(account.key, { to: '+256700123456', message: 'Look only', scheduledFor });
+    const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
+    const { page, faults } = await browser.open({ person: viewer, path: '/messages' });
+    await page.getByText('Your role can read messages, not send them.').waitFor();
+    await page.getByRole('table').getByRole('link').first().click();
+    await page.getByText('Your role can read messages, not send or cancel them.').waitFor();
+    expect(page.url()).toContain(id);
+    expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'Resend' }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+});
