@@ -1,0 +1,99 @@
+import { useState } from 'react';
+import { formatNumber } from '../../lib/format.ts';
+import { type AnyDocument, useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { AccountSettings, SetRetention } from './settings.generated.ts';
+
+interface Retention {
+  readonly contentDays: number | null;
+  readonly messageDays: number | null;
+}
+
+/** How a number of days reads. */
+export function daysText(days: number | null): string {
+  if (days === null) return 'kept for ever';
+  return days === 1 ? 'kept for a day' : `kept for ${formatNumber(days)} days`;
+}
+
+const daysOf = (values: FormData, name: string) => {
+  const text = textOf(values, name);
+  return text === '' ? null : Number(text);
+};
+
+/** Says how long an account keeps its messages; asks first, since what is forgotten cannot be had back. */
+export function RetentionForm({
+  of,
+  accountId = null,
+  refetches = [],
+}: {
+  of: Retention;
+  /** For operators; the own account when absent. */
+  accountId?: string | null;
+  refetches?: readonly AnyDocument[];
+}) {
+  const toast = useToast();
+  const [asked, setAsked] = useState<Retention>();
+  const set = useApiMutation(SetRetention, {
+    refetches: [AccountSettings, ...refetches],
+    onDone: () => toast({ text: 'Saved. It holds from now on.' }),
+  });
+  return (
+    <section className="card stack" aria-labelledby="retention">
+      <h2 id="retention">How long messages are kept</h2>
+      <Form
+        label="How long messages are kept"
+        error={set.error}
+        onSubmit={(values) =>
+          setAsked({
+            contentDays: daysOf(values, 'contentDays'),
+            messageDays: daysOf(values, 'messageDays'),
+          })
+        }
+      >
+        <Field
+          name="contentDays"
+          label="Days until the text of a message is erased"
+          type="number"
+          min={1}
+          hint="Empty: never. What it cost and what became of it stay."
+          defaultValue={of.contentDays ?? ''}
+        />
+        <Field
+          name="messageDays"
+          label="Days until a message is deleted"
+          type="number"
+          min={1}
+          hint="Empty: never. No fewer than for its text; its ledger entries stay."
+          defaultValue={of.messageDays ?? ''}
+        />
+        <div className="row">
+          <Button type="submit" isBusy={set.isPending}>
+            Save
+          </Button>
+        </div>
+      </Form>
+      {asked && (
+        <ConfirmDialog
+          title="Change how long messages are kept?"
+          consequence={
+            <>
+              <p>
+                Texts: {daysText(asked.contentDays)}. Messages: {daysText(asked.messageDays)}, both counted
+                from the acceptance of each.
+              </p>
+              <p>Whatever is older than that is forgotten soon after you confirm and cannot be had back.</p>
+            </>
+          }
+          confirmLabel="Change it"
+          // What is wrong is said at the fields.
+          onConfirm={() => set.mutateAsync({ accountId, ...asked }).catch(() => undefined)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </section>
+  );
+}

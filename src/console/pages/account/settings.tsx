@@ -1,0 +1,70 @@
+import { formatNumber } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can } from '../../lib/session.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { KeyValues, Money, Time } from '../../ui/values.tsx';
+import { daysText, RetentionForm } from './retention-form.tsx';
+import { AccountSettings, type AccountSettingsQuery } from './settings.generated.ts';
+
+type Account = NonNullable<AccountSettingsQuery['account']>;
+
+/** The account: what it is called, what its plan allows, and how long it keeps messages. */
+export default function SettingsPage() {
+  const query = useApiQuery(AccountSettings, {});
+  return (
+    <>
+      <PageHeader title="Account" />
+      <Loaded query={query}>
+        {({ account }) => (
+          <div className="columns">
+            <section className="card stack" aria-labelledby="facts">
+              <h2 id="facts">The account</h2>
+              <KeyValues items={factsOf(account)} />
+              <p className="quiet">
+                Name, currency and plan are the platform operator's to change, and so are top-ups.
+              </p>
+            </section>
+            <Can
+              run="account.setRetention"
+              otherwise={
+                <section className="card stack" aria-labelledby="retention">
+                  <h2 id="retention">How long messages are kept</h2>
+                  <KeyValues
+                    items={[
+                      ['Texts', daysText(account.retention.contentDays)],
+                      ['Messages', daysText(account.retention.messageDays)],
+                    ]}
+                  />
+                  <p className="quiet">Only an owner can change it.</p>
+                </section>
+              }
+            >
+              <RetentionForm of={account.retention} />
+            </Can>
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function factsOf(account: Account): Parameters<typeof KeyValues>[0]['items'] {
+  const { id, name, email, currency, balance, plan, createdAt } = account;
+  return [
+    ['Name', name],
+    ['Email', email],
+    ['Currency', currency],
+    ['Balance', <Money key="balance" amount={balance} currency={currency} />],
+    ['Plan', plan?.name ?? "none: the platform's limits hold"],
+    ...(plan
+      ? ([
+          ['Requests per minute', formatNumber(plan.perMinute)],
+          ['Requests per second', plan.perSecond === 0 ? 'no limit' : formatNumber(plan.perSecond)],
+          ['Webhook registrations per minute', formatNumber(plan.webhooksPerMinute)],
+        ] as const)
+      : []),
+    ['Created', <Time key="created" at={createdAt} />],
+    ['Account id', <code key="id">{id}</code>],
+  ];
+}

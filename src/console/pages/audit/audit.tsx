@@ -1,0 +1,97 @@
+import { Link } from 'wouter';
+import { useApiQuery } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
+import { useActors } from '../../ui/actor.tsx';
+import type { Column } from '../../ui/data-table.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Filters, useFilter } from '../../ui/filters.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
+import { useAfter } from '../../ui/pager.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { AuditLog, type AuditLogFilter, type AuditLogQuery } from './audit.generated.ts';
+import { Changes } from './changes.tsx';
+
+type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
+
+const ACTIONS_ID = 'audit-actions';
+/** Offered while typing; any other can be typed, too. */
+const ACTIONS = [
+  ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
+  ...['webhook.register', 'webhook.update', 'webhook.rotateSecret', 'webhook.delete', 'webhook.disable'],
+  ...['member.invite', 'member.setRole', 'member.remove', 'member.changePassword'],
+  ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
+];
+
+/** Who changed what and when: of the account, or for operators of all of them. */
+export default function AuditLogPage() {
+  const filter: AuditLogFilter = {
+    action: useFilter('action'),
+    target: useFilter('target'),
+    from: useFilter('from'),
+    to: useFilter('to'),
+  };
+  const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
+  const isOperator = useViewer().role === 'OPERATOR';
+  const showActor = useActors();
+  const columns: readonly Column<Entry>[] = [
+    { header: 'When', cell: ({ at }) => <Time at={at} /> },
+    { header: 'Who', cell: ({ actor }) => showActor(actor) },
+    { header: 'Action', cell: ({ action }) => <code>{action}</code> },
+    {
+      header: 'Target',
+      cell: ({ action, target }) =>
+        action.startsWith('member.') ? showActor(`user:${target}`) : <Target {...{ action, target }} />,
+    },
+    ...(isOperator
+      ? [{ header: 'Account', cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
+      : []),
+    { header: 'Change', cell: ({ before, after }) => <Changes before={before} after={after} /> },
+  ];
+  return (
+    <>
+      <PageHeader title="Audit log" />
+      <Filters label="Filter the audit log">
+        <Field name="action" label="Action" list={ACTIONS_ID} placeholder="apiKey.create" />
+        <Field name="target" label="Target" placeholder="Key id, user id, …" />
+        <Field name="from" label="From" type="datetime-local" />
+        <Field name="to" label="To" type="datetime-local" />
+      </Filters>
+      <datalist id={ACTIONS_ID}>
+        {ACTIONS.map((action) => (
+          <option key={action} value={action} />
+        ))}
+      </datalist>
+      <Loaded query={log}>
+        {({ auditLog }) => (
+          <PagedTable
+            of={auditLog}
+            caption="The newest first. Entries are chained by their hashes: none can be changed or taken out unseen"
+            columns={columns}
+            keyOf={({ id }) => id}
+            empty={<EmptyState title="Nothing has been changed yet" />}
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function AccountLink({ id }: { id: string | null }) {
+  if (id === null) return <span className="quiet">the platform</span>;
+  return (
+    <Link href={`/accounts/${id}`}>
+      <code>{id}</code>
+    </Link>
+  );
+}
+
+function Target({ action, target }: { action: string; target: string }) {
+  const { role } = useViewer();
+  const pages: Record<string, string> =
+    role === 'OPERATOR' ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
+  const page = pages[action.split('.')[0] ?? ''];
+  const text = <code>{target}</code>;
+  return page && action !== 'webhook.delete' ? <Link href={`${page}/${target}`}>{text}</Link> : text;
+}

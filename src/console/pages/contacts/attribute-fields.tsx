@@ -1,0 +1,70 @@
+import { useRef, useState } from 'react';
+import { Button } from '../../ui/button.tsx';
+import './attribute-fields.css';
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+const textOfValue = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Whatever the account wants to remember: rows of a name and a value. */
+export function AttributeFields({ of }: { of: Attributes }) {
+  const [rows, setRows] = useState(() =>
+    Object.entries(of).map(([name, value], id) => ({ id, name, value: textOfValue(value) })),
+  );
+  const nextId = useRef(rows.length);
+  const add = () => {
+    setRows([...rows, { id: nextId.current, name: '', value: '' }]);
+    nextId.current += 1;
+  };
+  return (
+    <fieldset className="field">
+      <legend>Attributes</legend>
+      <span className="field-hint">
+        Whatever else you want to remember, such as a city. A row without a name is left out.
+      </span>
+      {rows.map(({ id, name, value }, index) => (
+        <div className="attribute" key={id}>
+          <input
+            className="input"
+            name="attributeName"
+            aria-label={`Name of attribute ${index + 1}`}
+            defaultValue={name}
+          />
+          <input
+            className="input"
+            name="attributeValue"
+            aria-label={`Value of attribute ${index + 1}`}
+            defaultValue={value}
+          />
+          <Button
+            look="quiet"
+            aria-label={`Remove attribute ${index + 1}`}
+            onClick={() => setRows(rows.filter((row) => row.id !== id))}
+          >
+            ✕
+          </Button>
+        </div>
+      ))}
+      <div className="row">
+        <Button onClick={add}>Add an attribute</Button>
+      </div>
+    </fieldset>
+  );
+}
+
+/** What the rows hold. New values are text; one that was a number, a list or so in `before` stays one where it can. */
+export function attributesOf(values: FormData, before: Attributes): Record<string, unknown> {
+  const texts = values.getAll('attributeValue').map(String);
+  const names = values.getAll('attributeName').map((name) => String(name).trim());
+  const entries = names.map((name, index) => [name, restored(texts[index] ?? '', before[name])] as const);
+  return Object.fromEntries(entries.filter(([name]) => name !== ''));
+}
+
+function restored(text: string, before: unknown): unknown {
+  if (before === undefined || typeof before === 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

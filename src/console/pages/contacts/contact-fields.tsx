@@ -1,0 +1,42 @@
+import { Field, TextArea } from '../../ui/field.tsx';
+import { linesOf, textOf } from '../../ui/form.tsx';
+import { AttributeFields, attributesOf } from './attribute-fields.tsx';
+import type { ContactRowFragment, CreateContactInput } from './contacts.generated.ts';
+
+/** The fields that a new and a changed contact have in common. */
+export function ContactFields({ of }: { of?: ContactRowFragment }) {
+  return (
+    <>
+      <Field name="name" label="Name" autoComplete="off" defaultValue={of?.name ?? ''} />
+      <Field
+        name="phone"
+        label="Phone"
+        type="tel"
+        autoComplete="off"
+        hint="With the country code, such as +256700123456. One contact for each number."
+        defaultValue={of?.phone ?? ''}
+      />
+      <Field name="email" label="Email" type="email" autoComplete="off" defaultValue={of?.email ?? ''} />
+      <Field
+        name="externalId"
+        label="External id"
+        hint="What your own system calls this person. One contact for each id."
+        defaultValue={of?.externalId ?? ''}
+      />
+      <TextArea name="tags" label="Tags" rows={3} hint="One a line." defaultValue={of?.tags.join('\n')} />
+      <AttributeFields of={of?.attributes ?? {}} />
+    </>
+  );
+}
+
+/** What the fields hold, as the API takes it; `before` is what they were filled with. */
+export function contactOf(values: FormData, before?: ContactRowFragment): CreateContactInput {
+  return {
+    name: textOf(values, 'name') || null,
+    phone: textOf(values, 'phone') || null,
+    email: textOf(values, 'email') || null,
+    externalId: textOf(values, 'externalId') || null,
+    tags: linesOf(values, 'tags'),
+    attributes: attributesOf(values, before?.attributes ?? {}),
+  };
+}

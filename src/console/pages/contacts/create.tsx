@@ -1,0 +1,40 @@
+import { useLocation } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { ContactFields, contactOf } from './contact-fields.tsx';
+import { Contacts, CreateContact } from './contacts.generated.ts';
+
+/** Adds a contact. */
+export default function CreateContactPage() {
+  const toast = useToast();
+  const [, navigate] = useLocation();
+  const create = useApiMutation(CreateContact, {
+    refetches: [Contacts],
+    onDone: ({ createContact: { id } }) => {
+      toast({ text: 'The contact is added.' });
+      navigate(`/contacts/${id}`);
+    },
+  });
+  return (
+    <>
+      <PageHeader title="New contact" />
+      <p>A phone, an email or an external id is needed; the rest is up to you.</p>
+      <Form
+        label="New contact"
+        error={create.error}
+        onSubmit={(values) => create.mutate({ input: contactOf(values) })}
+      >
+        <ContactFields />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={create.isPending}>
+            Add the contact
+          </Button>
+          <ButtonLink href="/contacts">Cancel</ButtonLink>
+        </div>
+      </Form>
+    </>
+  );
+}

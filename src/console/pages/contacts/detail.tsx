@@ -1,0 +1,121 @@
+import { useState } from 'react';
+import { useLocation, useParams } from 'wouter';
+import { formatName } from '../../lib/format.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { usePermission, useViewer } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Form } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { KeyValues, Time } from '../../ui/values.tsx';
+import { ContactFields, contactOf } from './contact-fields.tsx';
+import {
+  ContactDetail,
+  type ContactRowFragment,
+  Contacts,
+  DeleteContact,
+  UpdateContact,
+  type UpdateContactInput,
+} from './contacts.generated.ts';
+import { nameOf } from './name-of.ts';
+import { Tags } from './tags.tsx';
+
+/** One contact: what is known, changing it and deleting it. */
+export default function ContactPage() {
+  const { id } = useParams<{ id: string }>();
+  const query = useApiQuery(ContactDetail, { id });
+  return <Loaded query={query}>{({ contact }) => <Contact of={contact} />}</Loaded>;
+}
+
+function Contact({ of }: { of: ContactRowFragment }) {
+  const { role } = useViewer();
+  const mayChange = usePermission('contact.update');
+  const { save, error, isPending, version } = useSave(of);
+  return (
+    <>
+      <PageHeader title={nameOf(of)}>{mayChange && <Delete of={of} />}</PageHeader>
+      {!mayChange && <Notice>Your role, {formatName(role)}, can read this contact, not change it.</Notice>}
+      <div className="columns">
+        <section className="card stack" aria-labelledby="facts">
+          <h2 id="facts">The contact</h2>
+          <KeyValues items={factsOf(of)} />
+        </section>
+        {mayChange && (
+          <section className="card stack" aria-labelledby="edit">
+            <h2 id="edit">Change it</h2>
+            <Form
+              key={version}
+              label="Change the contact"
+              error={error}
+              onSubmit={(values) => save(contactOf(values, of))}
+            >
+              <ContactFields of={of} />
+              <div className="row">
+                <Button type="submit" look="primary" isBusy={isPending}>
+                  Save
+                </Button>
+              </div>
+            </Form>
+          </section>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Saves what was typed, with a way back. `version` changes when the fields are to show what is stored. */
+function useSave(of: ContactRowFragment) {
+  const toast = useToast();
+  const [version, setVersion] = useState(0);
+  const update = useApiMutation(UpdateContact, {
+    refetches: [ContactDetail, Contacts],
+    onDone: () => setVersion((before) => before + 1),
+  });
+  const save = (input: UpdateContactInput) => {
+    const { name, phone, email, externalId, tags, attributes } = of;
+    const before = { name, phone, email, externalId, tags, attributes };
+    const undo = () => update.mutate({ id: of.id, input: before });
+    update.mutate({ id: of.id, input }, { onSuccess: () => toast({ text: 'Saved.', undo }) });
+  };
+  return { save, error: update.error, isPending: update.isPending, version };
+}
+
+function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items'] {
+  const { name, phone, email, externalId, tags, attributes } = of;
+  const known = Object.entries({ Name: name, Phone: phone, Email: email, 'External id': externalId });
+  return [
+    ...known.flatMap(([label, value]) => (value === null ? [] : [[label, value] as const])),
+    ...(tags.length === 0 ? [] : [['Tags', <Tags key="tags" of={tags} />] as const]),
+    ...Object.entries(attributes).map(
+      ([label, value]) => [label, typeof value === 'string' ? value : JSON.stringify(value)] as const,
+    ),
+    ['Added', <Time key="added" at={of.createdAt} />],
+    ['Changed', <Time key="changed" at={of.updatedAt} />],
+    ['Contact id', <code key="id">{of.id}</code>],
+  ];
+}
+
+function Delete({ of }: { of: ContactRowFragment }) {
+  const toast = useToast();
+  const [, navigate] = useLocation();
+  const remove = useApiMutation(DeleteContact, {
+    refetches: [Contacts],
+    onDone: () => {
+      toast({ text: `${nameOf(of)} is deleted.` });
+      navigate('/contacts');
+    },
+  });
+  return (
+    <ConfirmButton
+      title={`Delete ${nameOf(of)}?`}
+      consequence="The contact, its tags and its attributes are gone for good. Messages that were sent stay."
+      confirmLabel="Delete for good"
+      onConfirm={() => remove.mutateAsync({ id: of.id })}
+    >
+      Delete
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,77 @@
+import { useApiQuery } from '../../lib/queries.ts';
+import { Can } from '../../lib/session.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
+import type { Column } from '../../ui/data-table.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Filters, useFilter } from '../../ui/filters.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
+import { useAfter } from '../../ui/pager.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { type ContactRowFragment, Contacts } from './contacts.generated.ts';
+import { nameOf } from './name-of.ts';
+import { Tags } from './tags.tsx';
+
+const DASH = <span className="quiet">–</span>;
+const COLUMNS: readonly Column<ContactRowFragment>[] = [
+  { header: 'Name', cell: nameOf },
+  { header: 'Phone', cell: ({ phone }) => phone ?? DASH },
+  { header: 'Email', cell: ({ email }) => email ?? DASH },
+  { header: 'External id', cell: ({ externalId }) => (externalId ? <code>{externalId}</code> : DASH) },
+  { header: 'Tags', cell: ({ tags }) => (tags.length === 0 ? DASH : <Tags of={tags} />) },
+  { header: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+];
+
+/** The account's contacts: searched, narrowed to a tag, page by page. */
+export default function ContactsPage() {
+  const variables = {
+    first: PAGE_SIZE,
+    after: useAfter(),
+    search: useFilter('search'),
+    tag: useFilter('tag'),
+  };
+  const contacts = useApiQuery(Contacts, variables, { keepsLast: true });
+  return (
+    <>
+      <PageHeader title="Contacts">
+        <ButtonLink href="/contacts/imports">Imports</ButtonLink>
+        <Can
+          run="contact.create"
+          otherwise={<span className="quiet">Your role can read contacts, not change them.</span>}
+        >
+          <ButtonLink href="/contacts/import">Import CSV</ButtonLink>
+          <ButtonLink href="/contacts/new" look="primary">
+            Add a contact
+          </ButtonLink>
+        </Can>
+      </PageHeader>
+      <Filters label="Search contacts">
+        <Field name="search" label="Search" type="search" placeholder="Name, phone, email or id" />
+        <Field name="tag" label="Tag" placeholder="Exactly this tag" />
+      </Filters>
+      <Loaded query={contacts}>
+        {(data) => (
+          <PagedTable
+            of={data.contacts}
+            caption="The newest first"
+            columns={COLUMNS}
+            keyOf={({ id }) => id}
+            hrefOf={({ id }) => `/contacts/${id}`}
+            empty={
+              <EmptyState title="No contacts yet">
+                <p>Contacts are the people you write to. Bring them all from a spreadsheet, or add one.</p>
+                <Can run="contact.import">
+                  <div className="row">
+                    <ButtonLink href="/contacts/import">Import CSV</ButtonLink>
+                    <ButtonLink href="/contacts/new">Add a contact</ButtonLink>
+                  </div>
+                </Can>
+              </EmptyState>
+            }
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,7 @@
+import type { Platform } from './devices.generated.ts';
+
+export const PLATFORM_NAMES: Readonly<Record<Platform, string>> = {
+  ANDROID: 'Android',
+  IOS: 'iOS',
+  WEB: 'Web',
+};

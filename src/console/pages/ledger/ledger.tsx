@@ -1,0 +1,97 @@
+import { Link } from 'wouter';
+import { useApiQuery } from '../../lib/queries.ts';
+import { request } from '../../lib/request.ts';
+import { useViewer } from '../../lib/session.tsx';
+import { useActors } from '../../ui/actor.tsx';
+import { Badge } from '../../ui/badge.tsx';
+import { CsvExport } from '../../ui/csv-export.tsx';
+import type { Column } from '../../ui/data-table.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
+import { useAfter } from '../../ui/pager.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Money, Time } from '../../ui/values.tsx';
+import { Ledger, type LedgerQuery } from './ledger.generated.ts';
+
+const SLICE_MAX = 100;
+
+type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
+
+/** What moved the balance, the newest first, and all of it as a file. */
+export default function LedgerPage() {
+  const ledger = useApiQuery(Ledger, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
+  const currency = useViewer().account?.currency ?? '';
+  const showActor = useActors();
+  const columns: readonly Column<Entry>[] = [
+    { header: 'No.', cell: ({ seq }) => seq },
+    {
+      header: 'Kind',
+      cell: ({ kind }) => <Badge status={kind === 'topup' ? 'TOP-UP' : kind.toUpperCase()} />,
+    },
+    { header: 'Amount', cell: ({ amount }) => <Money amount={amount} currency={currency} />, isNumber: true },
+    {
+      header: 'Balance after',
+      cell: ({ balanceAfter }) => <Money amount={balanceAfter} currency={currency} />,
+      isNumber: true,
+    },
+    { header: 'For', cell: (entry) => <Cause of={entry} /> },
+    { header: 'By', cell: ({ actor }) => showActor(actor) },
+    { header: 'When', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ];
+  return (
+    <>
+      <PageHeader title="Ledger">
+        <CsvExport
+          fileName={`ledger-${new Date().toISOString().slice(0, 10)}.csv`}
+          header={[
+            'seq',
+            'createdAt',
+            'kind',
+            'amount',
+            'balanceAfter',
+            'currency',
+            'messageId',
+            'reference',
+            'actor',
+          ]}
+          cellsOf={(entry: Entry) => [
+            entry.seq,
+            entry.createdAt,
+            entry.kind,
+            entry.amount,
+            entry.balanceAfter,
+            currency,
+            entry.messageId,
+            entry.reference,
+            entry.actor,
+          ]}
+          sliceAfter={async (after, signal) =>
+            (await request(Ledger, { first: SLICE_MAX, after }, signal)).ledger
+          }
+        >
+          Export as CSV
+        </CsvExport>
+      </PageHeader>
+      <Loaded query={ledger}>
+        {(data) => (
+          <PagedTable
+            of={data.ledger}
+            caption="Every movement of the balance, the newest first; their sum is the balance"
+            columns={columns}
+            keyOf={({ seq }) => String(seq)}
+            empty={
+              <EmptyState title="Nothing has moved the balance yet">
+                <p>Top-ups, charges for messages and refunds stand here.</p>
+              </EmptyState>
+            }
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function Cause({ of: { messageId, reference } }: { of: Entry }) {
+  if (messageId !== null) return <Link href={`/messages/${messageId}`}>Message</Link>;
+  return reference ?? <span className="quiet">–</span>;
+}

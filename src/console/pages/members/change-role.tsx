@@ -1,0 +1,58 @@
+import { useState } from 'react';
+import { formatName } from '../../lib/format.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import type { Member } from './list.tsx';
+import { Members, SetMemberRole } from './members.generated.ts';
+import type { AccountRole } from './role-facts.ts';
+import { RoleSelect } from './role-select.tsx';
+
+/** Gives a person another role; it can be taken back. */
+export function ChangeRole({ of }: { of: Member }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const toast = useToast();
+  const set = useApiMutation(SetMemberRole, { refetches: [Members] });
+  const change = (role: AccountRole) => {
+    const undo = () => set.mutate({ userId: of.id, role: of.role });
+    set.mutate(
+      { userId: of.id, role },
+      {
+        onSuccess: () => {
+          setIsOpen(false);
+          toast({ text: `${of.email} is now ${formatName(role)}.`, undo });
+        },
+      },
+    );
+  };
+  const open = () => {
+    set.reset();
+    setIsOpen(true);
+  };
+  return (
+    <>
+      <Button onClick={open}>
+        Change role <span className="visually-hidden">of {of.email}</span>
+      </Button>
+      {isOpen && (
+        <Dialog title={`Role of ${of.email}`} onClose={() => setIsOpen(false)}>
+          <Form
+            label={`Role of ${of.email}`}
+            error={set.error}
+            onSubmit={(values) => change(textOf(values, 'role') as AccountRole)}
+          >
+            <RoleSelect chosen={of.role} />
+            <DialogActions>
+              <Button onClick={() => setIsOpen(false)}>Cancel</Button>
+              <Button type="submit" look="primary" isBusy={set.isPending}>
+                Change role
+              </Button>
+            </DialogActions>
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+import { useLocation } from 'wouter';
+import { formatName } from '../../lib/format.ts';
+import { People } from '../../lib/people.generated.ts';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PasswordDialog } from '../../ui/password-dialog.tsx';
+import { InviteMember, Members } from './members.generated.ts';
+import type { AccountRole } from './role-facts.ts';
+import { RoleSelect } from './role-select.tsx';
+import { RoleTable } from './role-table.tsx';
+
+/** Adds a person to the account and shows their one-time password. */
+export default function InviteMemberPage() {
+  const [, navigate] = useLocation();
+  const invite = useApiMutation(InviteMember, { refetches: [Members, People] });
+  const invited = invite.data?.inviteMember;
+  return (
+    <>
+      <PageHeader title="Invite a person" />
+      <Form
+        label="Invite a person"
+        error={invite.error}
+        onSubmit={(values) =>
+          invite.mutate({ email: textOf(values, 'email'), role: textOf(values, 'role') as AccountRole })
+        }
+      >
+        <Field
+          name="email"
+          label="Email"
+          type="email"
+          autoComplete="off"
+          hint="They sign in with it. No mail is sent: you hand them the password that you see next."
+        />
+        <RoleSelect chosen="DEVELOPER" />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={invite.isPending}>
+            Invite
+          </Button>
+          <ButtonLink href="/members">Cancel</ButtonLink>
+        </div>
+      </Form>
+      <RoleTable />
+      {invited && (
+        <PasswordDialog
+          title={`${invited.user.email} is now ${formatName(invited.user.role)}`}
+          email={invited.user.email}
+          password={invited.password}
+          onClose={() => navigate('/members')}
+        />
+      )}
+    </>
+  );
+}

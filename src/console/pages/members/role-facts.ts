@@ -1,0 +1,66 @@
+/** The roles of an account, the mightiest first. */
+export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
+export type AccountRole = (typeof ACCOUNT_ROLES)[number];
+
+const EVERYBODY: readonly AccountRole[] = ACCOUNT_ROLES;
+const WRITERS: readonly AccountRole[] = ['OWNER', 'ADMIN', 'DEVELOPER'];
+const MANAGERS: readonly AccountRole[] = ['OWNER', 'ADMIN'];
+
+/** What a role lets a person do. A test holds every line against the operations themselves. */
+export interface RoleFact {
+  readonly what: string;
+  /** The operations that it takes. */
+  readonly operations: readonly string[];
+  readonly roles: readonly AccountRole[];
+}
+
+export const ROLE_FACTS: readonly RoleFact[] = [
+  {
+    what: 'Read messages, contacts, webhooks, keys, the ledger and the audit log',
+    operations: [
+      'message.list',
+      'contact.slice',
+      'webhook.list',
+      'apiKey.list',
+      'account.ledger',
+      'audit.list',
+    ],
+    roles: EVERYBODY,
+  },
+  {
+    what: 'Send and cancel messages',
+    operations: [
+      'message.sendSms',
+      'message.sendEmail',
+      'message.sendPush',
+      'message.sendWhatsApp',
+      'message.cancel',
+    ],
+    roles: WRITERS,
+  },
+  {
+    what: 'Change and import contacts, register devices',
+    operations: ['contact.create', 'contact.update', 'contact.remove', 'contact.import', 'device.register'],
+    roles: WRITERS,
+  },
+  {
+    what: 'Register and change webhooks, retry deliveries',
+    operations: ['webhook.register', 'webhook.update', 'webhook.delete', 'webhook.retry'],
+    roles: WRITERS,
+  },
+  {
+    what: 'Create and change API keys (developers: their own, none with full access)',
+    operations: ['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke'],
+    roles: WRITERS,
+  },
+  {
+    what: 'Invite people, change their roles, remove them (only owners make and unmake owners)',
+    operations: ['member.invite', 'member.setRole', 'member.remove'],
+    roles: MANAGERS,
+  },
+  {
+    what: 'Say how long messages are kept',
+    operations: ['account.setRetention'],
+    roles: ['OWNER'],
+  },
+];

@@ -1,0 +1,72 @@
+import { useLocation } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { Button, ButtonLink } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { PasswordDialog } from '../../ui/password-dialog.tsx';
+import { Accounts, CreateAccount } from './operator.generated.ts';
+
+/** For operators: makes an account with its owner, whose password is shown once. */
+export default function CreateAccountPage() {
+  const [, navigate] = useLocation();
+  const create = useApiMutation(CreateAccount, { refetches: [Accounts] });
+  const created = create.data?.createAccount;
+  return (
+    <>
+      <PageHeader title="New account" />
+      <Form
+        label="New account"
+        error={create.error}
+        onSubmit={(values) =>
+          create.mutate({
+            input: {
+              email: textOf(values, 'email'),
+              name: textOf(values, 'name') || null,
+              currency: textOf(values, 'currency').toUpperCase(),
+              balance: Number(textOf(values, 'balance') || 0),
+            },
+          })
+        }
+      >
+        <Field
+          name="email"
+          label="Email of the owner"
+          type="email"
+          autoComplete="off"
+          hint="The owner signs in with it."
+        />
+        <Field name="name" label="Name" autoComplete="off" hint="Empty: the email address." />
+        <Field
+          name="currency"
+          label="Currency"
+          autoComplete="off"
+          maxLength={3}
+          hint="Three letters, such as UGX. It cannot be changed later."
+        />
+        <Field
+          name="balance"
+          label="Opening balance"
+          type="number"
+          min={0}
+          step="any"
+          hint="In the currency. Empty: 0."
+        />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={create.isPending}>
+            Create account
+          </Button>
+          <ButtonLink href="/accounts">Cancel</ButtonLink>
+        </div>
+      </Form>
+      {created && (
+        <PasswordDialog
+          title={`${created.name} is created`}
+          email={created.email}
+          password={created.ownerPassword ?? ''}
+          onClose={() => navigate(`/accounts/${created.id}`)}
+        />
+      )}
+    </>
+  );
+}

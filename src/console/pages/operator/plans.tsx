@@ -1,0 +1,111 @@
+import { useState } from 'react';
+import { formatNumber } from '../../lib/format.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Accounts, OperatedAccount, type PlanRowFragment, Plans, SetPlan } from './operator.generated.ts';
+
+const limitOf = (perSecond: number) => (perSecond === 0 ? 'no limit' : formatNumber(perSecond));
+
+const COLUMNS: readonly Column<PlanRowFragment>[] = [
+  { header: 'Name', cell: ({ name }) => name },
+  { header: 'Requests a minute', cell: ({ perMinute }) => formatNumber(perMinute), isNumber: true },
+  { header: 'Requests a second', cell: ({ perSecond }) => limitOf(perSecond), isNumber: true },
+  {
+    header: 'Webhook registrations a minute',
+    cell: ({ webhooksPerMinute }) => formatNumber(webhooksPerMinute),
+    isNumber: true,
+  },
+];
+
+/** For operators: how many requests the keys of an account may make, by plan. */
+export default function PlansPage() {
+  const query = useApiQuery(Plans, {});
+  return (
+    <>
+      <PageHeader title="Plans" />
+      <Loaded query={query}>
+        {({ plans }) => (
+          <div className="columns">
+            {plans.length === 0 ? (
+              <EmptyState title="No plans yet">
+                <p>Without one the limits of the platform hold for every key.</p>
+              </EmptyState>
+            ) : (
+              <DataTable
+                caption="What each key of an account on the plan may do"
+                columns={COLUMNS}
+                rows={plans}
+                keyOf={({ name }) => name}
+              />
+            )}
+            <PlanForm plans={plans} />
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
+  const toast = useToast();
+  const [asked, setAsked] = useState<PlanRowFragment>();
+  const set = useApiMutation(SetPlan, {
+    refetches: [Plans, Accounts, OperatedAccount],
+    onDone: ({ setPlan: { name } }) => toast({ text: `The plan ${name} is set.` }),
+  });
+  const submit = (values: FormData) => {
+    const number = (name: string) => Number(textOf(values, name) || 0);
+    const input = {
+      name: textOf(values, 'name'),
+      perMinute: number('perMinute'),
+      perSecond: number('perSecond'),
+      webhooksPerMinute: number('webhooksPerMinute'),
+    };
+    if (plans.some(({ name }) => name === input.name)) setAsked(input);
+    else set.mutate({ input });
+  };
+  return (
+    <section className="card stack" aria-labelledby="set-plan">
+      <h2 id="set-plan">Set a plan</h2>
+      <Form label="Set a plan" error={set.error} onSubmit={submit}>
+        <Field
+          name="name"
+          label="Name"
+          autoComplete="off"
+          hint="A new one, or one that is there, which is then changed for every account on it."
+        />
+        <Field name="perMinute" label="Requests a minute" type="number" min={1} />
+        <Field
+          name="perSecond"
+          label="Requests a second"
+          type="number"
+          min={0}
+          hint="Empty or 0: no such limit."
+        />
+        <Field name="webhooksPerMinute" label="Webhook registrations a minute" type="number" min={1} />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={set.isPending}>
+            Set the plan
+          </Button>
+        </div>
+      </Form>
+      {asked && (
+        <ConfirmDialog
+          title={`Change the plan ${asked.name}?`}
+          consequence="It is there already. Every account on it goes by the new limits within a second."
+          confirmLabel="Change it"
+          // What is wrong is said at the fields.
+          onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,124 @@
+import { useState } from 'react';
+import { formatMoney, formatName } from '../../lib/format.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Can, useViewer } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Field, Select } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Money } from '../../ui/values.tsx';
+import { type Channel, Prices, type PricesQuery, SetPrice } from './operator.generated.ts';
+
+type Price = NonNullable<PricesQuery['prices']>[number];
+
+const CHANNELS = (['SMS', 'EMAIL', 'PUSH', 'WHATSAPP'] as const).map((value) => ({
+  value,
+  label: channelName(value),
+}));
+const keyOf = ({ currency, channel, prefix }: Price) => `${currency} ${channel} ${prefix}`;
+const whereOf = (prefix: string) => (prefix === '' ? 'every destination' : `+${prefix}…`);
+
+const COLUMNS: readonly Column<Price>[] = [
+  { header: 'Currency', cell: ({ currency }) => currency },
+  { header: 'Channel', cell: ({ channel }) => channelName(channel) },
+  { header: 'To', cell: ({ prefix }) => whereOf(prefix) },
+  {
+    header: 'Price of one unit',
+    cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
+    isNumber: true,
+  },
+];
+
+function channelName(channel: Channel): string {
+  return channel === 'WHATSAPP' ? 'WhatsApp' : formatName(channel);
+}
+
+/** What messages cost; operators set it. */
+export default function PricesPage() {
+  const query = useApiQuery(Prices, {});
+  const currency = useViewer().account?.currency;
+  return (
+    <>
+      <PageHeader title="Prices" />
+      <p className="quiet">
+        A unit is one SMS of up to 160 characters, one email, one notification or one WhatsApp message, for
+        one recipient. The longest prefix of the destination wins.
+      </p>
+      <Loaded query={query}>
+        {({ prices }) => (
+          <div className="columns">
+            <PriceTable of={currency ? prices.filter((price) => price.currency === currency) : prices} />
+            <Can run="price.set">
+              <PriceForm prices={prices} />
+            </Can>
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function PriceTable({ of }: { of: readonly Price[] }) {
+  if (of.length === 0) {
+    return (
+      <EmptyState title="No prices yet">
+        <p>Messages cannot be sent before the platform operator has set what they cost.</p>
+      </EmptyState>
+    );
+  }
+  return <DataTable caption="What is in force" columns={COLUMNS} rows={of} keyOf={keyOf} />;
+}
+
+function PriceForm({ prices }: { prices: readonly Price[] }) {
+  const toast = useToast();
+  const [asked, setAsked] = useState<Price>();
+  const set = useApiMutation(SetPrice, {
+    refetches: [Prices],
+    onDone: ({ setPrice: { amount, currency } }) =>
+      toast({ text: `The price is ${formatMoney(amount, currency)} from now on.` }),
+  });
+  const before = asked && prices.find((price) => keyOf(price) === keyOf(asked));
+  const submit = (values: FormData) =>
+    setAsked({
+      currency: textOf(values, 'currency').toUpperCase(),
+      channel: textOf(values, 'channel') as Channel,
+      prefix: textOf(values, 'prefix').replace(/^\+/, ''),
+      amount: Number(textOf(values, 'amount') || Number.NaN),
+    });
+  return (
+    <section className="card stack" aria-labelledby="set-price">
+      <h2 id="set-price">Set a price</h2>
+      <Form label="Set a price" error={set.error} onSubmit={submit}>
+        <Field name="currency" label="Currency" maxLength={3} autoComplete="off" hint="Three letters: UGX." />
+        <Select name="channel" label="Channel" options={CHANNELS} />
+        <Field
+          name="prefix"
+          label="Prefix"
+          inputMode="numeric"
+          autoComplete="off"
+          hint="The leading digits of the number, such as 2567. Empty: every destination."
+        />
+        <Field name="amount" label="Price of one unit" type="number" min={0} step="any" />
+        <div className="row">
+          <Button type="submit" look="primary" isBusy={set.isPending}>
+            Set the price
+          </Button>
+        </div>
+      </Form>
+      {asked && (
+        <ConfirmDialog
+          title="Set this price?"
+          consequence={`${channelName(asked.channel)} to ${whereOf(asked.prefix)} costs ${asked.amount} ${asked.currency} for every account in that currency from now on; ${before ? `it is ${before.amount} ${before.currency} now` : 'there is no such price yet'}.`}
+          confirmLabel="Set it"
+          // What is wrong is said at the fields.
+          onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,83 @@
+import { formatName, formatNumber } from '../../lib/format.ts';
+import { useApiQuery } from '../../lib/queries.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { Time } from '../../ui/values.tsx';
+import { Providers, type ProvidersQuery } from './operator.generated.ts';
+
+type Provider = NonNullable<ProvidersQuery['providers']>[number];
+
+/** Processes say how their providers are every few seconds; nobody tells of changes. */
+const ASK_EVERY_MS = 10_000;
+
+const COLUMNS: readonly Column<Provider>[] = [
+  { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
+  { header: 'Channel', cell: ({ channel }) => formatName(channel) },
+  {
+    header: 'Routes',
+    cell: ({ prefixes }) => prefixes.map((each) => each || 'all others').join(', ') || '–',
+  },
+  { header: 'State', cell: (provider) => <State of={provider} /> },
+  { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
+  { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
+  { header: 'Not taken', cell: ({ failed }) => formatNumber(failed), isNumber: true },
+  { header: 'In flight', cell: ({ inFlight }) => formatNumber(inFlight), isNumber: true },
+  { header: 'Last success', cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} /> },
+  { header: 'Last error', cell: (provider) => <LastError of={provider} /> },
+  {
+    header: 'Process',
+    cell: ({ process, seenAt }) => (
+      <>
+        <code>{process}</code>, <Time at={seenAt} />
+      </>
+    ),
+  },
+];
+
+function State({ of: { state, detail } }: { of: Provider }) {
+  return (
+    <>
+      <Badge status={state} /> {detail && <span className="quiet">{detail}</span>}
+    </>
+  );
+}
+
+function LastError({ of: { lastError, lastErrorAt } }: { of: Provider }) {
+  if (lastError === null) return <span className="quiet">none</span>;
+  return (
+    <>
+      {lastError} (<Time at={lastErrorAt} />)
+    </>
+  );
+}
+
+/** For operators: whether carriers and providers take messages, as each worker process sees them. */
+export default function ProvidersPage() {
+  const query = useApiQuery(Providers, {}, { refetchEveryMs: ASK_EVERY_MS });
+  return (
+    <>
+      <PageHeader title="Carriers and providers" />
+      <Loaded query={query}>
+        {({ providers }) =>
+          providers.length === 0 ? (
+            <EmptyState title="No worker has said anything">
+              <p>
+                Every worker process tells how its carriers and providers are. None has for more than a
+                minute: is one running?
+              </p>
+            </EmptyState>
+          ) : (
+            <DataTable
+              caption="As each worker process sees them; counts of the last five minutes"
+              columns={COLUMNS}
+              rows={providers}
+              keyOf={({ name, channel, process }) => `${channel} ${name} ${process}`}
+            />
+          )
+        }
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import { type ReactNode, useState } from 'react';
+import { Button } from './button.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { Notice } from './notice.tsx';
+
+export interface Question {
+  /** The question, such as `Revoke “shop”?`. */
+  readonly title: string;
+  readonly consequence: ReactNode;
+  readonly confirmLabel: string;
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before something is done, saying what will happen; closes once it is done and stays open when it fails. */
+export function ConfirmDialog({
+  title,
+  consequence,
+  confirmLabel,
+  onConfirm,
+  onClose,
+}: Question & { readonly onClose: () => void }) {
+  const [isBusy, setIsBusy] = useState(false);
+  const [fault, setFault] = useState<string>();
+  const confirm = async () => {
+    setIsBusy(true);
+    setFault(undefined);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (error) {
+      setFault(error instanceof Error ? error.message : 'It did not work.');
+    } finally {
+      setIsBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div>{consequence}</div>
+      {fault && <Notice tone="bad">{fault}</Notice>}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="danger" isBusy={isBusy} onClick={confirm}>
+          {confirmLabel}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

@@ -1,0 +1,80 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type Cell, csvLine, download } from '../lib/csv.ts';
+import { formatNumber } from '../lib/format.ts';
+import { Button } from './button.tsx';
+import { Notice } from './notice.tsx';
+import './csv-export.css';
+
+/** A byte order mark: without it spreadsheets take the file for another encoding. */
+const BOM = '\uFEFF';
+
+interface Slice<Row> {
+  readonly nodes: readonly Row[];
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  readonly totalCount: number;
+}
+
+/** Makes a CSV file of a whole Relay list, slice by slice, telling how far it is; it can be canceled. */
+export function CsvExport<Row>({
+  children,
+  fileName,
+  header,
+  cellsOf,
+  sliceAfter,
+}: {
+  children: ReactNode;
+  fileName: string;
+  header: readonly string[];
+  cellsOf: (row: Row) => readonly Cell[];
+  /** Asks for the rows after a cursor, null for the first. */
+  sliceAfter: (after: string | null, signal: AbortSignal) => Promise<Slice<Row>>;
+}) {
+  const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
+  const [fault, setFault] = useState<string>();
+  const ending = useRef<AbortController>(undefined);
+  useEffect(() => () => ending.current?.abort(), []);
+
+  const run = async () => {
+    const canceling = new AbortController();
+    ending.current = canceling;
+    setFault(undefined);
+    setProgress({ done: 0, total: 0 });
+    try {
+      const lines = [BOM, csvLine(header)];
+      let after: string | null = null;
+      do {
+        const { nodes, pageInfo, totalCount }: Slice<Row> = await sliceAfter(after, canceling.signal);
+        for (const row of nodes) lines.push(csvLine(cellsOf(row)));
+        setProgress({ done: lines.length - 2, total: totalCount });
+        after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+      } while (after !== null && !canceling.signal.aborted);
+      if (!canceling.signal.aborted) download(fileName, 'text/csv', lines);
+    } catch (error) {
+      if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
+    }
+    setProgress(undefined);
+  };
+
+  if (progress === undefined) {
+    return (
+      <>
+        <Button onClick={run}>{children}</Button>
+        {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
+      </>
+    );
+  }
+  return (
+    <div className="row">
+      <progress
+        className="export-progress"
+        aria-label="Rows exported"
+        value={progress.done}
+        max={Math.max(1, progress.done, progress.total)}
+      />
+      <span className="quiet">
+        {formatNumber(progress.done)} of {formatNumber(Math.max(progress.done, progress.total))}
+      </span>
+      <Button onClick={() => ending.current?.abort()}>Cancel</Button>
+    </div>
+  );
+}

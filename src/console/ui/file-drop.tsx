@@ -1,0 +1,53 @@
+import { type ReactNode, useId, useState } from 'react';
+import './file-drop.css';
+
+/** A place for one file, to be chosen or dropped there. */
+export function FileDrop({
+  label,
+  accept,
+  hint,
+  onFile,
+}: {
+  label: string;
+  accept: string;
+  hint: ReactNode;
+  onFile: (file: File) => void;
+}) {
+  const id = useId();
+  const [isOver, setIsOver] = useState(false);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is for the pointer; the input is for everybody
+    <div
+      className="file-drop"
+      data-over={isOver}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setIsOver(true);
+      }}
+      onDragLeave={() => setIsOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setIsOver(false);
+        const file = event.dataTransfer.files[0];
+        if (file) onFile(file);
+      }}
+    >
+      <label htmlFor={id}>{label}</label>
+      <span id={`${id}-hint`} className="field-hint">
+        {hint}
+      </span>
+      <input
+        id={id}
+        type="file"
+        accept={accept}
+        aria-describedby={`${id}-hint`}
+        onChange={({ currentTarget }) => {
+          const file = currentTarget.files?.[0];
+          if (file) onFile(file);
+          // The same file again is a choice, too: it may have changed.
+          currentTarget.value = '';
+        }}
+      />
+    </div>
+  );
+}

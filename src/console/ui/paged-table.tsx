@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+import { useLocation, useSearch } from 'wouter';
+import { ButtonLink } from './button.tsx';
+import { type Column, DataTable } from './data-table.tsx';
+import { Pager } from './pager.tsx';
+import { EmptyState } from './states.tsx';
+
+/** How many rows a list shows at once. */
+export const PAGE_SIZE = 50;
+
+/** A slice of a Relay list: its table with the ways to other slices, or why there is nothing in it. */
+export function PagedTable<Row>({
+  of,
+  caption,
+  columns,
+  keyOf,
+  hrefOf,
+  empty,
+}: {
+  of: {
+    readonly nodes: readonly Row[];
+    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+    readonly totalCount?: number;
+  };
+  caption: ReactNode;
+  columns: readonly Column<Row>[];
+  keyOf: (row: Row) => string;
+  hrefOf?: (row: Row) => string;
+  /** What stands there when the list is empty and nothing was looked for. */
+  empty: ReactNode;
+}) {
+  const isNarrowed = useSearch() !== '';
+  const [path] = useLocation();
+  if (of.nodes.length === 0) {
+    if (!isNarrowed) return empty;
+    return (
+      <EmptyState title="Nothing fits">
+        <ButtonLink href={path}>Show all</ButtonLink>
+      </EmptyState>
+    );
+  }
+  return (
+    <div className="stack">
+      <DataTable caption={caption} columns={columns} rows={of.nodes} keyOf={keyOf} hrefOf={hrefOf} />
+      <Pager pageInfo={of.pageInfo} totalCount={of.totalCount} />
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+import { Button } from './button.tsx';
+import { CodeBlock } from './code.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { Notice } from './notice.tsx';
+
+/** A one-time password of somebody new, which nobody can see again. */
+export function PasswordDialog({
+  title,
+  email,
+  password,
+  onClose,
+}: {
+  title: string;
+  email: string;
+  password: string;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog title={title} onClose={onClose} mustAnswer>
+      <Notice tone="warn">Copy the password now: it is shown this once and can never be seen again.</Notice>
+      <p>Hand both over on a safe way. The console asks for a new password at the first sign-in.</p>
+      <h3>Address</h3>
+      <CodeBlock text={`${location.origin}/console`} label="address of the console" />
+      <h3>Email</h3>
+      <CodeBlock text={email} label="email" />
+      <h3>One-time password</h3>
+      <CodeBlock text={password} label="one-time password" />
+      <DialogActions>
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
