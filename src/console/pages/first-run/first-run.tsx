@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
+import { Session } from '../../lib/session.generated.ts';
 import { ButtonLink } from '../../ui/button.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -20,7 +21,7 @@ const ASK_EVERY_MS = 2_000;
 /** From an empty account to a delivered message and a received webhook, by button or from a shell. */
 export default function FirstRunPage() {
   const query = useApiQuery(FirstRun, {});
-  useLiveRefetch(FirstRunMessages, {}, [FirstRun]);
+  useLiveRefetch(FirstRunMessages, {}, [FirstRun, Session]);
   useLiveRefetch(FirstRunDeliveries, {}, [FirstRun]);
   return (
     <>

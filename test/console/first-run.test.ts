@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { createQuickstart } from '../../src/quickstart.ts';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+
+/** The part of the page that is one step. */
+const step = (page: Page, number: number) => page.getByRole('region', { name: `Step ${number}:` });
+const isDone = (page: Page, number: number) =>
+  step(page, number).getByText('Done', { exact: true }).waitFor();
+/** The text of a command as the page shows it. */
+const command = (page: Page, label: string) =>
+  page.getByRole('figure', { name: label, exact: true }).locator('code').innerText();
+/** Runs a command as somebody does who pastes it into a shell. */
+const inShell = async (text: string, environment: Record<string, string> = {}) => {
+  const { PATH = '' } = process.env;
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], { env: { PATH, ...environment } });
+  return JSON.parse(stdout);
+};
+
+describe('the first steps in the console [issue 8, 1]', () => {
+  let gateway: TestGateway;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    // As `npm start` has it: webhooks reach nothing on the inside but the gateway's own receiver.
+    gateway = await startTestGateway({ WEBHOOK_ALLOWED_NETWORKS: '' });
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  inBrowser(
+    'a newcomer walks from what the first start printed to a delivered message and a received webhook',
+    async () => {
+      const printed = await createQuickstart(gateway.parts.operations, gateway.url);
+      const [, email, password] = /sign in +(\S+) +(\S+)/.exec(printed) ?? [];
+      const { page, faults } = await browser.open();
+      await signInHere(page, { email: email!, password: password! });
+      await page.getByRole('heading', { name: 'First steps' }).waitFor();
+      await page.getByText('0 of 4 done').waitFor();
+      await expectAccessible(page);
+
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await isDone(page, 1);
+      const key = await command(page, 'API key');
+      expect(key).toMatch(/^msg_[0-9a-f]{16}_[0-9a-f]{40}$/);
+      expect(await command(page, 'command that sends an SMS')).toContain(key);
+      const token = await signIn(gateway, { email: email!, password: password! });
+      const { data } = (await graphql(gateway, '{ apiKeys { name scopes } }', { token })).body;
+      const scopes = ['SEND_SMS', 'READ_MESSAGES', 'MANAGE_WEBHOOKS'];
+      expect(data.apiKeys).toContainEqual({ name: 'First steps', scopes });
+
+      await page.getByLabel('Address').focus();
+      await page.keyboard.press('Enter');
+      await isDone(page, 2);
+      expect(await command(page, 'webhook secret')).toMatch(/^whsec_/);
+
+      await page.getByLabel('Text').fill('Hello, it’s me');
+      await page.keyboard.press('Enter');
+      await isDone(page, 3);
+      await step(page, 3).getByText('Delivered', { exact: true }).first().waitFor();
+      await isDone(page, 4);
+      await step(page, 4).getByText('answered 200').waitFor();
+      const posted = JSON.parse(await command(page, 'what was posted'));
+      expect(posted).toMatchObject({ event: 'sms.sent', channel: 'sms' });
+      await page.getByText('4 of 4 done').waitFor();
+      await page.getByText('It works from end to end.').waitFor();
+      await expectAccessible(page);
+
+      await page.reload();
+      await page.getByText('4 of 4 done').waitFor();
+      expect(await page.content()).not.toContain(key.slice(-40));
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('every step can be taken by the command that the page shows, and the page sees it', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/start' });
+    const making = await command(page, 'command that makes a key');
+    const { data } = await inShell(making.replace('YOUR_PASSWORD', account.password));
+    const { key } = data.createApiKey as { key: string };
+    await isDone(page, 1);
+
+    const registering = await command(page, 'command that registers a webhook');
+    const { webhook } = await inShell(registering, { KEY: key });
+    await isDone(page, 2);
+    await step(page, 2).getByRole('link', { name: webhook.url }).waitFor();
+
+    await page.getByLabel('The key, for the commands below').fill(key);
+    const text = `It's 5 o'clock: "€5" \\o/ $HOME`;
+    await page.getByLabel('Text').fill(text);
+    const { id } = await inShell(await command(page, 'command that sends an SMS'));
+    await isDone(page, 3);
+    const token = await signIn(gateway, account);
+    const sent = await graphql(gateway, `{ message(id: "${id}") { content } }`, { token });
+    expect(sent.body.data).toEqual({ message: { content: text } });
+    await isDone(page, 4);
+
+    await inShell(await command(page, 'command that sends a test event'));
+    await step(page, 4).getByText('webhook.test').first().waitFor();
+    const told = await inShell(await command(page, 'command that shows what was posted'));
+    expect(JSON.stringify(told)).toContain('sms.sent');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('what cannot be done says why, and what was typed stays', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/start' });
+    await page.getByLabel('Address').fill('http://10.0.0.1/hook');
+    await page.getByRole('button', { name: 'Register it' }).click();
+    await step(page, 2).locator('[aria-invalid=true]').waitFor();
+    expect(await page.getByLabel('Address').inputValue()).toBe('http://10.0.0.1/hook');
+    expect(await command(page, 'command that registers a webhook')).toContain('http://10.0.0.1/hook');
+
+    await page.getByLabel('To', { exact: true }).fill('nobody');
+    await page.getByRole('button', { name: 'Send it' }).click();
+    await step(page, 3).getByRole('alert').or(step(page, 3).locator('[aria-invalid=true]')).first().waitFor();
+    expect(await page.getByLabel('To', { exact: true }).inputValue()).toBe('nobody');
+    await page.getByLabel('To', { exact: true }).fill('+256700000001');
+    await page.getByRole('button', { name: 'Send it' }).click();
+    await page.getByText('The simulator rejects numbers ending in 0001.').waitFor();
+    await step(page, 3).getByText('To do', { exact: true }).waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a viewer is not offered what they may not do', async () => {
+    const account = await gateway.createAccount();
+    const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
+    const { page, faults } = await browser.open({ person: viewer });
+    await page.getByText('Nothing has been sent yet').waitFor();
+    expect(await page.getByRole('link', { name: /first steps/i }).count()).toBe(0);
+    await page.goto(`${gateway.url}/console/start`);
+    await page.getByText('Your role, Viewer, cannot open this page.').waitFor();
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const send = async (gateway: TestGateway, key: string, to: string, message = 'Hello') => {
+  const answer = await gateway.call('POST', '/developers/sms', { key, body: { to, message } });
+  expect(answer.status).toBe(200);
+};
+const figure = (page: Page, name: string | RegExp) =>
+  page.getByRole('term').filter({ hasText: name }).locator('xpath=..');
+
+describe('the overview of the console [issue 8, 2]', () => {
+  let gateway: TestGateway;
+  let browser: ConsoleBrowser;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    receiver = await startWebhookReceiver(() => 500);
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await receiver?.stop();
+    await gateway?.stop();
+  });
+
+  const register = async ({ key }: TestAccount, url = receiver.url) => {
+    const body = { url, events: ['sms.sent'], maxRetries: 0 };
+    const answer = await gateway.call('POST', '/developers/webhooks', { key, body });
+    expect(answer.status).toBe(201);
+  };
+
+  inBrowser('it shows what was sent, how it went and what it cost, and goes with what happens', async () => {
+    const account = await gateway.createAccount();
+    await register(account);
+    await send(gateway, account.key, '+256700000001');
+    const { page, faults } = await browser.open({ person: account });
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await figure(page, 'Messages, 24 hours').getByText('1 failed').waitFor();
+    await figure(page, 'Delivery rate').getByText('0%', { exact: true }).waitFor();
+
+    await page.evaluate('window.isSamePage = true');
+    for (const to of ['+256700000011', '+256700000012', '+256700000013']) {
+      await send(gateway, account.key, to, 'Your parcel is here');
+    }
+    await figure(page, 'Delivery rate').getByText('75%', { exact: true }).waitFor();
+    await figure(page, 'Messages, 24 hours').getByText('4', { exact: true }).waitFor();
+    await figure(page, 'Cost').getByText('UGX 120', { exact: true }).waitFor();
+    await figure(page, 'Balance').getByText('UGX 99,910', { exact: true }).waitFor();
+    await figure(page, 'Balance').getByText('lasts more than a year').waitFor();
+    await page.getByRole('banner').getByText('UGX 99,910').waitFor();
+    await page.getByRole('link', { name: '+256700000013' }).waitFor();
+    // The receiver refuses everything, and each delivery has one attempt.
+    const failing = page.getByRole('region', { name: 'Webhooks' });
+    await failing.getByText('3 failed').waitFor();
+    expect(await failing.getByRole('link', { name: receiver.url }).getAttribute('href')).toMatch(
+      /^\/console\/webhooks\/[0-9a-f-]{36}$/,
+    );
+    expect(await page.evaluate('window.isSamePage')).toBe(true);
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser(
+    'its figures are of the chosen period, told apart as chosen, and stay so on a reload',
+    async () => {
+      const account = await gateway.createAccount();
+      await register(account);
+      await send(gateway, account.key, '+256700000011');
+      await send(gateway, account.sandboxKey, '+256700000012');
+      const { page, faults } = await browser.open({ person: account });
+      const chart = page.getByRole('region', { name: 'Messages per hour' });
+      await chart.getByText('As a table').click();
+      const table = () => page.getByRole('region', { name: /^Messages per/ }).getByRole('table');
+      await table().waitFor();
+      expect(await table().getByRole('columnheader').allInnerTexts()).toEqual([
+        'When',
+        'Delivered',
+        'Sent',
+        'Pending',
+        'Failed',
+      ]);
+      expect(await table().getByRole('row').count()).toBe(25);
+      await page.getByRole('button', { name: '30 days' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('region', { name: 'Messages per day' }).waitFor();
+      await page.getByRole('button', { name: 'By API key' }).click();
+      await page.reload();
+      await page.getByRole('button', { name: '30 days', pressed: true }).waitFor();
+      await page.getByRole('button', { name: 'By API key', pressed: true }).waitFor();
+      await page.getByText('As a table').click();
+      await table().waitFor();
+      expect(await table().getByRole('row').count()).toBe(31);
+      // Both keys of the account have one name.
+      const [when, first, second] = await table().getByRole('columnheader').allInnerTexts();
+      expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
+      expect(first).not.toBe(second);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a balance that lasts no three days is told of', async () => {
+    const account = await gateway.createAccount(70);
+    await register(account);
+    await send(gateway, account.key, '+256700000011');
+    await send(gateway, account.key, '+256700000012');
+    const { page } = await browser.open({ person: account });
+    await page.getByText(/^The balance lasts about 1 day at the average of the last 7 days/).waitFor();
+  });
+
+  inBrowser('an empty account is led to the first steps once, and from the overview after that', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account });
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('Nothing has been sent yet').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Take the first steps' }).click();
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await send(gateway, account.key, '+256700000011');
+    await page.goto(`${gateway.url}/console`);
+    await page.getByText('No webhook is registered, so').waitFor();
+    await figure(page, 'Messages, 24 hours').getByText('1', { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('operators see the platform: its carriers and its accounts', async () => {
+    const email = 'operator@overview.example';
+    const system = { kind: 'system', name: 'test' } as const;
+    const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+    const { email: account } = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: { email, password } });
+    await page
+      .getByRole('table', { name: /^Carriers and providers/ })
+      .getByText('Up')
+      .first()
+      .waitFor();
+    await page
+      .getByRole('table', { name: /^The newest of/ })
+      .getByText(account)
+      .waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('a lost connection [issue 8, 7]', () => {
+  inBrowser('is told of, and what happened meanwhile is shown when the gateway is back', async () => {
+    const database = await createTestDatabase();
+    const variables = { PORT: String(await freePort()) };
+    const closings = [() => database.drop()];
+    try {
+      const before = await startTestGateway(variables, database);
+      closings.push(() => before.stop());
+      const account = await before.createAccount();
+      await send(before, account.key, '+256700000011');
+      const browser = await startConsoleBrowser(before);
+      closings.push(() => browser.close());
+      const { page } = await browser.open();
+      await signInHere(page, account);
+      await page.getByRole('heading', { name: 'First steps' }).waitFor();
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
+      await figure(page, 'Messages, 24 hours').getByText('1', { exact: true }).waitFor();
+      await page.evaluate('window.isSamePage = true');
+
+      await before.stop();
+      await page.getByText('The gateway does not answer.').waitFor();
+      await figure(page, 'Messages, 24 hours').getByText('1', { exact: true }).waitFor();
+      await expectAccessible(page);
+      const after = await startTestGateway(variables, database);
+      closings.push(() => after.stop());
+      await send(after, account.key, '+256700000012');
+      await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+      await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
+      await send(after, account.key, '+256700000013');
+      await figure(page, 'Messages, 24 hours').getByText('3', { exact: true }).waitFor();
+      expect(await page.evaluate('window.isSamePage')).toBe(true);
+    } finally {
+      for (const close of closings.reverse()) await close();
+    }
+  });
+});
