@@ -53,6 +53,8 @@ export interface BenchContext {
   log(line: string): void;
 }
 
+/** As `npm start` has them: a young heap that stays in the caches, and an old one that is collected early. */
+const FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=50'];
 const FUNDS_MINOR = 1_000_000_000;
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.warn, error: console.error, child: () => logger };
@@ -87,7 +89,7 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
     environment: Record<string, string>,
   ): Promise<BenchServer> => {
     const { host, port, user } = postgres.connection;
-    const child = spawn(process.execPath, ['--max-semi-space-size=8', entry], {
+    const child = spawn(process.execPath, [...FLAGS, entry], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         PATH: process.env.PATH,
