@@ -116,7 +116,7 @@ function factsOf(delivery: Delivery): readonly (readonly [string, ReactNode])[] 
     ],
     ...(message ? [['Message', <MessageLink key="message" to={message} />] as const] : []),
     ['Attempts', attempts],
-    ...(delivery.errorMessage ? [['What went wrong last', delivery.errorMessage] as const] : []),
+    ...(delivery.errorMessage ? [['Last error', delivery.errorMessage] as const] : []),
     ...(nextRetryAt ? [['Next retry', <Countdown key="retry" to={nextRetryAt} />] as const] : []),
     ['Recorded', <Time key="created" at={delivery.createdAt} />],
     ['Delivery id', <code key="id">{delivery.id}</code>],

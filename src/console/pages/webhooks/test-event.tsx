@@ -43,12 +43,12 @@ function Result({ of: delivery }: { of: SendTestEventMutation['sendTestEvent'] }
         items={[
           ['Result', <Badge key="status" status={delivery.status} />],
           ['Answer', delivery.httpStatus ?? <span className="quiet">none</span>],
-          ...(delivery.errorMessage ? [['What went wrong', delivery.errorMessage] as const] : []),
+          ...(delivery.errorMessage ? [['Error', delivery.errorMessage] as const] : []),
           ...(durationMs === undefined ? [] : [['Duration', formatDuration(durationMs)] as const]),
         ]}
       />
       {delivery.responseBody && <CodeBlock text={delivery.responseBody} label="response body" />}
-      <Link href={`/webhooks/deliveries/${delivery.id}`}>The delivery</Link>
+      <Link href={`/webhooks/deliveries/${delivery.id}`}>See the delivery</Link>
     </div>
   );
 }
