@@ -95,6 +95,11 @@ const FINISH = statement(
      finished_at = $3, csv = NULL
    WHERE id = $1 AND csv IS NOT NULL`,
 );
+const ABANDON = statement(
+  'contact-import-abandon',
+  `UPDATE contact_imports SET state = 'failed', failure = $2, finished_at = $3, csv = NULL
+   WHERE created_at < $1 AND csv IS NOT NULL`,
+);
 // The faults go first, so that an import takes few rows with it.
 const FORGET_FAULTS = statement(
   'contact-import-forget-faults',
@@ -203,6 +208,10 @@ export class PgContactImportStore implements ContactImportStore {
 
   async finish(id: string, failure: string | null, at: Date): Promise<void> {
     await this.#sql.query(FINISH, [id, failure, at]);
+  }
+
+  async abandonBefore(before: Date, failure: string, at: Date): Promise<void> {
+    await this.#sql.query(ABANDON, [before, failure, at]);
   }
 
   async forgetBefore(before: Date, limit: number): Promise<number> {

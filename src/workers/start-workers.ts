@@ -54,7 +54,16 @@ export async function startWorkers(parts: {
 }): Promise<Workers> {
   const { queue, routing, reports, authenticator, health, logger } = parts;
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
-  if (!parts.isWorker) return { stop: () => keyUses.stop() };
+  const flushUses = () =>
+    authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+  if (!parts.isWorker) {
+    return {
+      async stop() {
+        await keyUses.stop();
+        await flushUses();
+      },
+    };
+  }
 
   routing.start((provider, taken) => reports.take(provider, taken));
   await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
@@ -69,7 +78,7 @@ export async function startWorkers(parts: {
     repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
     repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
     repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
-    repeat('old imports', SWEEPS_MS, logger, () => parts.imports.forgetOld()),
+    repeat('old imports', SWEEPS_MS, logger, () => parts.imports.cleanUp()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
   ];
@@ -81,9 +90,7 @@ export async function startWorkers(parts: {
       await health
         .withdraw()
         .catch((error: unknown) => logger.warn({ err: error }, 'provider health stays for a minute'));
-      await authenticator
-        .flushUses()
-        .catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+      await flushUses();
     },
   };
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { systemIds } from '../../src/crypto/ids.ts';
+import { csvReader } from '../../src/csv/csv-reader.ts';
+import { ImportContacts } from '../../src/domain/contacts/import-contacts.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -126,9 +129,10 @@ describe('imports of contacts', () => {
 
   it('keep text of several lines, doubled quotes and delimiters inside of quotes', async () => {
     const { imported, contacts } = await newcomer();
-    await imported('externalId,name,note\n1,"A ""B"", C","one\ntwo\r\nthree"\n');
+    await imported('externalId,name,note,tags\n1,"A ""B"", C","one\ntwo\r\nthree","a,b ""c""|{d}|\\e"\n');
     const found = await contacts();
     expect(Object.keys(found)).toEqual(['A "B", C']);
+    expect(Object.values(found)[0]?.tags).toEqual(['a,b "c"', '{d}', '\\e']);
     expect(Object.values(found)[0]?.attributes).toEqual({ note: 'one\ntwo\r\nthree' });
   });
 
@@ -356,5 +360,26 @@ describe('imports of contacts while nobody works', () => {
       extensions: { retryAfter: 5 },
     });
     expect(codesOf(await start(await signIn(gateway, other)))).toEqual([]);
+  });
+
+  it('fail when nobody has worked on them for a day, and keep nobody waiting', async () => {
+    await using gateway = await startTestGateway({ ROLES: 'api' });
+    const token = await signIn(gateway, await gateway.createAccount());
+    const start = () => graphql(gateway, START, { token, variables: { csv: 'phone\n0700123456\n' } });
+    const { id } = (await start()).body.data.importContacts;
+    const cleanUp = async (hours: number) => {
+      const now = new Date(Date.now() + hours * 3_600_000);
+      const { stores } = gateway.parts;
+      const uow = { run: () => Promise.reject(new Error('nothing is imported')) };
+      await new ImportContacts(stores, uow, csvReader, { now: () => now }, systemIds).cleanUp();
+      return (await graphql(gateway, LOOK, { token, variables: { id } })).body.data.contactImport;
+    };
+    expect(await cleanUp(23)).toMatchObject({ state: 'PENDING', failure: null, finishedAt: null });
+    expect(await cleanUp(25)).toMatchObject({
+      state: 'FAILED',
+      failure: 'It could not be finished in time. Import the rest again.',
+      finishedAt: expect.any(String),
+    });
+    for (let count = 0; count < 3; count++) expect(codesOf(await start())).toEqual([]);
   });
 });

@@ -63,5 +63,7 @@ export const IMPORT_MAX_COLUMNS = 100;
 export const IMPORT_VALUE_MAX_LENGTH = 100;
 /** Imports of an account that wait or are under way. */
 export const IMPORTS_AT_ONCE = 3;
+/** An import that has not ended by then never will: its job is lost. */
+export const IMPORT_DEADLINE_MS = 24 * 3_600_000;
 /** How long an import is remembered once it has ended. */
 export const IMPORT_RETENTION_MS = 30 * 24 * 3_600_000;

@@ -8,6 +8,7 @@ import { ContactBook } from './contact-book.ts';
 import { changedFields, NO_FIELDS } from './contact-fields.ts';
 import {
   type ContactImport,
+  IMPORT_DEADLINE_MS,
   IMPORT_RETENTION_MS,
   type ImportProgress,
   type RowFault,
@@ -59,10 +60,13 @@ export class ImportContacts {
     await this.#stores.contactImports.finish(data.importId, failure, this.#clock.now());
   }
 
-  /** Forgets the imports that ended long ago. */
-  async forgetOld(): Promise<void> {
-    const before = new Date(this.#clock.now().getTime() - IMPORT_RETENTION_MS);
+  /** Ends the imports that nobody works on any more, and forgets those that ended long ago. */
+  async cleanUp(): Promise<void> {
+    const now = this.#clock.now();
     const { contactImports } = this.#stores;
+    const due = new Date(now.getTime() - IMPORT_DEADLINE_MS);
+    await contactImports.abandonBefore(due, 'It could not be finished in time. Import the rest again.', now);
+    const before = new Date(now.getTime() - IMPORT_RETENTION_MS);
     while ((await contactImports.forgetBefore(before, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
   }
 

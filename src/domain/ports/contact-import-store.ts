@@ -29,6 +29,8 @@ export interface ContactImportStore {
   ): Promise<boolean>;
   /** Ends an import, of which all rows that there are were read, and forgets its text. */
   finish(id: string, failure: string | null, at: Date): Promise<void>;
+  /** Ends the imports that were asked for before and have not ended. */
+  abandonBefore(before: Date, failure: string, at: Date): Promise<void>;
   /** Forgets imports that ended before, and some of their faults at a time; how many rows. */
   forgetBefore(before: Date, limit: number): Promise<number>;
 }
