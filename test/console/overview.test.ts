@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import {
   type ConsoleBrowser,
   expectAccessible,
@@ -106,6 +106,26 @@ describe('the overview of the console [issue 8, 2]', () => {
       expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
       expect(first).not.toBe(second);
       expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
+    'a page that nobody sees holds no connection, and is up to date when it is seen again',
+    async () => {
+      const account = await gateway.createAccount();
+      await register(account);
+      await send(gateway, account.key, '+256700000011');
+      const { page } = await browser.open({ person: account });
+      await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
+      const setHidden = (isHidden: boolean) =>
+        page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`);
+      const isStream = { predicate: (request: Request) => request.url().endsWith('/graphql/stream') };
+      const [ended] = await Promise.all([page.waitForEvent('requestfailed', isStream), setHidden(true)]);
+      expect(ended.failure()?.errorText).toBe('net::ERR_ABORTED');
+      await send(gateway, account.key, '+256700000012');
+      await Promise.all([page.waitForEvent('request', isStream), setHidden(false)]);
+      await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
     },
   );
 

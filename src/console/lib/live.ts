@@ -10,7 +10,8 @@ const LAST_WAIT_MS = 30_000;
 
 /**
  * Listens to a subscription for as long as the component is shown. A stream that breaks is opened again; what was
- * missed meanwhile, or is told by a `REFETCH`, comes by asking all shown queries again.
+ * missed before it is open, or is told by a `REFETCH`, comes by asking all shown queries again. A page that nobody sees
+ * listens to nothing: a browser has six connections to a host for all its tabs.
  */
 export function useLive<Result, Variables extends Record<string, unknown>>(
   document: Document<Result, Variables>,
@@ -20,9 +21,22 @@ export function useLive<Result, Variables extends Record<string, unknown>>(
   const receive = useEffectEvent(onData);
   const key = JSON.stringify(variables);
   useEffect(() => {
-    const ending = new AbortController();
-    void listen(document, JSON.parse(key), receive, ending.signal);
-    return () => ending.abort();
+    let ending: AbortController | undefined;
+    const follow = () => {
+      if (globalThis.document.hidden) {
+        ending?.abort();
+        ending = undefined;
+      } else if (!ending) {
+        ending = new AbortController();
+        void listen(document, JSON.parse(key), receive, ending.signal);
+      }
+    };
+    follow();
+    addEventListener('visibilitychange', follow);
+    return () => {
+      removeEventListener('visibilitychange', follow);
+      ending?.abort();
+    };
   }, [document, key]);
 }
 
@@ -33,7 +47,6 @@ async function listen<Result, Variables extends Record<string, unknown>>(
   signal: AbortSignal,
 ): Promise<void> {
   let waitMs = FIRST_WAIT_MS;
-  let hasBeenOpen = false;
   const client = createClient({
     url: '/graphql/stream',
     retryAttempts: 0,
@@ -45,8 +58,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
       });
       if (response.ok) {
         connectionWorks();
-        if (hasBeenOpen) void queryClient.invalidateQueries();
-        hasBeenOpen = true;
+        void queryClient.invalidateQueries({}, { cancelRefetch: false });
         waitMs = FIRST_WAIT_MS;
       }
       return response;
