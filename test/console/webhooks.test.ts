@@ -268,7 +268,7 @@ describe('webhooks in the console [issue 8, 5]', () => {
     await eventually(async () => (await form.getByLabel('Description').inputValue()) === 'shop');
     expect(await registered()).toMatchObject({ description: 'shop', events: ['sms.sent'], maxRetries: 3 });
 
-    await page.getByRole('tab', { name: 'Signing secret' }).click();
+    await page.getByRole('tab', { name: 'Secret' }).click();
     await page.getByText('signed with it from their next attempt on').waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Rotate' }).click();
@@ -363,7 +363,7 @@ describe('webhooks in the console [issue 8, 5]', () => {
     await shows(page, 'Failed', 1);
     const buttons = await page.getByRole('main').getByRole('button').allInnerTexts();
     expect(buttons.filter((name) => name !== 'Search' && !name.startsWith('Copy'))).toEqual([]);
-    expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Deliveries', 'Signing secret']);
+    expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Deliveries', 'Secret']);
     await expectAccessible(page);
     await rows(page, 'Failed').getByRole('link').click();
     await page.getByRole('figure', { name: 'payload' }).waitFor();

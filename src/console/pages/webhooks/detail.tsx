@@ -62,7 +62,7 @@ function Detail({ of: webhook }: { of: WebhookRowFragment }) {
         tabs={[
           { label: 'Deliveries', content: <DeliveriesTab of={webhook} mayManage={mayManage} /> },
           ...(mayManage ? [{ label: 'Settings', content: <EditForm of={webhook} /> }] : []),
-          { label: 'Signing secret', content: <SecretTab of={webhook} mayManage={mayManage} /> },
+          { label: 'Secret', content: <SecretTab of={webhook} mayManage={mayManage} /> },
         ]}
       />
     </>

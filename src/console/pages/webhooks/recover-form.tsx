@@ -14,9 +14,11 @@ import {
 } from './webhooks.generated.ts';
 
 const DAY_MS = 86_400_000;
-const NOT_PAST = new ApiError('BAD_USER_INPUT', 'Give a time in the past.', {
-  fields: [{ path: 'since', message: 'Give a time in the past.' }],
-});
+/** A new one each time, so that the field gets the focus again. */
+const notPast = () => {
+  const message = 'Give a time in the past.';
+  return new ApiError('BAD_USER_INPUT', message, { fields: [{ path: 'since', message }] });
+};
 
 /** Queues all that a webhook missed since a time. */
 export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
@@ -25,8 +27,7 @@ export function RecoverForm({ of: webhook }: { of: WebhookRowFragment }) {
   const [since] = useState(() => localTime(new Date(Date.now() - DAY_MS).toISOString()));
   const submit = (from: string | null) => {
     const isPast = from !== null && new Date(from) <= new Date();
-    // A new object each time, so that the field gets the focus again.
-    setFault(isPast ? undefined : new ApiError(NOT_PAST.code, NOT_PAST.message, NOT_PAST));
+    setFault(isPast ? undefined : notPast());
     if (isPast) recover.mutate({ webhookId: webhook.id, since: from });
     else recover.reset();
   };
