@@ -70,7 +70,7 @@ describe('messages in the console [issue 8, 3]', () => {
     await page.getByText('1 in all').waitFor();
     await page.goBack();
     await page.getByText('23 in all').waitFor();
-    await page.getByLabel('Rows on a page').selectOption('50');
+    await page.getByLabel('Rows', { exact: true }).selectOption('50');
     await page.getByText('Sandboxed 0', { exact: true }).waitFor();
 
     await page.getByLabel('Search', { exact: true }).focus();

@@ -77,7 +77,9 @@ export async function signInHere(page: Page, person: { email: string; password: 
   await page.getByLabel('Email', { exact: true }).fill(person.email);
   await page.getByLabel('Password').fill(person.password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Pages', includeHidden: true }).waitFor({ state: 'attached' });
+  await page
+    .getByRole('navigation', { name: 'Pages', exact: true, includeHidden: true })
+    .waitFor({ state: 'attached' });
 }
 
 /**

@@ -26,7 +26,9 @@ const FIGURES: Readonly<Record<Figure, string>> = {
 export function Facts({ of: message }: { of: Message }) {
   const figures = Object.entries(FIGURES).flatMap(([name, label]) => {
     const value = message.metadata[name as Figure];
-    return value === null ? [] : [[label, typeof value === 'number' ? formatNumber(value) : value] as const];
+    // Nothing is left out of most messages; that need not be said.
+    if (value === null || (value === 0 && /(Skipped|Removed)$/.test(name))) return [];
+    return [[label, typeof value === 'number' ? formatNumber(value) : value] as const];
   });
   return (
     <section className="card stack" aria-labelledby="message-facts">

@@ -16,7 +16,7 @@ const TWINS: ReadonlyMap<string, string> = new Map(
 );
 
 /** What stands for a character in GSM-7; undefined when nothing obvious does. */
-export function twinOf(char: string): string | undefined {
+function twinOf(char: string): string | undefined {
   return TWINS.get(char);
 }
 

@@ -22,7 +22,7 @@ export function Timeline({ id }: { id: string }) {
           timeline.length === 0 ? (
             <p className="quiet">Nothing has happened yet.</p>
           ) : (
-            <LocalPages label="Timeline" rows={timeline}>
+            <LocalPages label="Timeline" rows={timeline} pageSize={10}>
               {(page) => (
                 <ol className="message-timeline">
                   {page.map(({ at, status, recipient, detail }, index) => (
@@ -59,7 +59,11 @@ export function Events({ id }: { id: string }) {
           events.length === 0 ? (
             <p className="quiet">None yet. Webhooks are told of events as the message moves on.</p>
           ) : (
-            <LocalPages label="Events" rows={events.map((event, index) => ({ ...event, index }))}>
+            <LocalPages
+              label="Events"
+              rows={events.map((event, index) => ({ ...event, index }))}
+              pageSize={20}
+            >
               {(page) => (
                 <DataTable
                   caption="What webhooks that listen are told, in order"

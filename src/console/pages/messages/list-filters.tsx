@@ -71,13 +71,13 @@ export function ListFilters({
             options={[any('All'), ...keys.map(({ keyId, name }) => ({ value: keyId, label: name }))]}
           />
         )}
+        <Select {...choose('size')} label="Rows" options={SIZES} />
         <div className="message-filter-wide">
           <Field {...type('from')} label="From" type="datetime-local" />
         </div>
         <div className="message-filter-wide">
           <Field {...type('to')} label="To" type="datetime-local" />
         </div>
-        <Select {...choose('size')} label="Rows on a page" options={SIZES} />
         <div className="row message-filter-wide message-filters-actions">
           <Button type="submit">Search</Button>
           {isFiltered && (

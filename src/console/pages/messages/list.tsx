@@ -36,9 +36,8 @@ const COLUMNS: readonly Column<MessageRowFragment>[] = [
 
 function StatusOf({ message }: { message: MessageRowFragment }) {
   return (
-    <span className="row">
-      <Badge status={message.status} />
-      {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
+    <span className="message-status">
+      <Badge status={message.status} /> {message.environment === 'SANDBOX' && <Badge status="SANDBOX" />}
       {message.status === 'PENDING' && message.scheduledFor && (
         <span className="quiet">
           due <Time at={message.scheduledFor} />

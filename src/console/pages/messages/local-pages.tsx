@@ -2,30 +2,30 @@ import { type ReactNode, useState } from 'react';
 import { formatNumber } from '../../lib/format.ts';
 import { Button } from '../../ui/button.tsx';
 
-const PAGE_SIZE = 50;
-
 /** Shows rows that are all here already so many at a time that the page stays quick. */
 export function LocalPages<Row>({
   label,
   rows,
+  pageSize,
   children,
 }: {
   /** What the rows are, such as `Recipients`. */
   label: string;
   rows: readonly Row[];
+  pageSize: number;
   children: (shown: readonly Row[]) => ReactNode;
 }) {
   const [asked, setAsked] = useState(0);
-  const last = Math.max(0, Math.ceil(rows.length / PAGE_SIZE) - 1);
+  const last = Math.max(0, Math.ceil(rows.length / pageSize) - 1);
   const page = Math.min(asked, last);
-  const start = page * PAGE_SIZE;
+  const start = page * pageSize;
   return (
     <>
-      {children(rows.slice(start, start + PAGE_SIZE))}
+      {children(rows.slice(start, start + pageSize))}
       {last > 0 && (
-        <nav className="row spread" aria-label={`${label}: pages`}>
+        <nav className="row spread" aria-label={`${label}: further rows`}>
           <span className="quiet" aria-live="polite">
-            {formatNumber(start + 1)}–{formatNumber(Math.min(rows.length, start + PAGE_SIZE))} of{' '}
+            {formatNumber(start + 1)}–{formatNumber(Math.min(rows.length, start + pageSize))} of{' '}
             {formatNumber(rows.length)}
           </span>
           <span className="row">

@@ -79,7 +79,7 @@ export function Recipients({ of: { recipients } }: { of: Message }) {
           />
         </div>
       )}
-      <LocalPages label="Recipients" rows={shown}>
+      <LocalPages label="Recipients" rows={shown} pageSize={50}>
         {(page) => (
           <DataTable
             caption={shown.length === 0 ? 'None of them matches' : summary.join(', ')}
