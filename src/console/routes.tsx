@@ -1,6 +1,6 @@
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
 
-export type Group = 'Start' | 'Messaging' | 'Developers' | 'Account' | 'Platform';
+export type Group = 'Start' | 'Messaging' | 'Developers' | 'Account' | 'Platform' | 'Records';
 type Load = () => Promise<{ default: ComponentType }>;
 
 export interface PageRoute {
@@ -64,7 +64,7 @@ export const ROUTES: readonly PageRoute[] = [
   page('/account', 'Account', 'account.get', () => import('./pages/account/settings.tsx'), 'Account'),
   page('/members', 'Members', 'member.list', () => import('./pages/members/list.tsx'), 'Account'),
   page('/members/invite', 'Invite a person', 'member.invite', () => import('./pages/members/invite.tsx')),
-  page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Account'),
+  page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Records'),
   page('/accounts', 'Accounts', 'account.list', () => import('./pages/operator/accounts.tsx'), 'Platform'),
   page('/accounts/new', 'New account', 'account.create', () => import('./pages/operator/create-account.tsx')),
   page('/accounts/:id', 'Account', 'account.topUp', () => import('./pages/operator/account.tsx')),
@@ -76,7 +76,7 @@ export const ROUTES: readonly PageRoute[] = [
     () => import('./pages/operator/providers.tsx'),
     'Platform',
   ),
-  page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Account'),
-  page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Account'),
+  page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Records'),
+  page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Records'),
   page('/password', 'Change password', 'member.changePassword', () => import('./pages/account/password.tsx')),
 ];

@@ -6,6 +6,8 @@ export interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   readonly isNumber?: boolean;
+  /** Stands in one line wherever there is room for a table: names, numbers and times that are not read in parts. */
+  readonly isWhole?: boolean;
 }
 
 /** A table with a caption; on narrow screens every row becomes a card with labels. The first cell links the row. */
@@ -28,8 +30,8 @@ export function DataTable<Row>({
         <caption>{caption}</caption>
         <thead>
           <tr>
-            {columns.map(({ header, isNumber }) => (
-              <th key={header} scope="col" className={isNumber ? 'is-number' : undefined}>
+            {columns.map(({ header, ...column }) => (
+              <th key={header} scope="col" className={classOf(column)}>
                 {header}
               </th>
             ))}
@@ -38,8 +40,8 @@ export function DataTable<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ header, cell, isNumber }, index) => (
-                <td key={header} data-label={header} className={isNumber ? 'is-number' : undefined}>
+              {columns.map(({ header, cell, ...column }, index) => (
+                <td key={header} data-label={header} className={classOf(column)}>
                   {index === 0 && hrefOf ? (
                     <Link href={hrefOf(row)} className="table-link">
                       {cell(row)}
@@ -55,4 +57,9 @@ export function DataTable<Row>({
       </table>
     </div>
   );
+}
+
+function classOf({ isNumber, isWhole }: { isNumber?: boolean; isWhole?: boolean }): string | undefined {
+  if (isNumber) return 'is-number';
+  return isWhole ? 'is-whole' : undefined;
 }

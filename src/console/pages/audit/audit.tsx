@@ -36,9 +36,9 @@ export default function AuditLogPage() {
   const isOperator = useViewer().role === 'OPERATOR';
   const showActor = useActors();
   const columns: readonly Column<Entry>[] = [
-    { header: 'When', cell: ({ at }) => <Time at={at} /> },
+    { header: 'When', cell: ({ at }) => <Time at={at} />, isWhole: true },
     { header: 'Who', cell: ({ actor }) => showActor(actor) },
-    { header: 'Action', cell: ({ action }) => <code>{action}</code> },
+    { header: 'Action', cell: ({ action }) => <code>{action}</code>, isWhole: true },
     {
       header: 'Target',
       cell: ({ action, target }) =>

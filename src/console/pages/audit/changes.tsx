@@ -5,8 +5,10 @@ type Values = Readonly<Record<string, unknown>> | null;
 
 /** What an entry of the audit log changed, member by member: struck out as it was, then as it became. */
 export function Changes({ before, after }: { before: Values; after: Values }) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  const changed = names.filter((name) => textOf(before?.[name]) !== textOf(after?.[name]));
+  const was = flattened(before);
+  const became = flattened(after);
+  const names = new Set([...was.keys(), ...became.keys()]);
+  const changed = [...names].filter((name) => textOf(was.get(name)) !== textOf(became.get(name)));
   if (changed.length === 0) return <span className="quiet">–</span>;
   return (
     <dl className="changes">
@@ -14,9 +16,9 @@ export function Changes({ before, after }: { before: Values; after: Values }) {
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd>
-            {before && <Was text={textOf(before[name])} />}
+            {before && <Was text={textOf(was.get(name))} />}
             {before && after && <span aria-hidden="true"> → </span>}
-            {after && <Became text={textOf(after[name])} />}
+            {after && <Became text={textOf(became.get(name))} />}
           </dd>
         </Fragment>
       ))}
@@ -40,6 +42,16 @@ function Became({ text }: { text: string }) {
       {text}
     </ins>
   );
+}
+
+/** The members of an object, and with a dot those of an object in it. */
+function flattened(values: Values): ReadonlyMap<string, unknown> {
+  const entries = Object.entries(values ?? {}).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).map(([inner, held]) => [`${name}.${inner}`, held] as const)
+      : [[name, value] as const],
+  );
+  return new Map(entries);
 }
 
 /** A value as people read it. */

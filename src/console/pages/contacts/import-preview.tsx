@@ -11,7 +11,7 @@ const MEANINGS = {
 } as const;
 
 const COLUMNS: readonly Column<CsvPreview['columns'][number]>[] = [
-  { header: 'Column', cell: ({ header }) => <strong>{header}</strong> },
+  { header: 'Column', cell: ({ header }) => <strong>{header}</strong>, isWhole: true },
   {
     header: 'Becomes',
     cell: ({ member, attribute }) =>

@@ -16,7 +16,7 @@ export default function ContactImportsPage() {
   const imports = useApiQuery(ContactImports, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
   const showActor = useActors();
   const columns: readonly Column<ImportRowFragment>[] = [
-    { header: 'Started', cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)) },
+    { header: 'Started', cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },
     { header: 'State', cell: ({ state }) => <Badge status={state} /> },
     { header: 'Rows', cell: ({ progress }) => formatNumber(progress.rowsTotal), isNumber: true },
     { header: 'Added', cell: ({ progress }) => formatNumber(progress.created), isNumber: true },

@@ -16,11 +16,11 @@ import { Tags } from './tags.tsx';
 const DASH = <span className="quiet">–</span>;
 const COLUMNS: readonly Column<ContactRowFragment>[] = [
   { header: 'Name', cell: nameOf },
-  { header: 'Phone', cell: ({ phone }) => phone ?? DASH },
+  { header: 'Phone', cell: ({ phone }) => phone ?? DASH, isWhole: true },
   { header: 'Email', cell: ({ email }) => email ?? DASH },
   { header: 'External id', cell: ({ externalId }) => (externalId ? <code>{externalId}</code> : DASH) },
   { header: 'Tags', cell: ({ tags }) => (tags.length === 0 ? DASH : <Tags of={tags} />) },
-  { header: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+  { header: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} />, isWhole: true },
 ];
 
 /** The account's contacts: searched, narrowed to a tag, page by page. */

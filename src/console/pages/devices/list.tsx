@@ -19,8 +19,8 @@ const COLUMNS: readonly Column<Device>[] = [
   { header: 'User', cell: ({ userId }) => userId },
   { header: 'Platform', cell: ({ platform }) => PLATFORM_NAMES[platform] },
   { header: 'Token', cell: ({ token }) => <code title={token}>{shortened(token)}</code> },
-  { header: 'Registered', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { header: 'Seen', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+  { header: 'Registered', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: 'Seen', cell: ({ updatedAt }) => <Time at={updatedAt} />, isWhole: true },
 ];
 const REMOVE: Column<Device> = { header: '', cell: (device) => <Remove of={device} /> };
 

@@ -36,7 +36,7 @@ export default function LedgerPage() {
     },
     { header: 'For', cell: (entry) => <Cause of={entry} /> },
     { header: 'By', cell: ({ actor }) => showActor(actor) },
-    { header: 'When', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { header: 'When', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
   ];
   return (
     <>

@@ -23,9 +23,9 @@ const COLUMNS: readonly Column<Member>[] = [
     cell: ({ mustChangePassword }) =>
       mustChangePassword ? <Badge status="ONE_TIME" /> : <span className="quiet">their own</span>,
   },
-  { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
-const ACTS: Column<Member> = { header: '', cell: (member) => <Acts of={member} /> };
+const ACTS: Column<Member> = { header: '', cell: (member) => <Acts of={member} />, isWhole: true };
 
 /** The people of the account and their roles. */
 export default function MembersPage() {

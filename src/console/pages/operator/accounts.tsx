@@ -19,7 +19,7 @@ const COLUMNS: readonly Column<AccountRowFragment>[] = [
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
     isNumber: true,
   },
-  { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Created', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
 /** For operators: every account. */

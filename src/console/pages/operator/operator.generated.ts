@@ -103,7 +103,7 @@ export type PricesQuery = { readonly prices: ReadonlyArray<{ readonly currency: 
 export type ProvidersQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type ProvidersQuery = { readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly prefixes: ReadonlyArray<string>, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly inFlight: number, readonly lastError: string | null, readonly lastErrorAt: string | null, readonly lastSuccessAt: string | null, readonly process: string, readonly seenAt: string }> | null };
+export type ProvidersQuery = { readonly providers: ReadonlyArray<{ readonly name: string, readonly channel: Channel, readonly prefixes: ReadonlyArray<string>, readonly state: ProviderState, readonly detail: string | null, readonly submitted: number, readonly rejected: number, readonly failed: number, readonly inFlight: number, readonly lastError: string | null, readonly lastErrorAt: string | null, readonly lastSuccessAt: string | null, readonly process: string }> | null };
 
 export type CreateAccountMutationVariables = Exact<{
   input: CreateAccountInput;
@@ -170,7 +170,7 @@ export const Prices: Document<PricesQuery, PricesQueryVariables> = {
 
 export const Providers: Document<ProvidersQuery, ProvidersQueryVariables> = {
   name: 'Providers',
-  text: "query Providers{providers{name channel prefixes state detail submitted rejected failed inFlight lastError lastErrorAt lastSuccessAt process seenAt}}",
+  text: "query Providers{providers{name channel prefixes state detail submitted rejected failed inFlight lastError lastErrorAt lastSuccessAt process}}",
 };
 
 export const CreateAccount: Document<CreateAccountMutation, CreateAccountMutationVariables> = {

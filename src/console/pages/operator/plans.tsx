@@ -14,11 +14,11 @@ import { Accounts, OperatedAccount, type PlanRowFragment, Plans, SetPlan } from 
 const limitOf = (perSecond: number) => (perSecond === 0 ? 'no limit' : formatNumber(perSecond));
 
 const COLUMNS: readonly Column<PlanRowFragment>[] = [
-  { header: 'Name', cell: ({ name }) => name },
-  { header: 'Requests a minute', cell: ({ perMinute }) => formatNumber(perMinute), isNumber: true },
-  { header: 'Requests a second', cell: ({ perSecond }) => limitOf(perSecond), isNumber: true },
+  { header: 'Name', cell: ({ name }) => name, isWhole: true },
+  { header: 'A minute', cell: ({ perMinute }) => formatNumber(perMinute), isNumber: true },
+  { header: 'A second', cell: ({ perSecond }) => limitOf(perSecond), isNumber: true },
   {
-    header: 'Webhook registrations a minute',
+    header: 'Webhooks',
     cell: ({ webhooksPerMinute }) => formatNumber(webhooksPerMinute),
     isNumber: true,
   },
@@ -39,7 +39,7 @@ export default function PlansPage() {
               </EmptyState>
             ) : (
               <DataTable
-                caption="What each key of an account on the plan may do"
+                caption="Requests that each key of an account may make, and webhooks that it may register a minute"
                 columns={COLUMNS}
                 rows={plans}
                 keyOf={({ name }) => name}

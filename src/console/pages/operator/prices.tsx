@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { formatMoney, formatName } from '../../lib/format.ts';
+import { formatMoney } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, useViewer } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -11,20 +11,17 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Money } from '../../ui/values.tsx';
+import { CHANNEL_NAMES, optionsOf } from '../messages/message-text.ts';
 import { type Channel, Prices, type PricesQuery, SetPrice } from './operator.generated.ts';
 
 type Price = NonNullable<PricesQuery['prices']>[number];
 
-const CHANNELS = (['SMS', 'EMAIL', 'PUSH', 'WHATSAPP'] as const).map((value) => ({
-  value,
-  label: channelName(value),
-}));
 const keyOf = ({ currency, channel, prefix }: Price) => `${currency} ${channel} ${prefix}`;
 const whereOf = (prefix: string) => (prefix === '' ? 'every destination' : `+${prefix}…`);
 
 const COLUMNS: readonly Column<Price>[] = [
   { header: 'Currency', cell: ({ currency }) => currency },
-  { header: 'Channel', cell: ({ channel }) => channelName(channel) },
+  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
   { header: 'To', cell: ({ prefix }) => whereOf(prefix) },
   {
     header: 'Price of one unit',
@@ -32,10 +29,6 @@ const COLUMNS: readonly Column<Price>[] = [
     isNumber: true,
   },
 ];
-
-function channelName(channel: Channel): string {
-  return channel === 'WHATSAPP' ? 'WhatsApp' : formatName(channel);
-}
 
 /** What messages cost; operators set it. */
 export default function PricesPage() {
@@ -94,7 +87,7 @@ function PriceForm({ prices }: { prices: readonly Price[] }) {
       <h2 id="set-price">Set a price</h2>
       <Form label="Set a price" error={set.error} onSubmit={submit}>
         <Field name="currency" label="Currency" maxLength={3} autoComplete="off" hint="Three letters: UGX." />
-        <Select name="channel" label="Channel" options={CHANNELS} />
+        <Select name="channel" label="Channel" options={optionsOf(CHANNEL_NAMES)} />
         <Field
           name="prefix"
           label="Prefix"
@@ -112,7 +105,7 @@ function PriceForm({ prices }: { prices: readonly Price[] }) {
       {asked && (
         <ConfirmDialog
           title="Set this price?"
-          consequence={`${channelName(asked.channel)} to ${whereOf(asked.prefix)} costs ${asked.amount} ${asked.currency} for every account in that currency from now on; ${before ? `it is ${before.amount} ${before.currency} now` : 'there is no such price yet'}.`}
+          consequence={`${CHANNEL_NAMES[asked.channel]} to ${whereOf(asked.prefix)} costs ${asked.amount} ${asked.currency} for every account in that currency from now on; ${before ? `it is ${before.amount} ${before.currency} now` : 'there is no such price yet'}.`}
           confirmLabel="Set it"
           // What is wrong is said at the fields.
           onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}

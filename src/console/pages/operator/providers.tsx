@@ -1,10 +1,11 @@
-import { formatName, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { Providers, type ProvidersQuery } from './operator.generated.ts';
 
 type Provider = NonNullable<ProvidersQuery['providers']>[number];
@@ -13,42 +14,38 @@ type Provider = NonNullable<ProvidersQuery['providers']>[number];
 const ASK_EVERY_MS = 10_000;
 
 const COLUMNS: readonly Column<Provider>[] = [
-  { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
-  { header: 'Channel', cell: ({ channel }) => formatName(channel) },
+  {
+    header: 'Provider',
+    cell: ({ name, process }) => (
+      <>
+        <code>{name}</code>
+        <br />
+        <span className="quiet">on {process}</span>
+      </>
+    ),
+  },
+  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
   {
     header: 'Routes',
     cell: ({ prefixes }) => prefixes.map((each) => each || 'all others').join(', ') || '–',
   },
-  { header: 'State', cell: (provider) => <State of={provider} /> },
+  { header: 'State', cell: ({ state }) => <Badge status={state} />, isWhole: true },
   { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
   { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
   { header: 'Not taken', cell: ({ failed }) => formatNumber(failed), isNumber: true },
   { header: 'In flight', cell: ({ inFlight }) => formatNumber(inFlight), isNumber: true },
-  { header: 'Last success', cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} /> },
+  { header: 'Last success', cell: ({ lastSuccessAt }) => <Time at={lastSuccessAt} />, isWhole: true },
   { header: 'Last error', cell: (provider) => <LastError of={provider} /> },
-  {
-    header: 'Process',
-    cell: ({ process, seenAt }) => (
-      <>
-        <code>{process}</code>, <Time at={seenAt} />
-      </>
-    ),
-  },
 ];
 
-function State({ of: { state, detail } }: { of: Provider }) {
+function LastError({ of: { detail, lastError, lastErrorAt } }: { of: Provider }) {
+  if (lastError === null) return detail ?? <span className="quiet">none</span>;
   return (
     <>
-      <Badge status={state} /> {detail && <span className="quiet">{detail}</span>}
-    </>
-  );
-}
-
-function LastError({ of: { lastError, lastErrorAt } }: { of: Provider }) {
-  if (lastError === null) return <span className="quiet">none</span>;
-  return (
-    <>
-      {lastError} (<Time at={lastErrorAt} />)
+      {lastError}{' '}
+      <span className="quiet">
+        (<Time at={lastErrorAt} />)
+      </span>
     </>
   );
 }
