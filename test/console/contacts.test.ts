@@ -1,0 +1,246 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
+
+const ROWS = 2_000;
+const BAD_ROWS = 120;
+
+/** A file of which every row up to `BAD_ROWS` has a phone that is none. */
+function partlyBadCsv(): string {
+  const [header = '', ...rows] = contactsCsv(ROWS).split('\r\n');
+  const spoil = (row: string, index: number) => (index < BAD_ROWS ? row.replace(/\+\d+/, 'no phone') : row);
+  return [header, ...rows.map(spoil)].join('\r\n');
+}
+
+const fileOf = (csv: string) => ({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+
+describe('contacts in the console [issue 8, 6]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  const contactsOf = async (search: string) => {
+    const query = `query ($s: String) { contacts(search: $s) { nodes { name phone tags attributes } } }`;
+    return (await graphql(gateway, query, { token, variables: { s: search } })).body.data.contacts.nodes;
+  };
+  const names = (page: Page) =>
+    page
+      .getByRole('table')
+      .getByRole('link', { name: /^Person/ })
+      .allInnerTexts();
+
+  inBrowser(
+    'one is added, changed, taken back and deleted; what is wrong is said and keeps what was typed',
+    async () => {
+      const { page, faults } = await browser.open({ person: account, path: '/contacts' });
+      await page.getByText('No contacts yet').waitFor();
+      await expectAccessible(page);
+      await page.getByRole('link', { name: 'Add a contact' }).first().click();
+      await page.getByRole('heading', { name: 'New contact' }).waitFor();
+
+      await page.getByLabel('Name', { exact: true }).fill('Amina Nakato');
+      await page.getByRole('button', { name: 'Add the contact' }).click();
+      await page.getByText('At least one of phone, email and externalId is needed.').waitFor();
+      await page.getByLabel('Phone').fill('12');
+      await page.keyboard.press('Enter');
+      await page.getByText('phone must be a number in E.164 form').waitFor();
+      expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('phone');
+      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Amina Nakato');
+      await page.getByLabel('Phone').fill('0772000001');
+      await page.getByLabel('Tags').fill('vip\nnorth');
+      await page.getByRole('button', { name: 'Add an attribute' }).click();
+      await page.getByLabel('Name of attribute 1').fill('city');
+      await page.getByLabel('Value of attribute 1').fill('Gulu');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Add the contact' }).click();
+
+      await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
+      const stored = {
+        name: 'Amina Nakato',
+        phone: '+256772000001',
+        tags: ['vip', 'north'],
+        attributes: { city: 'Gulu' },
+      };
+      expect(await contactsOf('Amina')).toEqual([stored]);
+      await expectAccessible(page);
+
+      const form = page.getByRole('form', { name: 'Change the contact' });
+      await form.getByLabel('Name', { exact: true }).focus();
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.type('Amina Okello');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Amina Okello', level: 1 }).waitFor();
+      expect(await contactsOf('Amina')).toEqual([{ ...stored, name: 'Amina Okello' }]);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
+      expect(await form.getByLabel('Name', { exact: true }).inputValue()).toBe('Amina Nakato');
+
+      await page.getByRole('main').getByRole('link', { name: 'vip' }).click();
+      await page.getByRole('link', { name: 'Amina Nakato' }).waitFor();
+      expect(await page.getByLabel('Tag', { exact: true }).inputValue()).toBe('vip');
+      await page.getByLabel('Tag', { exact: true }).fill('south');
+      await page.keyboard.press('Enter');
+      await page.getByText('Nothing fits').waitFor();
+      await page.getByRole('link', { name: 'Show all' }).click();
+      await page.getByRole('link', { name: 'Amina Nakato' }).click();
+
+      await page.getByRole('button', { name: 'Delete' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Delete Amina Nakato?' });
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(await contactsOf('Amina')).toHaveLength(1);
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByRole('button', { name: 'Delete for good' }).click();
+      await page.getByText('No contacts yet').waitFor();
+      expect(await contactsOf('Amina')).toEqual([]);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
+    'two thousand rows are imported while one watches; what is wrong is shown and downloaded',
+    async () => {
+      const { page, faults } = await browser.open({ person: account, path: '/contacts/import' });
+      await page.getByLabel('CSV file').setInputFiles(fileOf(partlyBadCsv()));
+      const preview = page.getByRole('region', { name: 'How the columns are understood' });
+      await preview.getByText('Attribute “city”').waitFor();
+      expect(await preview.getByRole('row', { name: /^externalId/ }).innerText()).toMatch(
+        /External id\s+ext-0/,
+      );
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+
+      await page.getByRole('progressbar', { name: 'Rows imported' }).waitFor();
+      await page.getByText('Ended: 2,000 of 2,000 rows.').waitFor();
+      const facts = page.getByRole('region', { name: 'Progress' });
+      expect(await facts.innerText()).toMatch(/Added\s+1,880\s+Changed\s+0\s+Failed\s+120/);
+      const table = page.getByRole('table');
+      await table.getByRole('row').nth(50).waitFor();
+      await expectAccessible(page);
+      expect(await table.getByRole('row').nth(1).innerText()).toMatch(/^2\s+phone\s+no phone/);
+      await page.getByRole('button', { name: 'Next' }).click();
+      await table.getByRole('row', { name: /^52/ }).waitFor();
+
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Download as CSV' }).click();
+      const report = await readFile(await (await downloading).path(), 'utf8');
+      const lines = report
+        .replace(/^\uFEFF/, '')
+        .trimEnd()
+        .split('\r\n');
+      expect(lines[0]).toBe('line,column,value,code,message');
+      expect(lines).toHaveLength(1 + BAD_ROWS);
+      expect(lines.at(-1)).toMatch(/^121,phone,no phone,INVALID_PHONE_NUMBER,/);
+
+      await page.getByRole('link', { name: 'See the contacts' }).click();
+      await page.getByText('1,880 in all').waitFor();
+      const first = await names(page);
+      expect(first).toHaveLength(50);
+      await page.getByRole('button', { name: 'Next' }).click();
+      await page.getByRole('button', { name: 'Previous' }).waitFor();
+      await page.getByText(first.at(-1) ?? '', { exact: true }).waitFor({ state: 'detached' });
+      expect(first).not.toEqual(expect.arrayContaining(await names(page)));
+      await page.goBack();
+      await page.getByRole('link', { name: first[0] ?? '', exact: true }).waitFor();
+      await page.getByRole('searchbox', { name: 'Search' }).fill('person 1999');
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: first[0] ?? '', exact: true }).waitFor({ state: 'detached' });
+      expect(await names(page)).toEqual(['Person 1999']);
+
+      await page.getByRole('link', { name: 'Imports' }).click();
+      await page.getByRole('heading', { name: 'Imports of contacts' }).waitFor();
+      expect(await page.getByRole('row').nth(1).innerText()).toMatch(/Done\s+2,000\s+1,880\s+0\s+120/);
+      await expectAccessible(page);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
+    'a file is dropped, a text pasted; a header that names nobody is refused and can be mended',
+    async () => {
+      const { page, faults } = await browser.open({ person: account, path: '/contacts/import' });
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+      await page.getByText('Choose a file or paste its rows first.').waitFor();
+
+      await page.getByLabel('Or paste it').fill('name;tags\nAmina;vip');
+      await page.getByText('phone, email or externalId must be one of them').first().waitFor();
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+      await page.locator('.field-error').waitFor();
+      expect(await page.getByLabel('Or paste it').inputValue()).toContain('Amina;vip');
+
+      // Latin letters as a spreadsheet on Windows writes them: no UTF-8.
+      const bytes = [...Buffer.from('name;phone\nZo\xeb "Z" Namara;0772000777', 'latin1')];
+      const transfer = await page.evaluateHandle((content) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(content)], 'windows.csv', { type: 'text/csv' }));
+        return data;
+      }, bytes);
+      await page.locator('.file-drop').dispatchEvent('drop', { dataTransfer: transfer });
+      await page.getByText('it was read as Windows-1252').waitFor();
+      await page.getByRole('row', { name: /Zoë "Z" Namara/ }).waitFor();
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+      await page.getByText('Every row was imported.').waitFor();
+      expect(await contactsOf('Zoë')).toMatchObject([{ name: 'Zoë "Z" Namara', phone: '+256772000777' }]);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a viewer reads contacts, imports and devices, and changes none', async () => {
+    const id = await startImport(gateway, token, 'name,phone\nBen,0772000555\nNobody,none');
+    await endOfImport(gateway, token, id, 20_000);
+    const viewer = await inviteMember(gateway, token, 'VIEWER');
+    const { page, faults } = await browser.open({ person: viewer, path: '/contacts?search=Ben' });
+    await page.getByText('Your role can read contacts, not change them.').waitFor();
+    expect(await page.getByRole('link', { name: 'Import CSV' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Ben' }).click();
+    await page.getByText('Your role, Viewer, can read this contact, not change it.').waitFor();
+    expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+    await page.goto(`${gateway.url}/console/contacts/imports/${id}`);
+    await page.getByRole('cell', { name: 'none', exact: true }).waitFor();
+    await page.goto(`${gateway.url}/console/contacts/import`);
+    await page.getByText('Your role, Viewer, cannot open this page.').waitFor();
+    await page.goto(`${gateway.url}/console/devices`);
+    await page.getByText('Your role can read devices, not change them.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a device is registered, shown and removed', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/devices' });
+    await page.getByText('No devices yet').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Register a device' }).click();
+    await page.getByLabel('Token').fill('an app token');
+    await page.getByLabel('User').fill('user-7');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('characters of ASCII without spaces').waitFor();
+    expect(await page.getByLabel('User').inputValue()).toBe('user-7');
+    await page.getByLabel('Platform').selectOption('WEB');
+    await page.getByLabel("The subscription's keys").fill('{"p256dh": 1}');
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('must be JSON with p256dh and auth').waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Platform').selectOption('ANDROID');
+    await page.getByLabel('Token').fill('an-app-token');
+    await page.keyboard.press('Enter');
+    await page.getByRole('cell', { name: 'an-app-token' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Remove the device of user-7' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('No devices yet').waitFor();
+    expect(faults).toEqual([]);
+  });
+});
