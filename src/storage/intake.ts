@@ -1,17 +1,13 @@
 import { Batcher } from '../domain/batcher.ts';
 import type { Environment } from '../domain/caller.ts';
 import { serviceUnavailable } from '../domain/errors.ts';
-import { type AcceptDecision, type AccountState, decideBatch } from '../domain/messages/batch-decision.ts';
-import {
-  acceptedMessage,
-  CHANNELS,
-  type IdempotencyClaim,
-  type PreparedMessage,
-} from '../domain/messages/message.ts';
+import { type AccountState, decideBatch } from '../domain/messages/batch-decision.ts';
+import { acceptedMessage, type IdempotencyClaim, type PreparedMessage } from '../domain/messages/message.ts';
 import { messageResource } from '../domain/messages/message-resource.ts';
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
+import { ACCEPTED_STATUS, type AcceptedWithBody, writeAccepted } from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
@@ -22,45 +18,6 @@ const LOCK = statement(
   `SELECT id, balance_minor, ledger_seq, sms_seq, email_seq, push_seq, whatsapp_seq, last_accepted_at
    FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
-const WRITE = statement(
-  'intake-write',
-  `WITH account AS (
-     UPDATE accounts a SET balance_minor = n.balance, ledger_seq = n.ledger, sms_seq = n.sms,
-       email_seq = n.email, push_seq = n.push, whatsapp_seq = n.whatsapp, last_accepted_at = n.accepted
-     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-       $47::timestamptz[]) AS n (id, balance, ledger, sms, email, push, whatsapp, accepted)
-     WHERE a.id = n.id
-   ), message AS (
-     INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
-       invalid_skipped, duplicates_removed, channel, environment, currency, api_key_id, user_id, sender, content,
-       payload, bulk)
-     SELECT * FROM unnest($8::uuid[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[], $13::timestamptz[],
-       $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[],
-       $20::text[], $21::text[], $22::uuid[], $23::text[], $24::text[], $25::jsonb[],
-       $49::jsonb[])
-     RETURNING account_id, created_at, channel, environment, api_key_id, cost_minor
-   ), usage AS (
-     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
-     SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
-       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), count(*), sum(cost_minor)
-     FROM message GROUP BY 1, 2, 3, 4, 5, 6
-   ), recipient AS (
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
-     SELECT * FROM unnest($26::uuid[], $27::uuid[], $28::smallint[], $29::text[], $30::bigint[], $31::text[],
-       $32::timestamptz[], $48::boolean[])
-   ), entry AS (
-     INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
-     SELECT *, 'charge', $38::timestamptz FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], $37::uuid[])
-   )
-   INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
-   SELECT * FROM unnest($39::uuid[], $40::text[], $41::text[], $42::text[], $43::uuid[], $44::int[], $45::text[],
-     $46::timestamptz[])
-   ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
-     status_code = excluded.status_code, body = excluded.body, expires_at = excluded.expires_at`,
-);
-
-const IDEMPOTENCY_RETENTION_MS = 24 * 3_600_000;
-const ACCEPTED_STATUS = 200;
 
 /** So many characters of an email's texts and attachments take the place of one recipient. */
 const CHARACTERS_A_RECIPIENT = 2_048;
@@ -156,7 +113,7 @@ export class PgIntake implements Intake {
         answers.set(decision.asked, { kind: 'accepted', message, body });
       }
       if (accepted.length > 0) {
-        await sql.execute(WRITE, writeValues(accepted, after));
+        await writeAccepted(sql, accepted, after);
         announceLive(
           sql,
           'message',
@@ -230,76 +187,4 @@ async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promis
       },
     ]),
   );
-}
-
-interface AcceptedWithBody {
-  readonly decision: AcceptDecision;
-  readonly body: string;
-}
-
-function writeValues(
-  accepted: readonly AcceptedWithBody[],
-  after: ReadonlyMap<string, AccountState>,
-): unknown[] {
-  const accounts = [...after];
-  const messages = accepted.map(({ decision }) => decision.prepared);
-  const recipients = messages.flatMap((message) =>
-    message.recipients.map((recipient, position) => ({ message, recipient, position })),
-  );
-  const charged = accepted.flatMap(({ decision }) =>
-    decision.ledger ? [{ prepared: decision.prepared, ledger: decision.ledger }] : [],
-  );
-  const claimed = accepted.flatMap(({ decision: { prepared }, body }) =>
-    prepared.idempotency ? [{ message: prepared, claim: prepared.idempotency, body }] : [],
-  );
-  const isSandbox = (message: PreparedMessage) => message.environment === 'sandbox';
-  return [
-    accounts.map(([id]) => id),
-    accounts.map(([, state]) => state.balanceMinor),
-    accounts.map(([, state]) => state.ledgerSeq),
-    ...CHANNELS.map((channel) => accounts.map(([, state]) => state.seq[channel])),
-    messages.map((message) => message.id),
-    messages.map((message) => message.accountId),
-    accepted.map(({ decision }) => decision.seq),
-    messages.map((message) => message.costMinor),
-    messages.map((message) => message.unitPriceMinor),
-    messages.map((message) => message.createdAt),
-    messages.map((message) => message.expiresAt),
-    messages.map((message) => message.scheduledFor),
-    messages.map((message) => message.invalidSkipped),
-    messages.map((message) => message.duplicatesRemoved),
-    messages.map((message) => message.channel),
-    messages.map((message) => message.environment),
-    messages.map((message) => message.currency),
-    messages.map((message) => message.apiKeyId),
-    messages.map((message) => message.userId),
-    messages.map((message) => message.from),
-    messages.map((message) => message.content),
-    messages.map((message) => (message.payload === null ? null : JSON.stringify(message.payload))),
-    recipients.map(({ message }) => message.id),
-    recipients.map(({ message }) => message.accountId),
-    recipients.map(({ position }) => position),
-    recipients.map(({ recipient }) => recipient.address),
-    recipients.map(({ recipient }) => recipient.costMinor),
-    recipients.map(({ message }) => (isSandbox(message) ? 'sent' : 'pending')),
-    recipients.map(({ message }) => (isSandbox(message) ? message.createdAt : null)),
-    charged.map(({ prepared }) => prepared.accountId),
-    charged.map(({ ledger }) => ledger.seq),
-    charged.map(({ prepared }) => -prepared.costMinor),
-    charged.map(({ ledger }) => ledger.balanceAfterMinor),
-    charged.map(({ prepared }) => prepared.id),
-    messages[0]?.createdAt,
-    claimed.map(({ message }) => message.accountId),
-    claimed.map(({ message }) => message.environment),
-    claimed.map(({ claim }) => claim.route),
-    claimed.map(({ claim }) => claim.key),
-    claimed.map(({ message }) => message.id),
-    claimed.map(() => ACCEPTED_STATUS),
-    claimed.map(({ body }) => body),
-    claimed.map(({ message }) => new Date(message.createdAt.getTime() + IDEMPOTENCY_RETENTION_MS)),
-    accounts.map(([, state]) => state.lastAcceptedAt),
-    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
-    recipients.map(({ message }) => message.scheduledFor === null),
-    messages.map((message) => (message.bulk === null ? null : JSON.stringify(message.bulk))),
-  ];
 }
