@@ -1,0 +1,157 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+
+/** More than one slice of what the export asks for at once. */
+const TOP_UPS = 230;
+const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
+  nodes { seq createdAt kind amount balanceAfter messageId reference actor }
+  pageInfo { hasNextPage endCursor } } }`;
+
+describe('the ledger and the audit log in the console [issue 8, 6]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    const body = { to: '+256700123456', message: 'Hello' };
+    await gateway.call('POST', '/developers/sms', { key: account.key, body });
+    const system = { kind: 'system', name: 'test' } as const;
+    for (let number = 0; number < TOP_UPS; number += 1) {
+      await gateway.parts.operations.accounts.topUp.run(system, {
+        accountId: account.accountId,
+        amount: 1,
+        reference: `=payment "${number}"`,
+      });
+    }
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  /** Every entry as the API has it, as the lines that the file should have. */
+  const expectedLines = async () => {
+    const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor'];
+    let after: string | null = null;
+    do {
+      const { nodes, pageInfo } = (await graphql(gateway, QUERY, { token, variables: { after } })).body.data
+        .ledger;
+      for (const entry of nodes) {
+        const { seq, createdAt, kind, amount, balanceAfter, messageId, reference, actor } = entry;
+        const quoted = reference === null ? '' : `"'${reference.replaceAll('"', '""')}"`;
+        lines.push(
+          `${seq},${createdAt},${kind},${amount},${balanceAfter},UGX,${messageId ?? ''},${quoted},${actor ?? ''}`,
+        );
+      }
+      after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
+    } while (after !== null);
+    return lines;
+  };
+
+  inBrowser('a viewer reads what moved the balance, page by page, to the message of a charge', async () => {
+    const viewer = await inviteMember(gateway, token, 'VIEWER');
+    const { page, faults } = await browser.open({ person: viewer, path: '/ledger' });
+    await page.getByText('232 in all').waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole('row').nth(1).innerText()).toMatch(
+      /^232\s+Top-up\s+UGX\s1\s+UGX\s100,200\s+=payment "229"\s+the gateway \(test\)/,
+    );
+    for (let slice = 0; slice < 4; slice += 1) {
+      const shown = await page.getByRole('row').nth(1).innerText();
+      await page.getByRole('button', { name: 'Next' }).click();
+      await page.getByText(shown.split(/\s/)[0] ?? '', { exact: true }).waitFor({ state: 'detached' });
+    }
+    const charge = page.getByRole('row', { name: /Charge/ });
+    expect(await charge.innerText()).toMatch(/^2\s+Charge\s+-UGX\s30\s+UGX\s99,970\s+Message/);
+    await charge.getByRole('link', { name: 'Message' }).click();
+    await page.waitForURL('**/console/messages/*');
+    await page.getByText('+256700123456').first().waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('all of it is exported as the API has it; an export can be canceled', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/ledger' });
+    await page.getByText('232 in all').waitFor();
+
+    // The second slice is held back until the export was canceled.
+    let letOn = () => {};
+    const held = new Promise<void>((resolve) => {
+      letOn = resolve;
+    });
+    let asked = 0;
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('"first":100')) asked += 1;
+      if (asked === 2) await held;
+      await route.continue().catch(() => undefined);
+    });
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    await page.getByText('100 of 232').waitFor();
+    await page.getByRole('progressbar', { name: 'Rows exported' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    letOn();
+    await page.getByRole('button', { name: 'Export as CSV' }).waitFor();
+    expect(asked).toBe(2);
+    await page.unroute('**/graphql');
+
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toMatch(/^ledger-\d{4}-\d\d-\d\d\.csv$/);
+    const file = await readFile(await download.path(), 'utf8');
+    expect(file.startsWith('\uFEFF')).toBe(true);
+    expect(file.slice(1).trimEnd().split('\r\n')).toEqual(await expectedLines());
+
+    // One that fails says so, and leaves nothing half done.
+    await page.route('**/graphql', (route) =>
+      route.fulfill({
+        json: { errors: [{ message: 'Not now.', extensions: { code: 'INTERNAL_SERVER_ERROR' } }] },
+      }),
+    );
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    await page.getByText('Not now. Nothing was downloaded.').waitFor();
+    await page.unroute('**/graphql');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('the audit log is filtered by action and time and shows what changed', async () => {
+    const { keyId } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
+    const update = `mutation ($id: ID!) { updateApiKey(keyId: $id, input: { name: "renamed", scopes: [SEND_SMS, READ_MESSAGES] }) { keyId } }`;
+    await graphql(gateway, update, { token, variables: { id: keyId } });
+    const { page, faults } = await browser.open({ person: account, path: '/audit' });
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+    await page.getByRole('row').nth(1).waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Action').fill('apiKey.update');
+    await page.keyboard.press('Enter');
+    const row = page.getByRole('row', { name: /renamed/ });
+    await row.waitFor();
+    await page.getByText('account.topUp').first().waitFor({ state: 'detached' });
+    expect(await page.getByRole('row').count()).toBe(2);
+    expect(await row.innerText()).toContain(account.email);
+    expect(await row.locator('del').allInnerTexts()).toEqual(
+      expect.arrayContaining([expect.stringContaining('test')]),
+    );
+    const changes = await row.locator('dl').innerText();
+    expect(changes).toMatch(/name\s+was\s+test.*became\s+renamed/s);
+    expect(changes).toMatch(/scopes\s+was\s+SEND_SMS.*became\s+SEND_SMS, READ_MESSAGES/s);
+    expect(changes).not.toContain('environment');
+
+    const later = new Date(Date.now() + 3_600_000 - new Date().getTimezoneOffset() * 60_000);
+    await page.getByLabel('From').fill(later.toISOString().slice(0, 16));
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('Nothing fits').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Clear' }).click();
+    await page.getByText('account.topUp').first().waitFor();
+    expect(await page.getByLabel('Action').inputValue()).toBe('');
+    expect(faults).toEqual([]);
+  });
+});

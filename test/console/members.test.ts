@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ACCOUNT_ROLES, ROLE_FACTS } from '../../src/console/pages/members/role-facts.ts';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
+
+describe('members and the account in the console [issue 8, 6]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  const roleOf = async (email: string): Promise<string | undefined> => {
+    const answer = await graphql(gateway, '{ members { email role } }', { token });
+    return answer.body.data.members.find((member: { email: string }) => member.email === email)?.role;
+  };
+
+  it('says of each role what the operations themselves say', () => {
+    const roles: Record<string, string[]> = JSON.parse(
+      readFileSync('test/contract/operation-roles.json', 'utf8'),
+    );
+    for (const { what, operations, roles: told } of ROLE_FACTS) {
+      for (const operation of operations) {
+        const allowed = ACCOUNT_ROLES.filter((role) => roles[operation]?.includes(role));
+        expect({ what, operation, roles: allowed }).toEqual({ what, operation, roles: told });
+      }
+    }
+  });
+
+  inBrowser(
+    'a person is invited with a password shown once, which signs in; the role is changed and taken back',
+    async () => {
+      const { page, faults } = await browser.open({ person: account, path: '/members' });
+      await page.getByText('This is you').waitFor();
+      expect(await page.getByRole('button', { name: `Remove ${account.email}` }).count()).toBe(0);
+      expect(await page.getByRole('button', { name: `Change role of ${account.email}` }).count()).toBe(0);
+      await expectAccessible(page);
+      await page.getByRole('link', { name: 'Invite a person' }).click();
+      await page.getByRole('heading', { name: 'Invite a person' }).waitFor();
+      await page.getByLabel('Role', { exact: true }).selectOption('VIEWER');
+      await page.getByLabel('Email').fill(account.email);
+      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.locator('.field-error, .notice-bad').waitFor();
+      expect(await page.getByLabel('Email').inputValue()).toBe(account.email);
+      expect(await page.getByLabel('Role', { exact: true }).inputValue()).toBe('VIEWER');
+      await expectAccessible(page);
+      const email = 'new.person@test.example';
+      await page.getByLabel('Email').fill(email);
+      await page.keyboard.press('Enter');
+
+      const dialog = page.getByRole('dialog', { name: `${email} is now Viewer` });
+      const password = await dialog
+        .getByRole('figure', { name: 'one-time password' })
+        .locator('code')
+        .innerText();
+      await expectAccessible(page);
+      await dialog.getByRole('button', { name: 'Copy one-time password' }).click();
+      await dialog.getByRole('button', { name: 'Copied one-time password' }).waitFor();
+      expect(await page.evaluate('navigator.clipboard.readText()')).toBe(password);
+      await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'I have copied it' }).click();
+      await page.getByRole('cell', { name: email, exact: true }).waitFor();
+      expect(await page.content()).not.toContain(password);
+
+      const other = await browser.open();
+      await signInHere(other.page, { email, password });
+      await other.page.getByText('Your password was made for one use.').waitFor();
+
+      await page.getByRole('button', { name: `Change role of ${email}` }).focus();
+      await page.keyboard.press('Enter');
+      const roles = page.getByRole('dialog', { name: `Role of ${email}` });
+      await roles.getByLabel('Role', { exact: true }).selectOption('DEVELOPER');
+      await roles.getByRole('button', { name: 'Change role' }).click();
+      await page.getByText(`${email} is now Developer.`).waitFor();
+      expect(await roleOf(email)).toBe('DEVELOPER');
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page
+        .getByRole('row', { name: new RegExp(email) })
+        .getByText('Viewer')
+        .waitFor();
+      expect(await roleOf(email)).toBe('VIEWER');
+
+      await page.getByRole('button', { name: `Remove ${email}` }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+      await page.getByRole('cell', { name: email, exact: true }).waitFor({ state: 'detached' });
+      expect(await roleOf(email)).toBeUndefined();
+      await other.page.reload();
+      await other.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      expect([...faults, ...other.faults]).toEqual([]);
+    },
+  );
+
+  inBrowser('an admin is offered no owner to change, a viewer nobody', async () => {
+    const admin = await inviteMember(gateway, token, 'ADMIN');
+    const asAdmin = await browser.open({ person: admin, path: '/members' });
+    await asAdmin.page.getByText('Only owners change owners').waitFor();
+    await asAdmin.page.getByRole('link', { name: 'Invite a person' }).click();
+    await asAdmin.page.getByRole('heading', { name: 'Invite a person' }).waitFor();
+    const offered = await asAdmin.page.getByLabel('Role', { exact: true }).locator('option').allInnerTexts();
+    expect(offered.map((text) => text.split(':')[0])).toEqual(['Admin', 'Developer', 'Viewer']);
+    await asAdmin.page.goto(`${gateway.url}/console/account`);
+    await asAdmin.page.getByText('Only an owner can change it.').waitFor();
+
+    const viewer = await inviteMember(gateway, token, 'VIEWER');
+    const asViewer = await browser.open({ person: viewer, path: '/members' });
+    await asViewer.page.getByText('Owners and admins invite people and change roles.').waitFor();
+    await asViewer.page.getByRole('cell', { name: admin.email }).waitFor();
+    expect(await asViewer.page.getByRole('main').getByRole('button').count()).toBe(0);
+    await asViewer.page.goto(`${gateway.url}/console/members/invite`);
+    await asViewer.page.getByText('Your role, Viewer, cannot open this page.').waitFor();
+    expect([...asAdmin.faults, ...asViewer.faults]).toEqual([]);
+  });
+
+  inBrowser('an owner says how long messages are kept, after being asked', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/account' });
+    await page.getByText("none: the platform's limits hold").waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Days until the text').fill('30');
+    await page.getByLabel('Days until a message is deleted').fill('7');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Change how long messages are kept?' });
+    await dialog.getByText('kept for 30 days. Messages: kept for 7 days').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await page.getByText('must not be fewer than contentDays').waitFor();
+    expect(await page.getByLabel('Days until the text').inputValue()).toBe('30');
+    await page.getByLabel('Days until a message is deleted').fill('365');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    const retention = async () =>
+      (await graphql(gateway, '{ account { retention { contentDays messageDays } } }', { token })).body.data
+        .account.retention;
+    expect(await retention()).toEqual({ contentDays: null, messageDays: null });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await page.getByText('Saved. It holds from now on.').waitFor();
+    expect(await retention()).toEqual({ contentDays: 30, messageDays: 365 });
+    expect(faults).toEqual([]);
+  });
+});
