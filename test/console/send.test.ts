@@ -110,6 +110,31 @@ describe('sending from the console [issue 8, 3]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('when the answer is lost, sending the same form again sends nothing more', async () => {
+    const account = await gateway.createAccount();
+    const { page } = await browser.open({ person: account, path: PATH });
+    let lost = 0;
+    await page.route('**/graphql', async (route) => {
+      if (lost > 0 || !route.request().postData()?.includes('"operationName":"SendSms"')) {
+        await route.continue();
+        return;
+      }
+      lost += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    const form = smsForm(page);
+    await form.getByLabel('To', { exact: true }).fill('0700123456');
+    await form.getByLabel('Message').fill('Only once');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await form.getByRole('alert').getByText('cannot be reached').waitFor();
+    expect(await form.getByLabel('Message').inputValue()).toBe('Only once');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('1 delivered').waitFor();
+    expect(lost).toBe(1);
+    expect(await history(account.key)).toHaveLength(1);
+  });
+
   inBrowser('a scheduled SMS is on its page with its time', async () => {
     const { page, faults } = await browser.open({ person: await gateway.createAccount(), path: PATH });
     const form = smsForm(page);
@@ -203,7 +228,10 @@ describe('sending from the console [issue 8, 3]', () => {
     await form.getByText('No device is registered').waitFor();
     await expectAccessible(page);
     const device = { platform: 'android', token: 'a-token', userId: 'ann' };
-    const registered = await gateway.call('POST', '/developers/push/devices', { key: account.key, body: device });
+    const registered = await gateway.call('POST', '/developers/push/devices', {
+      key: account.key,
+      body: device,
+    });
     expect(registered.status).toBe(201);
     await form.getByText('Data, picture, link and delivery').click();
     await form.getByLabel('Data for the app').fill('{"order": "42"}');

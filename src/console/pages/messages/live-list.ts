@@ -10,6 +10,7 @@ import {
 } from './messages.generated.ts';
 
 type Row = MessageRowFragment;
+type Change = Pick<Row, 'id' | 'status' | 'createdAt'>;
 
 /** Changes are shown together so often at the most, however fast they come. */
 const SHOW_EVERY_MS = 250;
@@ -27,12 +28,12 @@ export function useLiveRows(
   filter: MessageFilter,
   page: { readonly isFirst: boolean; readonly isLoaded: boolean },
 ) {
-  const [known, setKnown] = useState<ReadonlyMap<string, Row>>(new Map());
-  const waiting = useRef(new Map<string, Row>());
+  const [known, setKnown] = useState<ReadonlyMap<string, Change>>(new Map());
+  const waiting = useRef(new Map<string, Change>());
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const ids = new Set(rows.map(({ id }) => id));
   const newest = rows[0]?.createdAt ?? '';
-  const isNew = ({ id, createdAt, status }: Row) =>
+  const isNew = ({ id, createdAt, status }: Change) =>
     page.isFirst &&
     !ids.has(id) &&
     createdAt >= newest &&
@@ -43,7 +44,7 @@ export function useLiveRows(
     const changed = [...waiting.current];
     waiting.current.clear();
     setKnown((before) => {
-      const relevant = [...before, ...changed].filter(([id, row]) => ids.has(id) || isNew(row));
+      const relevant = [...before, ...changed].filter(([id, change]) => ids.has(id) || isNew(change));
       return new Map(relevant.slice(-(MOST_COUNTED + ids.size)));
     });
     // There is no row that could jump.
@@ -59,7 +60,7 @@ export function useLiveRows(
   return {
     rows: rows.map((row) => {
       const live = known.get(row.id);
-      return live && RANK[live.status] > RANK[row.status] ? live : row;
+      return live && RANK[live.status] > RANK[row.status] ? { ...row, status: live.status } : row;
     }),
     newCount: [...known.values()].filter(isNew).length,
   };

@@ -91,7 +91,7 @@ export type MessagesLiveSubscriptionVariables = Exact<{
 }>;
 
 
-export type MessagesLiveSubscription = { readonly messageUpdated: { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null } | null };
+export type MessagesLiveSubscription = { readonly messageUpdated: { readonly id: string, readonly status: MessageStatus, readonly createdAt: string } | null };
 
 export type MessageDetailQueryVariables = Exact<{
   id: string;
@@ -152,7 +152,7 @@ export const MessageKeys: Document<MessageKeysQuery, MessageKeysQueryVariables> 
 
 export const MessagesLive: Document<MessagesLiveSubscription, MessagesLiveSubscriptionVariables> = {
   name: 'MessagesLive',
-  text: "fragment MessageRow on Message{id channel environment to content status cost currency createdAt scheduledFor}subscription MessagesLive($filter:MessageFilter){messageUpdated(filter:$filter){...MessageRow}}",
+  text: "subscription MessagesLive($filter:MessageFilter){messageUpdated(filter:$filter){id status createdAt}}",
 };
 
 export const MessageDetail: Document<MessageDetailQuery, MessageDetailQueryVariables> = {
