@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import chromium from '@sparticuz/chromium';
 import axe from 'axe-core';
-import { type Browser, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from './chromium.ts';
 import type { TestGateway } from './gateway.ts';
 
 const TEST_MS = 60_000;
@@ -36,11 +36,7 @@ export interface ConsoleBrowser {
 
 /** One Chromium for the console of a gateway; a test file starts one and closes it. */
 export async function startConsoleBrowser(gateway: Pick<TestGateway, 'url'>): Promise<ConsoleBrowser> {
-  const browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    // In a single process all windows share their cookies.
-    args: [...chromium.args.filter((flag) => flag !== '--single-process'), '--no-sandbox'],
-  });
+  const browser = await launchChromium();
   return {
     async open({ person, path = '' } = {}) {
       const shown = await openPage(browser, gateway.url);

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
@@ -25,7 +26,16 @@ export function Figures({ usage, period }: { usage: readonly UsageRow[]; period:
     <>
       <LowBalance balance={balance} days={days} />
       <dl className="figures">
-        <Figure name={`Messages, ${period}`} note={`${formatNumber(failed)} failed`}>
+        <Figure
+          name={`Messages, ${period}`}
+          note={
+            failed === 0 ? (
+              'none failed'
+            ) : (
+              <Link href="/messages?status=FAILED">{formatNumber(failed)} failed</Link>
+            )
+          }
+        >
           {formatNumber(messages)}
         </Figure>
         <Figure
@@ -45,7 +55,7 @@ export function Figures({ usage, period }: { usage: readonly UsageRow[]; period:
   );
 }
 
-function Figure({ name, note, children }: { name: string; note: string; children: ReactNode }) {
+function Figure({ name, note, children }: { name: string; note: ReactNode; children: ReactNode }) {
   return (
     <div className="card figure">
       <dt className="quiet">{name}</dt>

@@ -1,6 +1,7 @@
 import { formatName, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
@@ -51,7 +52,10 @@ export function OperatorOverview() {
   const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
   return (
     <>
-      <PageHeader title="Overview" />
+      <PageHeader title="Overview">
+        <ButtonLink href="/providers">Carriers and providers</ButtonLink>
+        <ButtonLink href="/accounts">All accounts</ButtonLink>
+      </PageHeader>
       <Loaded query={query}>
         {({ accounts, providers }) => (
           <>
@@ -69,6 +73,7 @@ export function OperatorOverview() {
                 columns={ACCOUNT_COLUMNS}
                 rows={accounts.nodes}
                 keyOf={({ id }) => id}
+                hrefOf={({ id }) => `/accounts/${id}`}
               />
             )}
           </>

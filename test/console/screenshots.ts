@@ -1,0 +1,135 @@
+/**
+ * The pictures of the console in the README: `npm run screenshots` starts the built gateway on a database of its own,
+ * fills an account through the APIs, with a clock that goes through a month, and writes docs/screenshots.
+ */
+import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { launchChromium } from '../support/chromium.ts';
+import { signIn } from '../support/graphql.ts';
+import { createAccount, fillShownAccount } from './shown-account.ts';
+
+const INTO = 'docs/screenshots';
+const WIDTH = 1280;
+const HEIGHT = 860;
+const MAX_BYTES = 200_000;
+const REFUSING_PORT = 4000;
+
+const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
+const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
+const { parseConfig } = await built<typeof import('../../src/config.ts')>('config.js');
+const { startHttpServer } = await built<typeof import('../../src/http-server.ts')>('http-server.js');
+const { createLogger } = await built<typeof import('../../src/logger.ts')>('logger.js');
+const { systemClock, systemIds } = await built<typeof import('../../src/crypto/ids.ts')>('crypto/ids.js');
+
+await using opened = new AsyncDisposableStack();
+const dataDir = await mkdtemp(join(tmpdir(), 'gateway-screenshots-'));
+// Under root another user runs PostgreSQL, and must be able to enter.
+await chmod(dataDir, 0o755);
+opened.defer(() => rm(dataDir, { recursive: true, force: true }));
+
+const config = parseConfig({
+  DATA_DIR: dataDir,
+  PORT: process.env.PORT ?? '3000',
+  RATE_LIMIT_PER_MINUTE: '1000000',
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+});
+const logger = createLogger('error');
+const setBack = shiftClock();
+const gateway = await compose(config, logger);
+opened.defer(() => gateway.close());
+const http = await startHttpServer(gateway, config, logger);
+const workers = await gateway.startWorking();
+opened.defer(async () => {
+  await Promise.all([http.close(5_000), workers.stop(5_000)]);
+});
+const refusing = createServer((request, response) => {
+  request.resume().on('end', () => response.writeHead(503).end('down for maintenance'));
+}).listen(REFUSING_PORT, '127.0.0.1');
+opened.defer(() => void refusing.close());
+
+const operator = { email: 'operator@gateway.example' };
+const system = { kind: 'system', name: 'screenshots' } as const;
+const { password } = await gateway.operations.accounts.createOperator.run(system, operator);
+const place = {
+  url: http.url,
+  setBack,
+  refusingUrl: `http://127.0.0.1:${REFUSING_PORT}/analytics`,
+  operatorToken: await signIn(http, { ...operator, password }),
+};
+const shown = await fillShownAccount(place);
+const newcomer = await createAccount(place, 'Quickstart', 'owner@quickstart.example', 100_000);
+
+const browser = await launchChromium();
+opened.defer(() => browser.close());
+await mkdir(INTO, { recursive: true });
+const page = await signedIn(shown.owner);
+await picture(page, '', 'overview', 'Overview');
+await page.emulateMedia({ colorScheme: 'dark' });
+await picture(page, '', 'overview-dark', 'Overview');
+await page.emulateMedia({ colorScheme: 'light' });
+await picture(page, '/messages', 'messages', 'Messages');
+await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 1_000);
+await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);
+await picture(page, '/api-keys', 'api-keys', 'API keys', 620);
+const first = await signedIn(newcomer.owner);
+await first.goto(`${http.url}/console/start`);
+for (const name of ['Make a key', 'Register it', 'Send it'])
+  await first.getByRole('button', { name }).click();
+await first.getByText('4 of 4 done').waitFor();
+await take(first, 'first-run', 1_500);
+
+/** Lets everything that asks the gateway's clock, and its ids, be so much earlier. */
+function shiftClock(): (ms: number) => void {
+  let backMs = 0;
+  const { uuid } = systemIds;
+  Object.assign(systemClock, { now: () => new Date(Date.now() - backMs) });
+  Object.assign(systemIds, {
+    uuid: () => {
+      const time = (Date.now() - backMs).toString(16).padStart(12, '0');
+      return `${time.slice(0, 8)}-${time.slice(8)}${uuid().slice(13)}`;
+    },
+  });
+  return (ms) => {
+    backMs = ms;
+  };
+}
+
+async function signedIn(person: { email: string; password: string }): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width: WIDTH, height: HEIGHT },
+    colorScheme: 'light',
+  });
+  const opening = await context.newPage();
+  await opening.goto(`${http.url}/console/password`);
+  await opening.getByLabel('Email').fill(person.email);
+  await opening.getByLabel('Password').fill(person.password);
+  await opening.getByRole('button', { name: 'Sign in' }).click();
+  await opening.getByRole('heading', { name: 'Change password' }).waitFor();
+  return opening;
+}
+
+async function picture(
+  of: Page,
+  path: string,
+  name: string,
+  heading?: string,
+  height = HEIGHT,
+): Promise<void> {
+  await of.goto(`${http.url}/console${path}`);
+  await of.getByRole('heading', { level: 1, ...(heading ? { name: heading } : {}) }).waitFor();
+  await take(of, name, height);
+}
+
+/** Writes what a window of this height shows once nothing is loading any more. */
+async function take(of: Page, name: string, height: number): Promise<void> {
+  await of.setViewportSize({ width: WIDTH, height });
+  await of.getByText('Loading').first().waitFor({ state: 'detached' });
+  const path = `${INTO}/${name}.png`;
+  await of.screenshot({ path });
+  const { size } = await stat(path);
+  if (size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MAX_BYTES}.`);
+  console.log(path, size);
+}
