@@ -78,7 +78,7 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
           >
             <Select
               name="plan"
-              label="Plan"
+              label="It is on"
               hint="How many requests each of its keys may make, unless the key has limits of its own."
               defaultValue={of.plan?.name ?? ''}
               options={[

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+
+const CARRIERS = '256=simulator:,*=smpp://shop:pa55word@127.0.0.1:1';
+
+describe('what operators do in the console [issue 8, 6]', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let operator: { email: string; password: string };
+  let token: string;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ SMS_ROUTES: CARRIERS });
+    account = await gateway.createAccount();
+    const email = 'operator@platform.example';
+    const system = { kind: 'system', name: 'test' } as const;
+    const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });
+    operator = { email, password };
+    token = await signIn(gateway, operator);
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  const accountOf = async (id: string) => {
+    const query = 'query ($id: ID!) { account(id: $id) { balance plan { name } retention { contentDays } } }';
+    return (await graphql(gateway, query, { token, variables: { id } })).body.data.account;
+  };
+
+  inBrowser('an account is created, and its owner signs in with the password shown once', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/accounts' });
+    await page.getByRole('link', { name: account.email }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Create an account' }).click();
+    await page.getByLabel('Email of the owner').fill('shop@test.example');
+    await page.getByLabel('Name', { exact: true }).fill('The shop');
+    await page.getByLabel('Currency').fill('xxx');
+    await page.getByLabel('Opening balance').fill('250');
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.getByText('must be an ISO 4217 code such as UGX').waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('currency');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('The shop');
+    await expectAccessible(page);
+    await page.getByLabel('Currency').fill('usd');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'The shop is created' });
+    const password = await dialog
+      .getByRole('figure', { name: 'one-time password' })
+      .locator('code')
+      .innerText();
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'The shop', level: 1 }).waitFor();
+    await page.getByRole('region', { name: 'The account' }).getByText('USD 250.00').waitFor();
+
+    const owner = await browser.open();
+    await signInHere(owner.page, { email: 'shop@test.example', password });
+    await owner.page.getByRole('banner').getByText('USD 250.00').waitFor();
+
+    await page.getByRole('navigation').getByRole('link', { name: 'Accounts' }).click();
+    await page.getByRole('searchbox', { name: 'Search' }).fill('the shop');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: account.email }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'The shop' }).waitFor();
+    expect([...faults, ...owner.faults]).toEqual([]);
+  });
+
+  inBrowser('a top-up asks first and books a reference once', async () => {
+    const { page, faults } = await browser.open({
+      person: operator,
+      path: `/accounts/${account.accountId}`,
+    });
+    await page.getByText('No top-ups yet.').waitFor();
+    await page.getByRole('button', { name: 'Top up' }).click();
+    await page.getByText('is needed: with it the same payment').waitFor();
+    await page.getByText('must be more than 0').waitFor();
+    await page.getByLabel('Amount in UGX').fill('5000');
+    await page.getByLabel('Reference').fill('bank 17');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: /^Add UGX\s5,000 to/ });
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect((await accountOf(account.accountId)).balance).toBe(100_000);
+    await page.getByRole('button', { name: 'Top up' }).click();
+    await dialog.getByRole('button', { name: 'Book it' }).click();
+    await page.getByText(/Booked. The balance is UGX\s105,000/).waitFor();
+    await page
+      .getByRole('region', { name: 'The account' })
+      .getByText(/UGX\s105,000/)
+      .waitFor();
+    await page.getByRole('cell', { name: 'bank 17' }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole('button', { name: 'Top up' }).click();
+    await dialog.getByText('it will not be booked again').waitFor();
+    await dialog.getByRole('button', { name: 'Book it' }).click();
+    await page.getByText(/booked before, so nothing was added. The balance is UGX\s105,000/).waitFor();
+    expect((await accountOf(account.accountId)).balance).toBe(105_000);
+    expect(await page.getByRole('cell', { name: 'bank 17' }).count()).toBe(1);
+    await page.getByLabel('Reference').fill('bank 18');
+    await page.getByLabel('Amount in UGX').fill('0.5');
+    await page.getByRole('button', { name: 'Top up' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Book it' }).click();
+    await page.getByText('has more than 0 decimals').waitFor();
+    expect(await page.getByLabel('Reference').inputValue()).toBe('bank 18');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser(
+    'a plan is made and given to an account, which keeps its messages as long as is said',
+    async () => {
+      const { page, faults } = await browser.open({ person: operator, path: '/plans' });
+      await page.getByText('No plans yet').waitFor();
+      await page.getByLabel('Name', { exact: true }).fill('small');
+      await page.getByRole('button', { name: 'Set the plan' }).click();
+      await page.locator('.field-error').first().waitFor();
+      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('small');
+      await page.getByLabel('Requests a minute').fill('120');
+      await page.getByLabel('Webhook registrations a minute').fill('5');
+      await page.keyboard.press('Enter');
+      expect(await page.getByRole('row', { name: /^small/ }).innerText()).toMatch(/120\s+no limit\s+5/);
+      await expectAccessible(page);
+      await page.getByLabel('Requests a minute').fill('240');
+      await page.getByRole('button', { name: 'Set the plan' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Change the plan small?' });
+      await dialog.getByRole('button', { name: 'Change it' }).click();
+      await page.getByRole('row', { name: /^small\s+240/ }).waitFor();
+
+      await page.goto(`${gateway.url}/console/accounts/${account.accountId}`);
+      await page.getByLabel('It is on').selectOption('small');
+      await page.getByRole('button', { name: 'Put on this plan' }).click();
+      await page.getByText('The account is on the plan small.').waitFor();
+      expect((await accountOf(account.accountId)).plan).toEqual({ name: 'small' });
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await eventually(async () => (await accountOf(account.accountId)).plan === null);
+
+      await page.getByLabel('Days until the text').fill('90');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Change it' }).click();
+      await page.getByText('Saved. It holds from now on.').waitFor();
+      expect((await accountOf(account.accountId)).retention).toEqual({ contentDays: 90 });
+
+      await page.getByRole('link', { name: 'Audit log' }).first().click();
+      await page.getByRole('row', { name: /account\.setRetention/ }).waitFor();
+      await expectAccessible(page);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a price is set after being asked, and members read it', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/prices' });
+    await page.getByRole('row', { name: /SMS every destination/ }).waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Currency').fill('ugx');
+    await page.getByLabel('Prefix').fill('+25677');
+    await page.getByLabel('Price of one unit').fill('25.5');
+    await page.getByRole('button', { name: 'Set the price' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Set this price?' });
+    await dialog.getByText('SMS to +25677… costs 25.5 UGX').waitFor();
+    await dialog.getByRole('button', { name: 'Set it' }).click();
+    await page.getByText('has more than 0 decimals').waitFor();
+    expect(await page.getByLabel('Prefix').inputValue()).toBe('+25677');
+    await page.getByLabel('Price of one unit').fill('25');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('there is no such price yet').waitFor();
+    await dialog.getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('row', { name: /SMS \+25677… UGX\s25/ }).waitFor();
+
+    const owner = await browser.open({ person: account, path: '/prices' });
+    await owner.page.getByRole('row', { name: /SMS \+25677… UGX\s25/ }).waitFor();
+    expect(await owner.page.getByRole('button', { name: 'Set the price' }).count()).toBe(0);
+    await owner.page.goto(`${gateway.url}/console/accounts`);
+    await owner.page.getByText('Your role, Owner, cannot open this page.').waitFor();
+    expect([...faults, ...owner.faults]).toEqual([]);
+  });
+
+  inBrowser('carriers show how they are, one that is down with its reason', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/providers' });
+    const down = page.getByRole('row', { name: /smpp:shop@127\.0\.0\.1:1/ });
+    await down.getByText('Down').waitFor({ timeout: 30_000 });
+    expect(await down.innerText()).toMatch(/SMS\s+all others\s+Down.*ECONNREFUSED/s);
+    await page
+      .getByRole('row', { name: /^simulator/ })
+      .getByText('Up')
+      .waitFor();
+    expect(await page.content()).not.toContain('pa55word');
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+});
