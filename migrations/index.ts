@@ -17,6 +17,7 @@ import * as contactImports from './20261121001400_contact_imports.ts';
 import * as listCounts from './20261121001500_list_counts.ts';
 import * as listIndexes from './20261121001600_list_indexes.ts';
 import * as providerHealth from './20261121001700_provider_health.ts';
+import * as vacuum from './20261121001800_vacuum.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001500_list_counts', ...listCounts },
   { name: '20261121001600_list_indexes', ...listIndexes },
   { name: '20261121001700_provider_health', ...providerHealth },
+  { name: '20261121001800_vacuum', ...vacuum },
 ];
