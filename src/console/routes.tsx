@@ -71,7 +71,7 @@ export const ROUTES: readonly PageRoute[] = [
   page('/plans', 'Plans', 'plan.list', () => import('./pages/operator/plans.tsx'), 'Platform'),
   page(
     '/providers',
-    'Carriers and providers',
+    'Carriers',
     'provider.health',
     () => import('./pages/operator/providers.tsx'),
     'Platform',

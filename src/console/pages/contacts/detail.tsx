@@ -3,7 +3,7 @@ import { useLocation, useParams } from 'wouter';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
-import { Button } from '../../ui/button.tsx';
+import { Button, ButtonLink } from '../../ui/button.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
@@ -34,9 +34,15 @@ function Contact({ of }: { of: ContactRowFragment }) {
   const { role } = useViewer();
   const mayChange = usePermission('contact.update');
   const { save, error, isPending, version } = useSave(of);
+  const address = of.phone ?? of.email;
   return (
     <>
-      <PageHeader title={nameOf(of)}>{mayChange && <Delete of={of} />}</PageHeader>
+      <PageHeader title={nameOf(of)}>
+        {address && (
+          <ButtonLink href={`/messages?search=${encodeURIComponent(address)}`}>Messages</ButtonLink>
+        )}
+        {mayChange && <Delete of={of} />}
+      </PageHeader>
       {!mayChange && <Notice>Your role, {formatName(role)}, can read this contact, not change it.</Notice>}
       <div className="columns">
         <section className="card stack" aria-labelledby="facts">

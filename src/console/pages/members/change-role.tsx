@@ -5,7 +5,7 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { useToast } from '../../ui/toast.tsx';
-import type { Member } from './list.tsx';
+import type { Member } from './member.ts';
 import { Members, SetMemberRole } from './members.generated.ts';
 import type { AccountRole } from './role-facts.ts';
 import { RoleSelect } from './role-select.tsx';

@@ -10,10 +10,9 @@ import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
 import { ChangeRole } from './change-role.tsx';
-import { Members, type MembersQuery, RemoveMember } from './members.generated.ts';
+import type { Member } from './member.ts';
+import { Members, RemoveMember } from './members.generated.ts';
 import { RoleTable } from './role-table.tsx';
-
-export type Member = NonNullable<MembersQuery['members']>[number];
 
 const COLUMNS: readonly Column<Member>[] = [
   { header: 'Email', cell: ({ email }) => email },

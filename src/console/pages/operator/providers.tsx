@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<Provider>[] = [
       <>
         <code>{name}</code>
         <br />
-        <span className="quiet">on {process}</span>
+        <span className="quiet">{process}</span>
       </>
     ),
   },
@@ -67,7 +67,7 @@ export default function ProvidersPage() {
             </EmptyState>
           ) : (
             <DataTable
-              caption="As each worker process sees them; counts of the last five minutes"
+              caption="As each worker process, named below the provider, sees them; counts of the last five minutes"
               columns={COLUMNS}
               rows={providers}
               keyOf={({ name, channel, process }) => `${channel} ${name} ${process}`}

@@ -19,6 +19,12 @@ import {
   TopUps,
 } from './operator.generated.ts';
 
+interface Booked {
+  readonly id: string;
+  readonly at: string;
+  readonly actor: string;
+  readonly after: Readonly<Record<string, unknown>> | null;
+}
 interface Payment {
   readonly amount: number;
   readonly reference: string;
@@ -26,15 +32,38 @@ interface Payment {
 
 const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, however often it is sent';
 
-/** Books a payment on an account, after asking; the same reference books once. Below it the payments so far. */
+/** The payments booked on an account, and booking another. */
 export function TopUp({ of }: { of: AccountRowFragment }) {
+  const payments = useApiQuery(TopUps, { accountId: of.id });
+  return (
+    <section className="card stack" aria-labelledby="top-up">
+      <h2 id="top-up">Top up</h2>
+      <Loaded query={payments}>
+        {({ auditLog: { nodes } }) => (
+          <>
+            <TopUpForm of={of} booked={nodes} />
+            {nodes.length === 0 ? (
+              <p className="quiet">No top-ups yet.</p>
+            ) : (
+              <Payments of={nodes} currency={of.currency} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+/** Books a payment, after asking. The same reference books once, and what became of it is said. */
+function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Booked[] }) {
   const [asked, setAsked] = useState<Payment>();
   const [fault, setFault] = useState<ApiError>();
-  const payments = useApiQuery(TopUps, { accountId: of.id });
-  const known = payments.data?.auditLog.nodes ?? [];
-  const [wasKnown, setWasKnown] = useState(false);
+  const [idsBefore, setIdsBefore] = useState<ReadonlySet<string>>(new Set());
   const topUp = useApiMutation(TopUpAccount, { refetches: [OperatedAccount, Accounts, TopUps] });
   const done = topUp.data?.topUpAccount;
+  const bookingsOf = (reference: string | undefined) =>
+    booked.filter(({ after }) => after?.reference === reference);
+  const isAdded = bookingsOf(topUp.variables?.reference).some(({ id }) => !idsBefore.has(id));
 
   const ask = (values: FormData) => {
     const payment = { amount: Number(textOf(values, 'amount')), reference: textOf(values, 'reference') };
@@ -44,16 +73,15 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
     ];
     topUp.reset();
     setFault(faults.length === 0 ? undefined : new ApiError('BAD_USER_INPUT', '', { fields: faults }));
-    setWasKnown(known.some(({ after }) => after?.reference === payment.reference));
+    setIdsBefore(new Set(booked.map(({ id }) => id)));
     if (faults.length === 0) setAsked(payment);
   };
 
   return (
-    <section className="card stack" aria-labelledby="top-up">
-      <h2 id="top-up">Top up</h2>
+    <>
       {done && (
-        <Notice tone={wasKnown ? 'warn' : 'good'}>
-          {wasKnown ? 'This reference was booked before, so nothing was added.' : 'Booked.'} The balance is{' '}
+        <Notice tone={isAdded ? 'good' : 'warn'}>
+          {isAdded ? 'Booked.' : 'This reference was booked before, so nothing was added.'} The balance is{' '}
           {formatMoney(done.balance, done.currency)}.
         </Notice>
       )}
@@ -78,23 +106,15 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
           </Button>
         </div>
       </Form>
-      <Loaded query={payments}>
-        {({ auditLog }) =>
-          auditLog.nodes.length === 0 ? (
-            <p className="quiet">No top-ups yet.</p>
-          ) : (
-            <Payments of={auditLog.nodes} currency={of.currency} />
-          )
-        }
-      </Loaded>
       {asked && (
         <ConfirmDialog
           title={`Add ${formatMoney(asked.amount, of.currency)} to ${of.name}?`}
           consequence={
             <>
               Reference “{asked.reference}”. The balance is {formatMoney(of.balance, of.currency)} now.
-              {wasKnown && ' This reference was booked before: it will not be booked again.'} A top-up cannot
-              be taken back.
+              {bookingsOf(asked.reference).length > 0 &&
+                ' This reference was booked before: it will not be booked again.'}{' '}
+              A top-up cannot be taken back.
             </>
           }
           confirmLabel="Book it"
@@ -103,15 +123,8 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
           onClose={() => setAsked(undefined)}
         />
       )}
-    </section>
+    </>
   );
-}
-
-interface Booked {
-  readonly id: string;
-  readonly at: string;
-  readonly actor: string;
-  readonly after: Readonly<Record<string, unknown>> | null;
 }
 
 function Payments({ of, currency }: { of: readonly Booked[]; currency: string }) {
