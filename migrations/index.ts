@@ -18,6 +18,7 @@ import * as listCounts from './20261121001500_list_counts.ts';
 import * as listIndexes from './20261121001600_list_indexes.ts';
 import * as providerHealth from './20261121001700_provider_health.ts';
 import * as vacuum from './20261121001800_vacuum.ts';
+import * as contactTags from './20261121001900_contact_tags.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001600_list_indexes', ...listIndexes },
   { name: '20261121001700_provider_health', ...providerHealth },
   { name: '20261121001800_vacuum', ...vacuum },
+  { name: '20261121001900_contact_tags', ...contactTags },
 ];

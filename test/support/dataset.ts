@@ -190,8 +190,7 @@ async function fillOthers(
   await run(
     `INSERT INTO audit_entries (id, account_id, at, actor, action, target)
      SELECT ${id}, $1, $2::timestamptz - make_interval(mins => $3 - n),
-       CASE WHEN n % 100 = 0 THEN 'user:rare' ELSE 'key:main' END,
-       CASE WHEN n % 99 = 0 THEN 'webhook.delete' ELSE 'apiKey.update' END, 'target-' || n % 101
+       'user:' || n % 100, 'action.' || n % 99, 'target-' || n % 101
      FROM generate_series(1, $3::int) n`,
     values,
   );

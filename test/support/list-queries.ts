@@ -150,12 +150,12 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     sliced('devices (GraphQL)', () => operations.devices.slice.run(member, {})),
     sliced('ledger', () => operations.accounts.ledger.run(member, {})),
     audit('', {}),
-    audit('action', { action: 'webhook.delete' }),
-    audit('actor', { actor: 'user:rare' }),
+    audit('action', { action: 'action.7' }),
+    audit('actor', { actor: 'user:7' }),
     audit('target', { target: 'target-7' }),
     audit('from, to', { from, to: new Date(from.getTime() + DAY_MS) }),
     sliced("auditLog, an operator's, action", () =>
-      operations.audit.list.run(operator, { filter: { action: 'webhook.delete' } }),
+      operations.audit.list.run(operator, { filter: { action: 'action.7' } }),
     ),
     plain('event feed', async () => {
       const input = { after: String(messages - 50), limit: 20 };
