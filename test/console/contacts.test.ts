@@ -23,17 +23,23 @@ describe('contacts in the console [issue 8, 6]', () => {
   let account: TestAccount;
   let token: string;
   let browser: ConsoleBrowser;
+  let worker: TestGateway | undefined;
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    // Its imports wait until somebody starts the worker.
+    gateway = await startTestGateway({ ROLES: 'api' });
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
     browser = await startConsoleBrowser(gateway);
   });
   afterAll(async () => {
     await browser?.close();
+    await worker?.stop();
     await gateway?.stop();
   });
 
+  const startWorker = async () => {
+    worker ??= await startTestGateway({ ROLES: 'worker' }, gateway.database);
+  };
   const contactsOf = async (search: string) => {
     const query = `query ($s: String) { contacts(search: $s) { nodes { name phone tags attributes } } }`;
     return (await graphql(gateway, query, { token, variables: { s: search } })).body.data.contacts.nodes;
@@ -124,7 +130,10 @@ describe('contacts in the console [issue 8, 6]', () => {
       await expectAccessible(page);
       await page.getByRole('button', { name: 'Import', exact: true }).click();
 
-      await page.getByRole('progressbar', { name: 'Rows imported' }).waitFor();
+      await page.getByText('0 of 2,000 rows. You can leave this page; it goes on.').waitFor();
+      await page.getByText('Pending').waitFor();
+      await expectAccessible(page);
+      await startWorker();
       await page.getByText('Ended: 2,000 of 2,000 rows.').waitFor();
       const facts = page.getByRole('region', { name: 'Progress' });
       expect(await facts.innerText()).toMatch(/Added\s+1,880\s+Changed\s+0\s+Failed\s+120/);
@@ -172,6 +181,7 @@ describe('contacts in the console [issue 8, 6]', () => {
   inBrowser(
     'a file is dropped, a text pasted; a header that names nobody is refused and can be mended',
     async () => {
+      await startWorker();
       const { page, faults } = await browser.open({ person: account, path: '/contacts/import' });
       await page.getByRole('button', { name: 'Import', exact: true }).click();
       await page.getByText('Choose a file or paste its rows first.').waitFor();
@@ -200,6 +210,7 @@ describe('contacts in the console [issue 8, 6]', () => {
   );
 
   inBrowser('a viewer reads contacts, imports and devices, and changes none', async () => {
+    await startWorker();
     const id = await startImport(gateway, token, 'name,phone\nBen,0772000555\nNobody,none');
     await endOfImport(gateway, token, id, 20_000);
     const viewer = await inviteMember(gateway, token, 'VIEWER');
