@@ -25,7 +25,7 @@ export function App() {
         isSignIn ? (
           <SignInPage />
         ) : (
-          <Redirect to={path === '/' ? '/sign-in' : `/sign-in?next=${back}`} replace />
+          <Redirect to={path === '/' && !search ? '/sign-in' : `/sign-in?next=${back}`} replace />
         )
       ) : (
         <SessionProvider session={session.data}>

@@ -78,7 +78,9 @@ describe('the overview of the console [issue 8, 2]', () => {
       await register(account);
       await send(gateway, account.key, '+256700000011');
       await send(gateway, account.sandboxKey, '+256700000012');
-      const { page, faults } = await browser.open({ person: account });
+      const { page, faults } = await browser.open({ person: account, path: '/?period=7d' });
+      await page.getByRole('button', { name: '7 days', pressed: true }).waitFor();
+      await page.getByRole('button', { name: '24 hours' }).click();
       const chart = page.getByRole('region', { name: 'Messages per hour' });
       await chart.getByText('As a table').click();
       const table = () => page.getByRole('region', { name: /^Messages per/ }).getByRole('table');

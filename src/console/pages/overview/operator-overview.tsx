@@ -1,4 +1,4 @@
-import { formatName, formatNumber } from '../../lib/format.ts';
+import { formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -6,6 +6,7 @@ import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money, Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import { OverviewPlatform, type OverviewPlatformQuery } from './overview.generated.ts';
 
 type Account = NonNullable<OverviewPlatformQuery['accounts']>['nodes'][number];
@@ -26,7 +27,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
 
 const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
-  { header: 'Channel', cell: ({ channel }) => formatName(channel) },
+  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
   { header: 'State', cell: ({ state }) => <Badge status={state} /> },
   { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
   { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },

@@ -1,9 +1,9 @@
 import { Link } from 'wouter';
-import { formatName } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
+import { CHANNEL_NAMES, whom } from '../messages/message-text.ts';
 import { OverviewMessages } from './overview.generated.ts';
 
 /** The newest messages of all channels. */
@@ -24,11 +24,11 @@ export function RecentMessages() {
               {nodes.map(({ id, to, channel, content, status, createdAt }) => (
                 <li key={id}>
                   <div className="row spread">
-                    <Link href={`/messages/${id}`}>{recipientsText(to)}</Link>
+                    <Link href={`/messages/${id}`}>{whom(channel, to)}</Link>
                     <Badge status={status} />
                   </div>
                   <p className="quiet overview-line">
-                    {formatName(channel)} · <Time at={createdAt} /> · {content}
+                    {CHANNEL_NAMES[channel]} · <Time at={createdAt} /> · {content}
                   </p>
                 </li>
               ))}
@@ -38,9 +38,4 @@ export function RecentMessages() {
       </Loaded>
     </section>
   );
-}
-
-function recipientsText(to: readonly string[]): string {
-  const [first = 'nobody', ...more] = to;
-  return more.length === 0 ? first : `${first} and ${more.length} more`;
 }

@@ -1,5 +1,6 @@
 import { formatName } from '../../lib/format.ts';
 import type { Bar, Series } from '../../ui/bar-chart.tsx';
+import { CHANNEL_NAMES } from '../messages/message-text.ts';
 import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 
@@ -94,6 +95,6 @@ function keyOf(row: UsageRow, group: UsageGroup): string {
 }
 
 function labelOf(row: UsageRow, group: UsageGroup): string {
-  if (group === 'CHANNEL') return formatName(row.channel ?? '');
+  if (group === 'CHANNEL') return row.channel ? CHANNEL_NAMES[row.channel] : '';
   return row.apiKey?.name ?? (row.apiKeyId === null ? 'People' : row.apiKeyId);
 }
