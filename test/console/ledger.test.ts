@@ -121,6 +121,16 @@ describe('the ledger and the audit log in the console [issue 8, 6]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('what moves the balance shows without a reload', async () => {
+    const other = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: other, path: '/ledger' });
+    await page.getByRole('row', { name: /Opening/ }).waitFor();
+    const body = { to: '+256700123456', message: 'Hello' };
+    await gateway.call('POST', '/developers/sms', { key: other.key, body });
+    await page.getByRole('row', { name: /Charge/ }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('the audit log is filtered by action and time and shows what changed', async () => {
     const { keyId } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
     const update = `mutation ($id: ID!) { updateApiKey(keyId: $id, input: { name: "renamed", scopes: [SEND_SMS, READ_MESSAGES] }) { keyId } }`;

@@ -11,9 +11,15 @@ import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { ContactImports, type ImportRowFragment } from './imports.generated.ts';
 
+const ASK_EVERY_MS = 5_000;
+
 /** The imports of the last 30 days. */
 export default function ContactImportsPage() {
-  const imports = useApiQuery(ContactImports, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
+  const imports = useApiQuery(
+    ContactImports,
+    { first: PAGE_SIZE, after: useAfter() },
+    { keepsLast: true, refetchEveryMs: ASK_EVERY_MS },
+  );
   const showActor = useActors();
   const columns: readonly Column<ImportRowFragment>[] = [
     { header: 'Started', cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },

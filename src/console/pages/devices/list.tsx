@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Device>[] = [
   { header: 'Registered', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
   { header: 'Seen', cell: ({ updatedAt }) => <Time at={updatedAt} />, isWhole: true },
 ];
-const REMOVE: Column<Device> = { header: '', cell: (device) => <Remove of={device} /> };
+const REMOVE: Column<Device> = { header: 'Actions', cell: (device) => <Remove of={device} /> };
 
 function shortened(token: string): string {
   return token.length <= SHOWN_OF_TOKEN ? token : `${token.slice(0, SHOWN_OF_TOKEN)}…`;

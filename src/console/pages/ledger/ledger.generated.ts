@@ -11,7 +11,17 @@ export type LedgerQueryVariables = Exact<{
 
 export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: string, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly actor: string | null, readonly createdAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
+export type LedgerMovedSubscriptionVariables = Exact<{ [key: string]: never; }>;
+
+
+export type LedgerMovedSubscription = { readonly usageTick: { readonly at: string } | null };
+
 export const Ledger: Document<LedgerQuery, LedgerQueryVariables> = {
   name: 'Ledger',
   text: "query Ledger($first:Int!$after:String){ledger(first:$first after:$after){nodes{seq kind amount balanceAfter messageId reference actor createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
+};
+
+export const LedgerMoved: Document<LedgerMovedSubscription, LedgerMovedSubscriptionVariables> = {
+  name: 'LedgerMoved',
+  text: "subscription LedgerMoved{usageTick{at}}",
 };

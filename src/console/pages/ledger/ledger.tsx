@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { useViewer } from '../../lib/session.tsx';
@@ -11,15 +12,17 @@ import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
 import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { Money, Time } from '../../ui/values.tsx';
-import { Ledger, type LedgerQuery } from './ledger.generated.ts';
+import { Ledger, LedgerMoved, type LedgerQuery } from './ledger.generated.ts';
 
 const SLICE_MAX = 100;
+const LIVE = [Ledger];
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
 /** What moved the balance, the newest first, and all of it as a file. */
 export default function LedgerPage() {
   const ledger = useApiQuery(Ledger, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
+  useLiveRefetch(LedgerMoved, {}, LIVE);
   const currency = useViewer().account?.currency ?? '';
   const showActor = useActors();
   const columns: readonly Column<Entry>[] = [

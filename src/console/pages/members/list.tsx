@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Member>[] = [
   },
   { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
-const ACTS: Column<Member> = { header: '', cell: (member) => <Acts of={member} />, isWhole: true };
+const ACTS: Column<Member> = { header: 'Actions', cell: (member) => <Acts of={member} />, isWhole: true };
 
 /** The people of the account and their roles. */
 export default function MembersPage() {
