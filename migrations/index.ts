@@ -19,6 +19,7 @@ import * as listIndexes from './20261121001600_list_indexes.ts';
 import * as providerHealth from './20261121001700_provider_health.ts';
 import * as vacuum from './20261121001800_vacuum.ts';
 import * as contactTags from './20261121001900_contact_tags.ts';
+import * as usageDays from './20261121002000_usage_days.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001700_provider_health', ...providerHealth },
   { name: '20261121001800_vacuum', ...vacuum },
   { name: '20261121001900_contact_tags', ...contactTags },
+  { name: '20261121002000_usage_days', ...usageDays },
 ];

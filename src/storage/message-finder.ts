@@ -1,8 +1,17 @@
-import type { Environment } from '../domain/caller.ts';
-import type { MessageStatus } from '../domain/messages/message.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
-import { type ChannelList, lastBefore, type SeqRange, seqRange, type TimeFilter } from './channel-list.ts';
+import { type ChannelList, lastBefore, type SeqRange, seqRange } from './channel-list.ts';
 import { containing } from './like.ts';
+import {
+  type CountFilter,
+  countsByHour,
+  countsBySpan,
+  floorOf,
+  HOUR_MS,
+  onPage,
+  type Part,
+  type Span,
+  withHours,
+} from './message-counts.ts';
 import { STATUS_OF_MESSAGE } from './message-rows.ts';
 import { type Sql, type Statement, statement } from './sql.ts';
 
@@ -10,13 +19,10 @@ import { type Sql, type Statement, statement } from './sql.ts';
  * Finding messages by their place in a channel's sequence, at any size (decision 20). Three facts make it cheap.
  * `seq` is dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a
  * span of time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range
- * again. Messages are counted by hour, status, environment and key: so where a filter asks for those, only the hours
- * that hold the page are looked through. And what is rare has an index of its own: what failed, and the sandbox.
+ * again. Messages are counted by day, hour, status, environment and key: so where a filter asks for those, only the
+ * hours that hold the page are looked through. And what is rare has an index of its own: what failed, and the sandbox.
  */
-export interface SeqFilter extends TimeFilter {
-  readonly status?: MessageStatus | undefined;
-  readonly environment?: Environment | undefined;
-  readonly apiKeyId?: string | undefined;
+export interface SeqFilter extends CountFilter {
   /** Part of the text, the sender or a recipient's address. */
   readonly search?: string | undefined;
 }
@@ -25,17 +31,12 @@ export interface SeqFilter extends TimeFilter {
 interface CountedRange extends SeqRange {
   readonly most: number | null;
 }
-export interface Part {
-  readonly skipped: number;
-  readonly limit: number;
-}
 export interface Found {
   /** In falling order. */
   readonly seqs: readonly number[];
   readonly total: number;
 }
 
-const HOUR_MS = 3_600_000;
 /** Up to here it is cheaper to skip in an index than to find the hours that hold the page. */
 const SKIPPED_IN_INDEX = 500;
 
@@ -43,19 +44,6 @@ const CREATED_AT = statement(
   'finder-created-at',
   'SELECT created_at FROM messages WHERE account_id = $1 AND channel = $2 AND seq = $3',
 );
-const HOURS = statement(
-  'finder-hours',
-  `SELECT hour, sum(messages)::bigint AS count FROM (
-     SELECT account_id, channel, status, environment, api_key_id, hour, messages FROM usage_hours
-     UNION ALL
-     SELECT account_id, channel, status, environment, api_key_id, hour, messages FROM usage_deltas
-   ) counted
-   WHERE account_id = $1 AND channel = $2 AND ($3::text IS NULL OR status = $3)
-     AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
-     AND hour >= $6 AND hour <= $7
-   GROUP BY hour HAVING sum(messages) > 0 ORDER BY hour DESC LIMIT $8`,
-);
-
 const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)
   AND ($4::text IS NULL OR m.environment = $4) AND ($5::text IS NULL OR m.api_key_id = $5)
   AND ($6::text IS NULL OR m.content ILIKE $6 OR m.sender ILIKE $6
@@ -98,21 +86,15 @@ export async function findPart(sql: Sql, list: ChannelList, filter: SeqFilter, p
     const total = await count(sql, list, filter, range);
     return { seqs: await seqsIn(sql, list, filter, [{ ...range, most: total }], part), total };
   }
-  const { counts, total } = await countsByHour(sql, list, filter, range);
+  const spans = await spansOf(sql, list, filter, range);
+  const total = spans.reduce((sum, { count }) => sum + count, 0);
   if (isIndexed(filter) && part.skipped < SKIPPED_IN_INDEX) {
     return { seqs: await seqsIn(sql, list, filter, [{ ...range, most: total }], part), total };
   }
-  let before = 0;
-  let seen = 0;
-  const onPage: { hour: Date; count: number }[] = [];
-  for (const [hour, count] of counts) {
-    if (seen + count <= part.skipped) before += count;
-    else if (count > 0 && seen < part.skipped + part.limit) onPage.push({ hour, count });
-    seen += count;
-  }
-  const ranges = await hoursIn(sql, list, range, onPage);
-  const rest = { skipped: part.skipped - before, limit: part.limit };
-  return { seqs: await seqsIn(sql, list, filter, ranges, rest), total };
+  const days = onPage(spans, part);
+  const page = onPage(await withHours(sql, list, filter, days.spans), days.part);
+  const ranges = await rangesOf(sql, list, range, page.spans);
+  return { seqs: await seqsIn(sql, list, filter, ranges, page.part), total };
 }
 
 /** The newest `limit` messages that match and have a smaller number than `before`. */
@@ -195,45 +177,21 @@ async function count(sql: Sql, list: ChannelList, filter: SeqFilter, { above, up
   return row?.count ?? 0;
 }
 
-async function hourCounts(
-  sql: Sql,
-  list: ChannelList,
-  filter: SeqFilter,
-  first: Date,
-  last: Date | undefined,
-  limit: number | null,
-) {
-  const { accountId, channel } = list;
-  return sql.query<{ hour: Date; count: number }>(HOURS, [
-    accountId,
-    channel,
-    filter.status ?? null,
-    filter.environment ?? null,
-    filter.apiKeyId ?? null,
-    first,
-    last ?? 'infinity',
-    limit,
-  ]);
-}
-
-/** How many messages match in each hour of the span, the newest first, and in all. */
-async function countsByHour(sql: Sql, list: ChannelList, filter: SeqFilter, range: SeqRange) {
+/** How many messages match in the days of a filter's span of time, and in the hours at its ends, the newest first. */
+async function spansOf(sql: Sql, list: ChannelList, filter: SeqFilter, range: SeqRange): Promise<Span[]> {
   const keptSince = list.keptSince ?? new Date(0);
   const isBegun = list.removed > 0 || (filter.from !== undefined && filter.from > keptSince);
   // The counts remember messages that are gone: what is kept begins like a span of time.
-  const first = hourOf(filter.from && filter.from > keptSince ? filter.from : keptSince);
-  const last = filter.until && hourOf(filter.until);
-  const rows = await hourCounts(sql, list, filter, first, last, null);
+  const first = floorOf(filter.from && filter.from > keptSince ? filter.from : keptSince, HOUR_MS);
+  const spans = await countsBySpan(sql, list, filter, first);
+  const last = filter.until && floorOf(filter.until, HOUR_MS);
   const ends = new Set([isBegun ? first.getTime() : undefined, last?.getTime()]);
-  const atEnds = rows.filter(({ hour }) => ends.has(hour.getTime()));
-  const counts = new Map<Date, number>(rows.map((row) => [row.hour, row.count]));
-  const cut = await hoursIn(sql, list, range, atEnds);
-  for (const [index, part] of cut.entries()) {
-    const hour = atEnds[index]?.hour;
-    // Of the hours at the ends only a part was asked for.
-    if (hour) counts.set(hour, await count(sql, list, filter, part));
-  }
-  return { counts, total: [...counts.values()].reduce((sum, count) => sum + count, 0) };
+  const isCut = ({ start, hours }: Span) => hours === 1 && ends.has(start.getTime());
+  const cut = await rangesOf(sql, list, range, spans.filter(isCut));
+  const counts: number[] = [];
+  // Of the hours at the ends only a part was asked for.
+  for (const part of cut) counts.push(await count(sql, list, filter, part));
+  return spans.map((span) => (isCut(span) ? { ...span, count: counts.shift() ?? 0 } : span));
 }
 
 /** The newest hours of `range` that together hold `limit` messages that match, or all of them. */
@@ -247,33 +205,29 @@ async function newestHours(
   const values = [list.accountId, list.channel, range.upTo];
   const [top] = await sql.query<{ created_at: Date }>(CREATED_AT, values);
   if (!top || !list.keptSince) return [];
-  const newestHour = hourOf(top.created_at);
-  const first = hourOf(filter.from && filter.from > list.keptSince ? filter.from : list.keptSince);
-  const rows = await hourCounts(sql, list, filter, first, newestHour, limit + 1);
+  const newestHour = floorOf(top.created_at, HOUR_MS);
+  const first = floorOf(filter.from && filter.from > list.keptSince ? filter.from : list.keptSince, HOUR_MS);
+  const hours = await countsByHour(sql, list, filter, { first, last: newestHour, limit: limit + 1 });
   let sure = 0;
-  const wanted = rows.filter(({ hour, count }) => {
+  const wanted = hours.filter(({ start, count }) => {
     if (sure >= limit) return false;
     // Nobody knows how many of the newest hour's are within a range that ends before the list does.
-    if (range.upTo === list.last || hour.getTime() !== newestHour.getTime()) sure += count;
+    if (range.upTo === list.last || start.getTime() !== newestHour.getTime()) sure += count;
     return true;
   });
-  return hoursIn(sql, list, range, wanted);
+  return rangesOf(sql, list, range, wanted);
 }
 
-function hourOf(time: Date): Date {
-  return new Date(Math.floor(time.getTime() / HOUR_MS) * HOUR_MS);
-}
-
-/** The numbers of the messages of each hour, as far as they are in `range`. */
-async function hoursIn(
+/** The numbers of the messages of each span, as far as they are in `range`. */
+async function rangesOf(
   sql: Sql,
   list: ChannelList,
   range: SeqRange,
-  hours: readonly { readonly hour: Date; readonly count: number }[],
+  spans: readonly Span[],
 ): Promise<CountedRange[]> {
-  const times = hours.flatMap(({ hour }) => [hour, new Date(hour.getTime() + HOUR_MS)]);
+  const times = spans.flatMap(({ start, hours }) => [start, new Date(start.getTime() + hours * HOUR_MS)]);
   const bounds = await lastBefore(sql, list, times);
-  return hours.map(({ count }, index) => {
+  return spans.map(({ count }, index) => {
     const above = Math.max(range.above, bounds[2 * index] ?? 0);
     const upTo = Math.min(range.upTo, bounds[2 * index + 1] ?? 0);
     return { above, upTo: Math.max(above, upTo), most: count };

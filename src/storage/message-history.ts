@@ -2,7 +2,8 @@ import type { Channel, Message } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { MessageFilter } from '../domain/ports/stores.ts';
 import { type ChannelList, channelList } from './channel-list.ts';
-import { type Found, findPart, type Part } from './message-finder.ts';
+import type { Part } from './message-counts.ts';
+import { type Found, findPart } from './message-finder.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,

@@ -3,14 +3,21 @@ import type { UsageStore } from '../domain/ports/usage-store.ts';
 import type { UsageQuery, UsageRow } from '../domain/usage/usage.ts';
 import { type Sql, statement } from './sql.ts';
 
+const DAY_MS = 24 * 3_600_000;
 const KEY = 'account_id, hour, channel, environment, status, api_key_id';
+const COUNTS = 'channel, environment, status, api_key_id, messages, cost_minor';
+// Whole days come as days; what is before the first of them, and from the end of the last one on, by the hour.
 const QUERY = statement(
   'usage-query',
   `WITH counts AS (
-     SELECT hour, channel, environment, status, api_key_id, messages, cost_minor FROM usage_hours
-     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $3
+     SELECT day AS hour, ${COUNTS} FROM usage_days WHERE account_id = $1 AND day >= $9 AND day < $10
      UNION ALL
-     SELECT hour, channel, environment, status, api_key_id, messages, cost_minor FROM usage_deltas
+     SELECT hour, ${COUNTS} FROM usage_hours
+     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $9
+     UNION ALL
+     SELECT hour, ${COUNTS} FROM usage_hours WHERE account_id = $1 AND hour >= $10 AND hour < $3
+     UNION ALL
+     SELECT hour, ${COUNTS} FROM usage_deltas
      WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $3
    )
    SELECT date_trunc($4, hour, 'UTC') AS at, CASE WHEN $5 THEN channel END AS channel,
@@ -68,6 +75,7 @@ export class PgUsageStore implements UsageStore {
       by('status'),
       by('api_key'),
       query.environment ?? null,
+      ...wholeDays(query),
     ]);
     return rows.map((row) => ({
       at: row.at,
@@ -88,4 +96,11 @@ export class PgUsageStore implements UsageStore {
       await sql.query(DROP_EMPTY, []);
     });
   }
+}
+
+/** From when until when the days of a span are whole; both are its end where it is asked for by the hour or has none. */
+function wholeDays({ from, to, interval }: UsageQuery): [Date, Date] {
+  const first = Math.ceil(from.getTime() / DAY_MS) * DAY_MS;
+  const end = Math.floor(to.getTime() / DAY_MS) * DAY_MS;
+  return interval === 'hour' || first >= end ? [to, to] : [new Date(first), new Date(end)];
 }

@@ -16,22 +16,34 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   const small = await serve(SMALL);
   const large = await serve(LARGE);
   try {
-    const pages = LARGE / 20;
-    const wanted = [1, Math.floor(pages / 2), pages];
+    const pages = Math.floor(LARGE / 20);
+    const delivered = Math.floor(pages * 0.4);
+    const { from, to } = (await filledDatabase(context, LARGE)).dataset;
+    const wanted: Readonly<Record<string, string>> = {
+      [`page 1 of ${pages}`]: 'page=1',
+      [`page ${Math.floor(pages / 2)} of ${pages}`]: `page=${Math.floor(pages / 2)}`,
+      [`page ${pages} of ${pages}`]: `page=${pages}`,
+      'status=delivered, page 1': 'status=delivered&page=1',
+      [`status=delivered, page ${delivered}`]: `status=delivered&page=${delivered}`,
+      'status=failed, page 1': 'status=failed&page=1',
+      'environment=sandbox, page 1': 'environment=sandbox&page=1',
+      'from and until, page 1': `from=${from.toISOString()}&until=${to.toISOString()}&page=1`,
+    };
     const baselines: number[] = [];
-    const figures = new Map<number, number[]>(wanted.map((page) => [page, []]));
-    await timePage(small, 1);
-    for (const page of wanted) await timePage(large, page);
+    const figures = new Map<string, number[]>(Object.keys(wanted).map((name) => [name, []]));
+    await timePage(small, 'page=1');
+    for (const query of Object.values(wanted)) await timePage(large, query);
     for (let repeat = 0; repeat < REPEATS; repeat++) {
-      baselines.push(await timePage(small, 1));
-      for (const page of wanted) figures.get(page)?.push(await timePage(large, page));
+      baselines.push(await timePage(small, 'page=1'));
+      for (const [name, query] of Object.entries(wanted))
+        figures.get(name)?.push(await timePage(large, query));
     }
     const baseline = median(baselines);
-    return wanted.map((page) => {
-      const value = median(figures.get(page) ?? []);
+    return [...figures].map(([name, times]) => {
+      const value = median(times);
       return {
         row: 6,
-        name: `history page ${page} of ${pages} ÷ page 1 of ${SMALL / 20}`,
+        name: `history, ${name} ÷ page 1 of ${SMALL / 20}`,
         value,
         unit: 'ms',
         baseline,
@@ -45,14 +57,13 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   }
 }
 
-async function timePage(server: BenchServer, page: number): Promise<number> {
+async function timePage(server: BenchServer, query: string): Promise<number> {
   const at = performance.now();
-  const answer = await request(`${server.url}/api/v1/developers/sms/history?page=${page}`, {
+  const answer = await request(`${server.url}/api/v1/developers/sms/history?${query}`, {
     headers: { 'x-api-key': server.key },
   });
   const body = (await answer.body.json()) as { data: unknown[] };
   const elapsed = performance.now() - at;
-  if (answer.statusCode !== 200 || body.data.length !== 20)
-    throw new Error(`page ${page}: ${answer.statusCode}`);
+  if (answer.statusCode !== 200 || body.data.length !== 20) throw new Error(`${query}: ${answer.statusCode}`);
   return elapsed;
 }

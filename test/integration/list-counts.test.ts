@@ -60,6 +60,19 @@ describe('the counts that lists read', () => {
     expect((await gateway.call('GET', path, { key: account.key })).body.pagination.total).toBe(0);
   });
 
+  it('count messages of a day as those of its hours', async () => {
+    await send('+256700000009');
+    await gateway.parts.stores.usage.fold();
+    const days = await rows(
+      'SELECT status, sum(messages)::int AS count FROM usage_days GROUP BY 1 ORDER BY 1',
+    );
+    const hours = await rows(
+      'SELECT status, sum(messages)::int AS count FROM usage_hours GROUP BY 1 ORDER BY 1',
+    );
+    expect(days.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThan(1);
+    expect(days).toEqual(hours);
+  });
+
   it('have a delivery among the failed as long as it is failed', async () => {
     const failed = 'SELECT webhook_id, delivery_id FROM failed_deliveries';
     const [delivery] = await rows('SELECT id FROM webhook_deliveries LIMIT 1');

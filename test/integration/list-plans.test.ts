@@ -145,4 +145,38 @@ describe('what PostgreSQL touches for a list', () => {
       expect({ filter, pages }).toEqual({ filter, pages: expected });
     }
   });
+
+  it('usage is the same by day as by the hour', async () => {
+    const { accountId, from } = dataset;
+    const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
+    const { usage } = gateway!.parts.operations;
+    const hour = 3_600_000;
+    for (const [shift, hours] of [
+      [0, 24],
+      [5, 3],
+      [5.5, 30],
+      [13, 24 * 20],
+      [23.25, 24 * 9 + 7.5],
+    ] as const) {
+      const span = {
+        from: new Date(from.getTime() + shift * hour),
+        to: new Date(from.getTime() + (shift + hours) * hour),
+      };
+      const read = async (interval: 'hour' | 'day') => {
+        const rows = await usage.query.run(member, {
+          ...span,
+          interval,
+          groupBy: ['status'],
+          environment: undefined,
+        });
+        const byDay = Map.groupBy(rows, ({ at, status }) => `${at.toISOString().slice(0, 10)} ${status}`);
+        return new Map(
+          [...byDay].map(([key, own]) => [key, own.reduce((sum, { messages }) => sum + messages, 0)]),
+        );
+      };
+      const [byHour, byDay] = [await read('hour'), await read('day')];
+      expect(byHour.size).toBeGreaterThan(0);
+      expect(byDay).toEqual(byHour);
+    }
+  });
 });

@@ -220,6 +220,12 @@ async function fillCounts(run: (text: string) => Promise<unknown>): Promise<void
      FROM messages m JOIN recipients r ON r.message_id = m.id GROUP BY 1, 2, 3, 4, 5, 6`,
   );
   await run(
+    `INSERT INTO usage_days (account_id, day, channel, environment, status, api_key_id, messages, cost_minor)
+     SELECT account_id, date_trunc('day', hour, 'UTC'), channel, environment, status, api_key_id, sum(messages),
+       sum(cost_minor)
+     FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6`,
+  );
+  await run(
     `INSERT INTO failed_messages (account_id, channel, seq) SELECT m.account_id, m.channel, m.seq
      FROM recipients r JOIN messages m ON m.id = r.message_id WHERE r.status = 'failed'`,
   );

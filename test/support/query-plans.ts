@@ -5,6 +5,7 @@ import type { ExecutedPlan, recordPlans } from './plans.ts';
 const ONE_PAGE = 100;
 /** Counts by the hour, or of an endpoint: what totals and usage are the sum of. */
 const ROLLUPS: ReadonlySet<string> = new Set([
+  'usage_days',
   'usage_hours',
   'usage_deltas',
   'delivery_hours',
