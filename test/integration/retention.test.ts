@@ -56,7 +56,11 @@ describe('retention', () => {
     withKnex(gateway.database.connection, async (knex) => {
       const storage = new Sql(knex);
       const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
-      const uow = createUnitOfWork(storage, (transaction) => gateway.parts.queue.sinkFor(transaction), changes);
+      const uow = createUnitOfWork(
+        storage,
+        (transaction) => gateway.parts.queue.sinkFor(transaction),
+        changes,
+      );
       const now = new Date(Date.now() + days * DAY_MS);
       await new Retention(uow, createStores(storage), { now: () => now }).run();
     });
