@@ -4,7 +4,9 @@ import './attribute-fields.css';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-const textOfValue = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+/** An attribute's value as it is read and typed: text as it is, anything else as JSON. */
+export const textOfValue = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
 
 /** Whatever the account wants to remember: rows of a name and a value. */
 export function AttributeFields({ of }: { of: Attributes }) {

@@ -11,6 +11,7 @@ import { Notice } from '../../ui/notice.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { KeyValues, Time } from '../../ui/values.tsx';
+import { textOfValue } from './attribute-fields.tsx';
 import { ContactFields, contactOf } from './contact-fields.tsx';
 import {
   ContactDetail,
@@ -34,6 +35,7 @@ function Contact({ of }: { of: ContactRowFragment }) {
   const { role } = useViewer();
   const mayChange = usePermission('contact.update');
   const { save, error, isPending, version } = useSave(of);
+  const attributes = Object.entries(of.attributes);
   const address = of.phone ?? of.email;
   return (
     <>
@@ -48,6 +50,12 @@ function Contact({ of }: { of: ContactRowFragment }) {
         <section className="card stack" aria-labelledby="facts">
           <h2 id="facts">The contact</h2>
           <KeyValues items={factsOf(of)} />
+          {attributes.length > 0 && (
+            <>
+              <h3>Attributes</h3>
+              <KeyValues items={attributes.map(([name, value]) => [name, textOfValue(value)])} />
+            </>
+          )}
         </section>
         {mayChange && (
           <section className="card stack" aria-labelledby="edit">
@@ -90,14 +98,11 @@ function useSave(of: ContactRowFragment) {
 }
 
 function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items'] {
-  const { name, phone, email, externalId, tags, attributes } = of;
+  const { name, phone, email, externalId, tags } = of;
   const known = Object.entries({ Name: name, Phone: phone, Email: email, 'External id': externalId });
   return [
     ...known.flatMap(([label, value]) => (value === null ? [] : [[label, value] as const])),
     ...(tags.length === 0 ? [] : [['Tags', <Tags key="tags" of={tags} />] as const]),
-    ...Object.entries(attributes).map(
-      ([label, value]) => [label, typeof value === 'string' ? value : JSON.stringify(value)] as const,
-    ),
     ['Added', <Time key="added" at={of.createdAt} />],
     ['Changed', <Time key="changed" at={of.updatedAt} />],
     ['Contact id', <code key="id">{of.id}</code>],

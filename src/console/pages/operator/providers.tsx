@@ -13,6 +13,9 @@ type Provider = NonNullable<ProvidersQuery['providers']>[number];
 /** Processes say how their providers are every few seconds; nobody tells of changes. */
 const ASK_EVERY_MS = 10_000;
 
+/** Push is routed by platform, which stands before a colon. */
+const routeOf = (prefix: string) => prefix.replace(/:$/, '') || 'all others';
+
 const COLUMNS: readonly Column<Provider>[] = [
   {
     header: 'Provider',
@@ -25,10 +28,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     ),
   },
   { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
-  {
-    header: 'Routes',
-    cell: ({ prefixes }) => prefixes.map((each) => each || 'all others').join(', ') || '–',
-  },
+  { header: 'Routes', cell: ({ prefixes }) => prefixes.map(routeOf).join(', ') || '–' },
   { header: 'State', cell: ({ state }) => <Badge status={state} />, isWhole: true },
   { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
   { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },

@@ -112,9 +112,9 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
           consequence={
             <>
               Reference “{asked.reference}”. The balance is {formatMoney(of.balance, of.currency)} now.
-              {bookingsOf(asked.reference).length > 0 &&
-                ' This reference was booked before: it will not be booked again.'}{' '}
-              A top-up cannot be taken back.
+              {bookingsOf(asked.reference).length > 0
+                ? ' This reference was booked before: it will not be booked again.'
+                : ' A top-up cannot be taken back.'}
             </>
           }
           confirmLabel="Book it"
