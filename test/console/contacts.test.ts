@@ -194,11 +194,10 @@ describe('contacts in the console [issue 8, 6]', () => {
 
       // Latin letters as a spreadsheet on Windows writes them: no UTF-8.
       const bytes = [...Buffer.from('name;phone\nZo\xeb "Z" Namara;0772000777', 'latin1')];
-      const transfer = await page.evaluateHandle((content) => {
+      const transfer = await page.evaluateHandle(`
         const data = new DataTransfer();
-        data.items.add(new File([new Uint8Array(content)], 'windows.csv', { type: 'text/csv' }));
-        return data;
-      }, bytes);
+        data.items.add(new File([new Uint8Array(${JSON.stringify(bytes)})], 'windows.csv', { type: 'text/csv' }));
+        data`);
       await page.locator('.file-drop').dispatchEvent('drop', { dataTransfer: transfer });
       await page.getByText('it was read as Windows-1252').waitFor();
       await page.getByRole('row', { name: /Zoë "Z" Namara/ }).waitFor();

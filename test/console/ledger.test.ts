@@ -41,8 +41,9 @@ describe('the ledger and the audit log in the console [issue 8, 6]', () => {
     const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor'];
     let after: string | null = null;
     do {
-      const { nodes, pageInfo } = (await graphql(gateway, QUERY, { token, variables: { after } })).body.data
-        .ledger;
+      const { body } = await graphql(gateway, QUERY, { token, variables: { after } });
+      const pageInfo: { hasNextPage: boolean; endCursor: string } = body.data.ledger.pageInfo;
+      const { nodes } = body.data.ledger;
       for (const entry of nodes) {
         const { seq, createdAt, kind, amount, balanceAfter, messageId, reference, actor } = entry;
         const quoted = reference === null ? '' : `"'${reference.replaceAll('"', '""')}"`;

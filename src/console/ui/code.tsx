@@ -5,7 +5,7 @@ import './code.css';
 const TOLD_MS = 3_000;
 
 /** Copies `text` and says so. */
-export function CopyButton({ text, label }: { text: string; label: string }) {
+function CopyButton({ text, label }: { text: string; label: string }) {
   const [told, setTold] = useState<'Copied' | 'Cannot copy here'>();
   useEffect(() => {
     if (!told) return;
