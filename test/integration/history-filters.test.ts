@@ -69,9 +69,14 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       ],
     );
     await sql.query(
-      `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at, error_code)
-       SELECT id, $1, 30, 0, address, 'failed', now(), 'x' FROM unnest($2::uuid[], $3::text[]) AS n (id, address)`,
-      [accountId, rows.map((row) => row.id), rows.map((row) => row.address)],
+      `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at)
+       SELECT id, $1, 30, 0, address, CASE status WHEN 'failed' THEN 'pending' ELSE status END, now()
+       FROM unnest($2::uuid[], $3::text[], $4::text[]) AS n (id, address, status)`,
+      [accountId, rows.map((row) => row.id), rows.map((row) => row.address), rows.map((row) => row.status)],
+    );
+    await sql.query(
+      `UPDATE recipients SET status = 'failed', failed_at = now(), error_code = 'x' WHERE message_id = ANY($1::uuid[])`,
+      [rows.filter((row) => row.status === 'failed').map((row) => row.id)],
     );
     // Half of the counts are folded already, half are not.
     for (const [table, rest] of [
