@@ -12,8 +12,8 @@ import { signIn } from '../support/graphql.ts';
 import { createAccount, fillShownAccount } from './shown-account.ts';
 
 const INTO = 'docs/screenshots';
-const WIDTH = 1280;
-const HEIGHT = 860;
+const WIDTH = 1440;
+const HEIGHT = 900;
 const MAX_BYTES = 200_000;
 const REFUSING_PORT = 4000;
 
@@ -71,7 +71,7 @@ await page.emulateMedia({ colorScheme: 'dark' });
 await picture(page, '', 'overview-dark', 'Overview');
 await page.emulateMedia({ colorScheme: 'light' });
 await picture(page, '/messages', 'messages', 'Messages');
-await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 1_000);
+await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 940);
 await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);
 await picture(page, '/api-keys', 'api-keys', 'API keys', 620);
 const first = await signedIn(newcomer.owner);
@@ -79,7 +79,8 @@ await first.goto(`${http.url}/console/start`);
 for (const name of ['Make a key', 'Register it', 'Send it'])
   await first.getByRole('button', { name }).click();
 await first.getByText('4 of 4 done').waitFor();
-await take(first, 'first-run', 1_500);
+await first.evaluate('scrollTo(0, 0)');
+await take(first, 'first-run', 960);
 
 /** Lets everything that asks the gateway's clock, and its ids, be so much earlier. */
 function shiftClock(): (ms: number) => void {

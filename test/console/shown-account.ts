@@ -59,8 +59,8 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
     to: '+256772410101,+256772410102,+256701550002,+254722310778',
     message: 'Dear customer, our shop on Kampala Road opens at 10:00 this Saturday. See you there.',
   });
-  place.setBack(0);
   await settle(place, await signIn(place, account.owner));
+  place.setBack(0);
   return { owner: account.owner, messageId: id };
 }
 
