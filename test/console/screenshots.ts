@@ -70,6 +70,7 @@ await picture(page, '', 'overview', 'Overview');
 await page.emulateMedia({ colorScheme: 'dark' });
 await picture(page, '', 'overview-dark', 'Overview');
 await page.emulateMedia({ colorScheme: 'light' });
+await picture(page, '/?period=30d&group=CHANNEL', 'month', 'Overview');
 await picture(page, '/messages', 'messages', 'Messages');
 await picture(page, `/messages/${shown.messageId}`, 'message', undefined, 940);
 await picture(page, '/webhooks', 'webhooks', 'Webhooks', 620);

@@ -13,6 +13,8 @@ import type { Message, Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
 const SIMULATED_NUMBER = '+256700123456';
+/** Nobody's number, so that no stranger gets what is tried. */
+const NUMBER_PLACEHOLDER = 'YOUR_NUMBER';
 const ENDINGS = [
   ['0001', 'rejected'],
   ['0002', 'accepted, then reported undeliverable'],
@@ -41,7 +43,10 @@ export function SendStep({
       title="Send an SMS"
       isDone={isDelivered}
       commands={
-        <CodeBlock text={smsCommand(location.origin, apiKey, input)} label="command that sends an SMS" />
+        <CodeBlock
+          text={smsCommand(location.origin, apiKey, { ...input, to: to || NUMBER_PLACEHOLDER })}
+          label="command that sends an SMS"
+        />
       }
     >
       {isSimulated ? (
