@@ -68,6 +68,10 @@ describe('the overview of the console [issue 8, 2]', () => {
     );
     expect(await page.evaluate('window.isSamePage')).toBe(true);
     await expectAccessible(page);
+    await page.getByRole('link', { name: '1 failed' }).click();
+    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.getByRole('link', { name: '+256700000001' }).waitFor();
+    expect(await page.getByRole('link', { name: '+256700000013' }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
 

@@ -29,7 +29,7 @@ interface Place {
 /** Makes the account, and lets a month of it go by. */
 export async function fillShownAccount(place: Place): Promise<Shown> {
   place.setBack(40 * DAY_MS);
-  const account = await createAccount(place, 'Kampala Market', 'amina@kampala-market.example', 350_000);
+  const account = await createAccount(place, 'Kampala Market', 'amina@kampala-market.example', 750_000);
   const { token } = account;
   const shop = await createKey(place, token, 'Web shop', ['SEND_SMS', 'READ_MESSAGES']);
   const billing = await createKey(place, token, 'Billing', ['SEND_EMAIL', 'SEND_WHATSAPP', 'READ_MESSAGES']);
@@ -43,7 +43,7 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
 
   for (let day = 29; day > 0; day -= 1) {
     place.setBack(day * DAY_MS);
-    await sendMany(place, keys, 40 + chance(40) - (day % 7 < 2 ? 25 : 0));
+    await sendMany(place, keys, 480 + chance(260) - (day % 7 < 2 ? 250 : 0));
   }
   const now = Date.now();
   for (let hour = 23; hour >= 0; hour -= 1) {

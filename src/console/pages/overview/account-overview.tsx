@@ -60,7 +60,9 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
         />
       </PageHeader>
       {hasWebhook === false && <NoWebhook />}
-      <Loaded query={usage}>{({ usage: rows }) => <Figures usage={rows} period={period.label} />}</Loaded>
+      <Loaded query={usage}>
+        {({ usage: rows }) => <Figures usage={rows} period={period.label} from={span.from} />}
+      </Loaded>
       <UsageChart period={{ slots, ...span }} group={group} onGroup={(value) => choose('group', value)} />
       <div className="columns">
         <RecentMessages />

@@ -14,7 +14,17 @@ const LOW_DAYS = 3;
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
 /** Messages, delivery rate and cost of a period, and what the balance is good for. */
-export function Figures({ usage, period }: { usage: readonly UsageRow[]; period: string }) {
+export function Figures({
+  usage,
+  period,
+  from,
+}: {
+  usage: readonly UsageRow[];
+  /** Its name. */
+  period: string;
+  /** Its start. */
+  from: string;
+}) {
   const { account } = useViewer();
   const spending = useApiQuery(OverviewSpending, lastWeek(new Date()), { keepsLast: true });
   if (!account) return null;
@@ -32,7 +42,9 @@ export function Figures({ usage, period }: { usage: readonly UsageRow[]; period:
             failed === 0 ? (
               'none failed'
             ) : (
-              <Link href="/messages?status=FAILED">{formatNumber(failed)} failed</Link>
+              <Link href={`/messages?${new URLSearchParams({ status: 'FAILED', from })}`}>
+                {formatNumber(failed)} failed
+              </Link>
             )
           }
         >
