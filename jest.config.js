@@ -7,6 +7,8 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   maxWorkers: 2,
+  // Modules of files that are done stay in a worker's memory; beyond this it is begun anew.
+  workerIdleMemoryLimit: '1GB',
   testTimeout: 30_000,
   transform: {
     '^.+\\.ts$': [
