@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { defineConfig } from 'vite';
@@ -22,6 +22,22 @@ const precompress = {
   },
 };
 
+const ASSETS = 'assets';
+/** No tab stays open across upgrades for longer. */
+const MAX_AGE_MS = 30 * 24 * 3_600_000;
+
+/** Takes away files of builds so long ago that nobody has them open any more. */
+const forgetOldBuilds = {
+  name: 'forget-old-builds',
+  writeBundle({ dir }, bundle) {
+    for (const file of readdirSync(join(dir, ASSETS))) {
+      const name = `${ASSETS}/${file}`;
+      const isCurrent = name.replace(/\.(br|gz)$/, '') in bundle;
+      if (!isCurrent && statSync(join(dir, name)).mtimeMs < Date.now() - MAX_AGE_MS) rmSync(join(dir, name));
+    }
+  },
+};
+
 /** The web console: src/console becomes dist/console, which src/rest/console.ts serves. */
 export default defineConfig({
   root: 'src/console',
@@ -40,5 +56,5 @@ export default defineConfig({
       onLog: (level, log, handle) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && handle(level, log),
     },
   },
-  plugins: [precompress],
+  plugins: [precompress, forgetOldBuilds],
 });
