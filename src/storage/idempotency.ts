@@ -9,11 +9,16 @@ export interface ScopedClaim {
   readonly idempotency: IdempotencyClaim;
 }
 
+// One look at the key for each claim. No index can serve the time as it is written here: planned while the table is
+// still empty, the statement would read all that is kept, for each claim.
 const FIND = statement(
   'idempotency-find',
-  `SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records
-   WHERE (account_id, environment, route, key) IN
-     (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[])) AND expires_at > $5`,
+  `SELECT r.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS c (account_id, environment, route, key)
+   CROSS JOIN LATERAL (
+     SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records k
+     WHERE k.account_id = c.account_id AND k.environment = c.environment AND k.route = c.route AND k.key = c.key
+       AND k.expires_at - $5::timestamptz > interval '0' LIMIT 1
+   ) r`,
 );
 
 /** One text for a claim with its scope. */
