@@ -128,8 +128,9 @@ describe('POST /developers/email [decision 23]', () => {
     expect(sent.status).toBe(200);
     expect(sent.text.length).toBeLessThan(2_000);
     const mail = await server.waitFor(({ raw }) => raw.includes(sent.body.id));
-    const encoded = /application\/x-test[\s\S]*?\r\n\r\n([A-Za-z0-9+/=\r\n]+)/.exec(mail.raw)?.[1] ?? '';
-    expect(encoded.replace(/\s/g, '') === content).toBe(true);
+    const part = mail.raw.slice(mail.raw.indexOf('application/x-test'));
+    const [encoded = ''] = part.slice(part.indexOf('\r\n\r\n') + 4).split('\r\n--');
+    expect(encoded.replaceAll('\r\n', '') === content).toBe(true);
     const history = await gateway.call('GET', '/developers/email/history', { key: account.key });
     expect(history.text.length).toBeLessThan(20_000);
     expect(history.body.data[0]).toMatchObject({
