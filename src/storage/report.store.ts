@@ -15,12 +15,16 @@ const TAKE_EARLY = statement(
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
    RETURNING provider, report`,
 );
+// From each key to its sids and on to the recipient, in this order whatever the planner knows of the tables.
 const MATCH = statement(
   'sids-match',
   `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
    FROM unnest($1::int[], $2::int[], $3::text[]) AS n (index, rank, sid_key)
-   JOIN provider_sids s ON s.sid_key = n.sid_key AND s.provider = $4
-   JOIN recipients r ON r.message_id = s.message_id AND r.position = s.position`,
+   CROSS JOIN LATERAL (
+     SELECT message_id, position, part, parts FROM provider_sids
+     WHERE sid_key = n.sid_key AND provider = $4 OFFSET 0) s
+   CROSS JOIN LATERAL (
+     SELECT address FROM recipients WHERE message_id = s.message_id AND position = s.position OFFSET 0) r`,
 );
 const MARK_PARTS = statement(
   'sids-mark',
