@@ -42,6 +42,11 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     if (soak.failures.length > 0) throw new Error(`${soak.failures.length} failures: ${soak.failures[0]}`);
     if (soak.refusedMs.length === 0)
       throw new Error('twice the capacity was offered, and nothing was refused');
+    const byPart = Map.groupBy(soak.accepted, ({ atSeconds }) => partAt(atSeconds));
+    const p99Ms = rss.map((_, part) => p99((byPart.get(part) ?? []).map(({ ms }) => ms)));
+    const rssMb = rss.map(median);
+    context.log(`soak: RSS in MB ${rssMb.map(Math.round).join(', ')}`);
+    context.log(`soak: p99 in ms ${p99Ms.map(Math.round).join(', ')}`);
     await allThere(
       context,
       server,
@@ -49,11 +54,6 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       soak.accepted.map(({ id }) => id),
     );
     await checkMoney(context, server.database);
-    const byPart = Map.groupBy(soak.accepted, ({ atSeconds }) => partAt(atSeconds));
-    const p99Ms = rss.map((_, part) => p99((byPart.get(part) ?? []).map(({ ms }) => ms)));
-    const rssMb = rss.map(median);
-    context.log(`soak: RSS in MB ${rssMb.map(Math.round).join(', ')}`);
-    context.log(`soak: p99 in ms ${p99Ms.map(Math.round).join(', ')}`);
     // The first part is that in which connections are made and code is compiled.
     const [first = 0, ...later] = rssMb.slice(1);
     const [firstP99 = 0, ...laterP99] = p99Ms.slice(1);
@@ -108,9 +108,9 @@ async function allThere(
 ): Promise<void> {
   await context.withClient(server.database, async (client) => {
     const { rows } = await client.query(
-      `SELECT count(*)::int AS missing FROM unnest($1::uuid[]) AS a (id)
-       WHERE NOT EXISTS (SELECT FROM messages m WHERE m.id = a.id)
-          OR NOT EXISTS (SELECT FROM ledger_entries l WHERE l.message_id = a.id AND l.kind = 'charge')`,
+      `SELECT count(*)::int AS missing FROM (
+         SELECT unnest($1::uuid[]) EXCEPT (SELECT id FROM messages INTERSECT
+           SELECT message_id FROM ledger_entries WHERE kind = 'charge')) gone`,
       [acceptedIds],
     );
     if (rows[0].missing > 0)
