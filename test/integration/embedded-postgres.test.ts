@@ -400,6 +400,8 @@ describe('a stale postmaster.pid', () => {
     return child;
   }
 
+  const nameOf = async (pid: number) => (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
+
   it.each(['another', 'postgres'])(
     'does not hinder when a program named %s has its pid now',
     async (name) => {
@@ -408,7 +410,7 @@ describe('a stale postmaster.pid', () => {
       const file = await readFile(join(cluster(), 'postmaster.pid'), 'utf8');
       await first.stop();
       const child = await spawnNamed(name, 'exec "$1" 60');
-      await waitFor(async () => (await readFile(`/proc/${child.pid}/comm`, 'utf8')).trim() === name);
+      await waitFor(async () => (await nameOf(child.pid!)) === name);
       const stale = file.replace(/^\d+/, String(child.pid));
       await writeFile(join(cluster(), 'postmaster.pid'), stale);
       await writeFile(join(first.connection.host, '.s.PGSQL.5432.lock'), stale);
@@ -420,9 +422,12 @@ describe('a stale postmaster.pid', () => {
 
   it('is told from a zombie', async () => {
     await mkdir(cluster(), { recursive: true });
-    const parent = await spawnNamed('postgres', '"$1" 0 & echo $!; exec sleep 60');
+    const parent = await spawnNamed('postgres', '"$1" 60 & echo $!; exec sleep 60');
     const [line] = await once(parent.stdout!, 'data');
     const pid = Number(line);
+    // A shell would collect the child that ends; `sleep` does not.
+    await waitFor(async () => (await nameOf(parent.pid!)) === 'sleep' && (await nameOf(pid)) === 'postgres');
+    process.kill(pid, 'SIGKILL');
     await waitFor(async () => / \(postgres\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8')));
     expect(await isLivePostmaster(pid, cluster())).toBe(false);
   });
