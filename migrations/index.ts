@@ -20,6 +20,10 @@ import * as providerHealth from './20261121001700_provider_health.ts';
 import * as vacuum from './20261121001800_vacuum.ts';
 import * as contactTags from './20261121001900_contact_tags.ts';
 import * as usageDays from './20261121002000_usage_days.ts';
+import * as settledRecipients from './20261121002100_settled_recipients.ts';
+import * as messageBlocks from './20261121002200_message_blocks.ts';
+import * as fullPages from './20261121002300_full_pages.ts';
+import * as referencesWithoutChecks from './20261121002400_references_without_checks.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -52,4 +56,8 @@ export const migrations: readonly Migration[] = [
   { name: '20261121001800_vacuum', ...vacuum },
   { name: '20261121001900_contact_tags', ...contactTags },
   { name: '20261121002000_usage_days', ...usageDays },
+  { name: '20261121002100_settled_recipients', ...settledRecipients },
+  { name: '20261121002200_message_blocks', ...messageBlocks },
+  { name: '20261121002300_full_pages', ...fullPages },
+  { name: '20261121002400_references_without_checks', ...referencesWithoutChecks },
 ];

@@ -58,6 +58,8 @@ function createApp(
     });
     next();
   });
+  // The busiest stands first: each that stands before it is tried for each of its requests.
+  app.use('/api/v1', rest.router);
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (request, response) => {
     const requestId = requestIdOf(request);
@@ -87,7 +89,6 @@ function createApp(
   app.use('/console', createConsoleRouter());
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
-  app.use('/api/v1', rest.router);
   app.all('/graphql/stream', (request, response) => graphql.stream(request, response));
   app.all('/graphql', (request, response) => {
     const isStream = /(^|[ ,])text\/event-stream *($|[,;])/i.test(request.headers.accept ?? '');

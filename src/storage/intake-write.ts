@@ -1,5 +1,6 @@
 import type { AcceptDecision, AccountState } from '../domain/messages/batch-decision.ts';
 import { CHANNELS, type PreparedMessage } from '../domain/messages/message.ts';
+import { BLOCK_OF_SEQ } from './message-blocks.ts';
 import { type Sql, statement } from './sql.ts';
 
 const WRITE = statement(
@@ -18,16 +19,18 @@ const WRITE = statement(
        $14::timestamptz[], $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[],
        $20::text[], $21::text[], $22::uuid[], $23::text[], $24::text[], $25::jsonb[],
        $49::jsonb[])
-     RETURNING account_id, created_at, channel, environment, api_key_id, cost_minor
+     RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
-     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
+     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
      SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
-       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), count(*), sum(cost_minor)
-     FROM message GROUP BY 1, 2, 3, 4, 5, 6
+       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ}, count(*),
+       sum(cost_minor)
+     FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
    ), recipient AS (
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
-     SELECT * FROM unnest($26::uuid[], $27::uuid[], $28::smallint[], $29::text[], $30::bigint[], $31::text[],
-       $32::timestamptz[], $48::boolean[])
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)
+     SELECT *, status = 'sent' FROM unnest($26::uuid[], $27::uuid[], $28::smallint[], $29::text[], $30::bigint[],
+       $31::text[], $32::timestamptz[], $48::boolean[])
+       AS n (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
    ), entry AS (
      INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
      SELECT *, 'charge', $38::timestamptz FROM unnest($33::uuid[], $34::bigint[], $35::bigint[], $36::bigint[], $37::uuid[])

@@ -95,8 +95,9 @@ export class PgIntake implements Intake {
 
   #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
     return this.#sql.transaction(async (sql) => {
-      const accounts = await lockAccounts(sql, batch);
-      const answers = await findReplays(sql, batch);
+      // Sent together. What another process answered before it let go of the accounts is found: the second statement
+      // begins when the first has its locks.
+      const [accounts, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
       const { decisions, after } = decideBatch(
         batch.filter((prepared) => !answers.has(prepared)),
         accounts,

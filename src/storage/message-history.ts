@@ -1,9 +1,7 @@
 import type { Channel, Message } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { MessageFilter } from '../domain/ports/stores.ts';
-import { type ChannelList, channelList } from './channel-list.ts';
-import type { Part } from './message-counts.ts';
-import { type Found, findPart } from './message-finder.ts';
+import { findPart, isNarrow, type Part } from './message-finder.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,
@@ -11,14 +9,20 @@ import {
   STATUS_OF_MESSAGE,
   WITH_RECIPIENTS,
 } from './message-rows.ts';
+import { type SeqRange, seqRange } from './seq-range.ts';
 import { type Sql, statement } from './sql.ts';
 
-const SNAPSHOT = statement('history-snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const BY_SEQS = statement(
   'message-by-seqs',
   `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
    WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY($3::bigint[]) ORDER BY m.seq DESC`,
 );
+
+interface Found {
+  /** In falling order. */
+  readonly seqs: readonly number[];
+  readonly total: number;
+}
 
 /** One page of a channel's messages, newest first; a page past the end is empty. */
 export async function messageHistory(
@@ -29,31 +33,24 @@ export async function messageHistory(
   { page, limit }: PageRequest,
 ): Promise<Page<Message>> {
   const part = { skipped: (page - 1) * limit, limit };
-  if (filter.to !== undefined) {
-    return withSeqs(sql, accountId, channel, await toRecipient(sql, accountId, channel, filter, part));
+  if (filter.to === undefined && isNarrow(filter)) {
+    const { rows, total } = await findPart(sql, accountId, channel, filter, part);
+    return { rows: rows.map(mapMessage), total };
   }
-  if (!filter.status && !filter.environment)
-    return found(sql, await channelList(sql, accountId, channel), filter, part);
-  // Counts and messages must be of one moment, or a page would not be where the counts say.
-  return sql.transaction(async (inside) => {
-    await inside.execute(SNAPSHOT, []);
-    return found(inside, await channelList(inside, accountId, channel), filter, part);
-  });
-}
-
-async function found(sql: Sql, list: ChannelList, filter: MessageFilter, part: Part): Promise<Page<Message>> {
-  return withSeqs(sql, list.accountId, list.channel, await findPart(sql, list, filter, part));
-}
-
-async function withSeqs(
-  sql: Sql,
-  accountId: string,
-  channel: Channel,
-  { seqs, total }: Found,
-): Promise<Page<Message>> {
+  const { seqs, total } =
+    filter.to === undefined
+      ? newest(await seqRange(sql, accountId, channel, filter), part)
+      : await toRecipient(sql, accountId, channel, filter, part);
   if (seqs.length === 0) return { rows: [], total };
   const rows = await sql.query<MessageRow>(BY_SEQS, [accountId, channel, seqs]);
   return { rows: rows.map(mapMessage), total };
+}
+
+/** Numbers are dense, so a part of a range is a range. */
+function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): Found {
+  const first = upTo - skipped;
+  const length = Math.max(0, Math.min(limit, first - above));
+  return { seqs: Array.from({ length }, (_, index) => first - index), total: upTo - above };
 }
 
 /** The same expressions as in the indexes recipients_to and messages_push_to. */

@@ -6,10 +6,9 @@ import type {
   MessageListStore,
 } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
-import { channelList } from './channel-list.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent } from './event-rows.ts';
 import { containing } from './like.ts';
-import { countMatching, findBefore, type SeqFilter } from './message-finder.ts';
+import { countMatching, findBefore, type KeyRow, type SeqFilter } from './message-finder.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,
@@ -41,13 +40,6 @@ const NEWEST_KEYS = statement(
      WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $4
    ) f ORDER BY f.channel, f.seq DESC`,
 );
-const KEYS = statement(
-  'list-keys',
-  `SELECT m.id, m.channel, m.seq, m.created_at FROM unnest($2::text[], $3::bigint[]) AS c (channel, seq)
-   JOIN messages m ON m.account_id = $1 AND m.channel = c.channel AND m.seq = c.seq
-   ORDER BY m.channel, m.seq DESC`,
-);
-// Counts and messages must be of one moment, or they would not be where the counts say.
 const SNAPSHOT = statement('list-snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
 const NOTES = statement(
   'list-timeline-notes',
@@ -73,13 +65,6 @@ const EVENTS = statement(
   'list-events',
   `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
-
-interface KeyRow {
-  id: string;
-  channel: Channel;
-  seq: number;
-  created_at: Date;
-}
 
 /** Messages with what belongs to many of them, for looking through them. */
 export class PgMessageListStore implements MessageListStore {
@@ -114,34 +99,34 @@ export class PgMessageListStore implements MessageListStore {
     return rows.map((row) => ({ id: row.id, channel: row.channel, seq: row.seq, createdAt: row.created_at }));
   }
 
-  #matchingKeys(
+  async #matchingKeys(
     accountId: string,
     filter: MessageListFilter,
     before: ReadonlyMap<Channel, number>,
     limit: number,
   ): Promise<readonly KeyRow[]> {
-    return this.#sql.transaction(async (sql) => {
-      await sql.execute(SNAPSHOT, []);
-      const found: { channel: Channel; seq: number }[] = [];
-      for (const [channel, end] of before) {
-        const list = await channelList(sql, accountId, channel);
-        const seqs = await findBefore(sql, list, seqFilter(filter), end, limit);
-        found.push(...seqs.map((seq) => ({ channel, seq })));
-      }
-      if (found.length === 0) return [];
-      const values = [accountId, found.map(({ channel }) => channel), found.map(({ seq }) => seq)];
-      return sql.query<KeyRow>(KEYS, values);
-    });
+    const found = await this.#ofEach([...before], (sql, [channel, end]) =>
+      findBefore(sql, accountId, channel, seqFilter(filter), end, limit),
+    );
+    return found.flat();
   }
 
   async count(accountId: string, filter: MessageListFilter): Promise<number> {
+    const channels = filter.channel === undefined ? CHANNELS : [filter.channel];
+    const counts = await this.#ofEach(channels, (sql, channel) =>
+      countMatching(sql, accountId, channel, seqFilter(filter)),
+    );
+    return counts.reduce((total, count) => total + count, 0);
+  }
+
+  /** Reads of all channels at one moment, sent one behind the other. */
+  #ofEach<Asked, Found>(
+    asked: readonly Asked[],
+    read: (sql: Sql, asked: Asked) => Promise<Found>,
+  ): Promise<Found[]> {
     return this.#sql.transaction(async (sql) => {
       await sql.execute(SNAPSHOT, []);
-      let total = 0;
-      for (const channel of filter.channel === undefined ? CHANNELS : [filter.channel]) {
-        total += await countMatching(sql, await channelList(sql, accountId, channel), seqFilter(filter));
-      }
-      return total;
+      return Promise.all(asked.map((one) => read(sql, one)));
     });
   }
 

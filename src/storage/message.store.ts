@@ -13,6 +13,7 @@ import type {
 import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import { LOCK_MESSAGES } from './locks.ts';
+import { BLOCK_OF_SEQ } from './message-blocks.ts';
 import { messageHistory } from './message-history.ts';
 import {
   MESSAGE_COLUMNS,
@@ -40,11 +41,17 @@ const RECIPIENTS = statement(
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) ORDER BY message_id, position`,
 );
 const BULK = statement('message-bulk', 'SELECT bulk FROM messages WHERE id = $1');
+/** Only in this part of the table are recipients that may move; a constant, so that the other part is not looked at. */
+const OPEN = 'settled = false';
 const PENDING_RECIPIENTS = statement(
   'recipients-pending',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) AND status = 'pending'
-   ORDER BY message_id, position`,
+   AND ${OPEN} ORDER BY message_id, position`,
 );
+// The open part is empty again and again. A plan made then must not read all of it when it has filled: the list bounds
+// what is read, and what is joined looks like many rows.
+const JOINED = 'r.message_id = ANY($1::uuid[]) AND r.message_id = n.message_id AND r.position = n.position';
+const MANY = 'generate_subscripts($1::uuid[], 1)';
 const MOVE = statement(
   'recipient-move',
   `UPDATE recipients r SET status = n.target,
@@ -52,28 +59,29 @@ const MOVE = statement(
      error_code = n.error_code, error_message = n.error_message,
      sent_at = CASE WHEN n.target = 'sent' THEN n.at ELSE r.sent_at END,
      delivered_at = CASE WHEN n.target = 'delivered' THEN n.at ELSE r.delivered_at END,
-     failed_at = CASE WHEN n.target = 'failed' THEN n.at ELSE r.failed_at END
-   FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[],
-     $8::text[], $9::text[]) AS n (message_id, position, source, target, at, provider, sid, error_code, error_message)
-   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = n.source
+     failed_at = CASE WHEN n.target = 'failed' THEN n.at ELSE r.failed_at END,
+     settled = n.target IN ('delivered', 'failed')
+   FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::text[], $4::text[], $5::timestamptz[], $6::text[],
+     $7::text[], $8::text[], $9::text[]))
+     AS n (index, message_id, position, source, target, at, provider, sid, error_code, error_message)
+   WHERE ${JOINED} AND r.status = n.source AND r.${OPEN}
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
 );
-const KEYS = 'unnest($1::uuid[], $2::smallint[]) AS n (message_id, position)';
+const KEYS = `ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[])) AS n (index, message_id, position)`;
 const CLAIM = statement(
   'recipient-claim',
   `UPDATE recipients r SET claimed = true FROM ${KEYS}
-   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'pending' AND NOT r.claimed
-   RETURNING r.message_id, r.position`,
+   WHERE ${JOINED} AND r.status = 'pending' AND NOT r.claimed AND r.${OPEN} RETURNING r.message_id, r.position`,
 );
 const RELEASE = statement(
   'recipient-release',
   `UPDATE recipients r SET claimed = false FROM ${KEYS}
-   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'pending'`,
+   WHERE ${JOINED} AND r.status = 'pending' AND r.${OPEN}`,
 );
 const MARK_READ = statement(
   'recipient-mark-read',
   `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
-   WHERE r.message_id = n.message_id AND r.position = n.position AND r.status = 'delivered' AND r.read_at IS NULL
+   WHERE ${JOINED} AND r.status = 'delivered' AND r.read_at IS NULL
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
 );
 const STATUS_COUNTS = statement(
@@ -87,13 +95,13 @@ const CLEAR_REASON = statement(
 );
 const COUNT_MOVES = statement(
   'usage-count-moves',
-  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
+  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
    SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status, api_key_id,
-     sum(step.sign), sum(step.sign * cost_minor)
-   FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[])
-     AS n (account_id, created_at, channel, environment, api_key_id, cost_minor, source, target)
+     ${BLOCK_OF_SEQ}, sum(step.sign), sum(step.sign * cost_minor)
+   FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[],
+     $9::bigint[]) AS n (account_id, created_at, channel, environment, api_key_id, cost_minor, source, target, seq)
    CROSS JOIN LATERAL (VALUES (source, -1), (target, 1)) AS step (status, sign)
-   GROUP BY 1, 2, 3, 4, 5, 6`,
+   GROUP BY 1, 2, 3, 4, 5, 6, 7`,
 );
 const NOTE = statement(
   'timeline-note',
@@ -236,6 +244,7 @@ export class PgMessageStore implements MessageStore {
       messages.map((message) => message.costMinor),
       messages.map((message) => message.status),
       moves.map(({ to }) => to),
+      messages.map((message) => message.seq),
     ]);
   }
 

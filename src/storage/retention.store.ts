@@ -9,6 +9,7 @@ import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
+import { BLOCK } from './message-blocks.ts';
 import { STATUS_OF_MESSAGE } from './message-rows.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -38,7 +39,11 @@ const CLAIM = statement(
 );
 const ADVANCE = statement(
   'retention-advance',
-  `UPDATE message_retention SET erased_seq = greatest(erased_seq, $3), removed_seq = greatest(removed_seq, $4)
+  `WITH blocks AS (
+     DELETE FROM message_blocks WHERE account_id = $1 AND channel = $2 AND api_key_id = '' AND size = ${BLOCK}
+       AND block < $4::bigint / ${BLOCK}
+   )
+   UPDATE message_retention SET erased_seq = greatest(erased_seq, $3), removed_seq = greatest(removed_seq, $4)
    WHERE account_id = $1 AND channel = $2`,
 );
 const AGED = statement(

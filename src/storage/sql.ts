@@ -1,6 +1,7 @@
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../domain/ports/logger.ts';
+import { arrayLiteral } from './array-literal.ts';
 
 // Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
 // does not is a fault to be seen, not to be rounded.
@@ -16,8 +17,10 @@ export type DatabaseConnection =
   | { host: string; port: number; user: string; database: string; password?: string };
 
 // A statement's plan, and that of each foreign key's check, is made once a connection, often while the tables are
-// still small; a sequential scan chosen then would stay when they have grown. Every query here has its index.
-const SESSION_SETTINGS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c TimeZone=UTC';
+// still small; a sequential scan chosen then would stay when they have grown. Every query here has its index, and
+// compiling it would take longer than it takes.
+const SESSION_SETTINGS =
+  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off -c TimeZone=UTC';
 
 /** A statement is sent without waiting for the answer to the one before it. Knex's types do not know of it. */
 const PIPELINED: object = { pipeline: true };
@@ -96,8 +99,8 @@ export class Sql {
   readonly #connection: pg.Client | undefined;
   readonly #notices: string[] = [];
   readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
-  readonly #sent: Promise<unknown>[] = [];
-  #failure: { readonly error: unknown } | undefined;
+  /** Statements on their way, in their order; what each resolves with is its failure. */
+  readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
   constructor(knex: Knex, connection?: pg.Client) {
     this.#knex = knex;
@@ -148,13 +151,19 @@ export class Sql {
     };
   }
 
-  /** Takes note of a statement that is on its way; what fails first is why all that follows fails. */
+  /** Takes note of a statement that is on its way. */
   #send(statement: Promise<unknown>): void {
     this.#sent.push(
-      statement.catch((error: unknown) => {
-        this.#failure ??= { error };
-      }),
+      statement.then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      ),
     );
+  }
+
+  /** The first of the statements that failed: it is why all that follow did. */
+  async #failure(): Promise<{ readonly error: unknown } | undefined> {
+    return (await Promise.all(this.#sent)).find((failure) => failure !== undefined);
   }
 
   /** The pool as a thing that runs statements: each on a connection of its own. */
@@ -185,12 +194,13 @@ export class Sql {
         inside.#send(connection.query('BEGIN'));
         const result = await work(inside, connection);
         await connection.query([...inside.#notices, 'COMMIT'].join('; '));
-        await Promise.all(inside.#sent);
-        if (inside.#failure) throw inside.#failure.error;
+        const failure = await inside.#failure();
+        if (failure) throw failure.error;
         isCommitted = true;
         return result;
       } catch (error) {
-        const cause = inside.#failure ? inside.#failure.error : error;
+        const failure = await inside.#failure();
+        const cause = failure ? failure.error : error;
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.
         if (!isUnanswered(cause)) await connection.query('ROLLBACK').catch(() => undefined);
         throw cause;
@@ -214,6 +224,10 @@ export class Sql {
   }
 }
 
+/** Bytes are left to the driver. */
+const isTextArray = (value: unknown): value is unknown[] =>
+  Array.isArray(value) && !(value[0] instanceof Uint8Array);
+
 async function run<Row extends object>(
   connection: pg.Client,
   prepared: Statement,
@@ -222,7 +236,7 @@ async function run<Row extends object>(
   const result = await connection.query<Row>({
     name: prepared.name,
     text: prepared.text,
-    values: [...values],
+    values: values.map((value) => (isTextArray(value) ? arrayLiteral(value) : value)),
   });
   return result.rows;
 }

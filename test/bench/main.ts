@@ -39,7 +39,8 @@ if (unknown !== undefined) {
 
 Without a name: ${usual.join(', ')}, in less than ten minutes.
 Only by name:   soak, ten minutes at twice the capacity (SOAK_SECONDS);
-                growth, retention and partitions, and the rate of 5 million messages a day (GROWTH_SECONDS).
+                growth, retention and partitions, and the rate of 5 million messages a day, or
+                GROWTH_TIMES as much, for GROWTH_SECONDS.
 
 The server runs built, in a process of its own, as it is configured for real but for the rate limit's figure: its
 limiter, authentication, idempotency, audit and logging are on. Every ${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the

@@ -7,13 +7,13 @@ import { MESSAGES_PER_IDEMPOTENCY_KEY } from './load.ts';
 export const TWIN_SCHEMA = `
   CREATE TABLE IF NOT EXISTS accounts (id uuid PRIMARY KEY, balance_minor bigint NOT NULL CHECK (balance_minor >= 0),
     ledger_seq bigint NOT NULL DEFAULT 0, sms_seq bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
-  CREATE TABLE IF NOT EXISTS messages (id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts, seq bigint NOT NULL,
+  CREATE TABLE IF NOT EXISTS messages (id uuid PRIMARY KEY, account_id uuid NOT NULL, seq bigint NOT NULL,
     cost_minor bigint NOT NULL, created_at timestamptz NOT NULL, channel text NOT NULL, status text NOT NULL,
     sender text NOT NULL, content text NOT NULL, UNIQUE (account_id, channel, seq));
-  CREATE TABLE IF NOT EXISTS recipients (message_id uuid NOT NULL REFERENCES messages, position smallint NOT NULL,
+  CREATE TABLE IF NOT EXISTS recipients (message_id uuid NOT NULL, position smallint NOT NULL,
     account_id uuid NOT NULL, address text NOT NULL, cost_minor bigint NOT NULL, status text NOT NULL,
     PRIMARY KEY (message_id, position));
-  CREATE TABLE IF NOT EXISTS ledger_entries (account_id uuid NOT NULL REFERENCES accounts, seq bigint NOT NULL,
+  CREATE TABLE IF NOT EXISTS ledger_entries (account_id uuid NOT NULL, seq bigint NOT NULL,
     amount_minor bigint NOT NULL, balance_after_minor bigint NOT NULL, message_id uuid, kind text NOT NULL,
     created_at timestamptz NOT NULL, PRIMARY KEY (account_id, seq));
   CREATE TABLE IF NOT EXISTS idempotency_records (account_id uuid NOT NULL, environment text NOT NULL, route text NOT NULL,

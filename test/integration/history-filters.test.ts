@@ -1,39 +1,57 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
+import { down, up } from '../../migrations/20261121002200_message_blocks.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/caller.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/message.ts';
+import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
 import type { MessageFilter } from '../../src/domain/ports/stores.ts';
+import { uuidFloor } from '../../src/domain/uuid.ts';
 import { PgMessageStore } from '../../src/storage/message.store.ts';
+import { PgMessageListStore } from '../../src/storage/message-list.store.ts';
+import { PgRetentionStore } from '../../src/storage/retention.store.ts';
 import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { PgUsageStore } from '../../src/storage/usage.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
-const COUNT = 700;
 const START = Date.parse('2026-03-01T00:00:00Z');
 const HOUR_MS = 3_600_000;
+/** Blocks of every size begin and end among these numbers: they are of 64, 2,048 and 65,536. */
+const COUNT = 9_000;
+const GONE = 65_536 - 4_500;
+const FEW = 700;
 
 interface Row {
   readonly id: string;
   readonly seq: number;
   readonly createdAt: Date;
-  readonly status: MessageStatus;
+  status: MessageStatus;
   readonly environment: Environment;
+  readonly apiKeyId: string | null;
   readonly address: string;
 }
 
-/** Messages over some days: busy hours, empty hours, and whole hours without a failure. */
-function makeRows(): Row[] {
+interface Account {
+  readonly id: string;
+  readonly keys: readonly [string, string];
+  readonly rows: readonly Row[];
+}
+
+/** Messages over some days: busy hours, empty hours, and whole hours and blocks without a failure. */
+function makeRows(count: number, above: number, [main, rare]: readonly [string, string]): Row[] {
   let at = START;
-  return Array.from({ length: COUNT }, (_, index) => {
-    at += index % 50 === 0 ? 5 * HOUR_MS : index % 3 === 0 ? 0 : 61_000;
+  return Array.from({ length: count }, (_, index) => {
+    at += index % 500 === 0 ? 5 * HOUR_MS : index % 3 === 0 ? 0 : 7_000;
+    const createdAt = new Date(at);
     return {
-      id: randomUUID(),
-      seq: index + 1,
-      createdAt: new Date(at),
-      status: index % 97 === 0 ? 'pending' : index % 41 === 0 ? 'failed' : index % 2 ? 'delivered' : 'sent',
-      environment: index % 7 === 0 ? 'sandbox' : 'production',
+      id: uuidFloor(createdAt).slice(0, 14) + randomUUID().slice(14),
+      seq: above + index + 1,
+      createdAt,
+      status: index % 970 === 0 ? 'pending' : index % 410 === 0 ? 'failed' : index % 9 ? 'delivered' : 'sent',
+      environment: index % 70 === 0 ? 'sandbox' : 'production',
+      apiKeyId: index % 331 === 0 ? rare : index % 5 === 0 ? null : main,
       address: `+25670000000${index % 4}`,
     };
   });
@@ -43,54 +61,119 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
   let database: TestDatabase;
   let sql: TestSql;
   let knex: Knex;
-  const accountId = randomUUID();
-  const rows = makeRows();
+  const account = (count: number, above: number) => {
+    const keys = [randomBytes(8).toString('hex'), randomBytes(8).toString('hex')] as const;
+    return { id: randomUUID(), keys, rows: makeRows(count, above, keys) };
+  };
+  const accounts = [account(COUNT, GONE), account(FEW, 0)] as const;
+  const fold = () => new PgUsageStore(new Sql(knex)).fold();
+
+  /** Counts messages of an account as those who accept and move them do; `block` is null in the version before. */
+  const count = (
+    accountId: string,
+    changed: readonly Row[],
+    status: (row: Row) => string,
+    sign: number,
+    block: '(seq - 1) / 64' | null,
+  ) =>
+    sql.query(
+      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
+       SELECT $1, date_trunc('hour', created_at, 'UTC'), 'sms', environment, status, coalesce(api_key_id, ''),
+         (${block})::int, $7 * count(*), 0
+       FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+         AS n (created_at, environment, status, api_key_id, seq)
+       GROUP BY 2, 4, 5, 6, 7`,
+      [
+        accountId,
+        changed.map((row) => row.createdAt),
+        changed.map((row) => row.environment),
+        changed.map(status),
+        changed.map((row) => row.apiKeyId),
+        changed.map((row) => row.seq),
+        sign,
+      ],
+    );
+  /** Moves messages from the status that they have. */
+  const move = async (
+    accountId: string,
+    moved: readonly Row[],
+    to: MessageStatus,
+    block: '(seq - 1) / 64' | null,
+  ) => {
+    await count(accountId, moved, (row) => row.status, -1, block);
+    await count(accountId, moved, () => to, 1, block);
+    await sql.query(
+      `UPDATE recipients SET status = $2, settled = settled OR $2 IN ('delivered', 'failed'),
+         failed_at = CASE $2 WHEN 'failed' THEN now() END,
+         delivered_at = CASE $2 WHEN 'delivered' THEN now() END, error_code = CASE $2 WHEN 'failed' THEN 'x' END
+       WHERE message_id = ANY($1::uuid[])`,
+      [moved.map((row) => row.id), to],
+    );
+    for (const row of moved) row.status = to;
+  };
+
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = await openSql(database);
     knex = createKnex(database.connection, silentLogger, 2);
-    await sql.query(
-      `INSERT INTO accounts (id, name, email, currency, created_at, sms_seq) VALUES ($1, 'a', 'a@example.com', 'UGX', now(), $2)`,
-      [accountId, COUNT],
-    );
-    await sql.query(
-      `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
-         environment, status, currency, sender, content)
-       SELECT id, $1, seq, 30, 30, created_at, created_at, 'sms', environment, status, 'UGX', 'SERVICE', 'Hello'
-       FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[])
-         AS n (id, seq, created_at, environment, status)`,
-      [
-        accountId,
-        rows.map((row) => row.id),
-        rows.map((row) => row.seq),
-        rows.map((row) => row.createdAt),
-        rows.map((row) => row.environment),
-        rows.map((row) => row.status),
-      ],
-    );
-    await sql.query(
-      `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at)
-       SELECT id, $1, 30, 0, address, CASE status WHEN 'failed' THEN 'pending' ELSE status END, now()
-       FROM unnest($2::uuid[], $3::text[], $4::text[]) AS n (id, address, status)`,
-      [accountId, rows.map((row) => row.id), rows.map((row) => row.address), rows.map((row) => row.status)],
-    );
-    await sql.query(
-      `UPDATE recipients SET status = 'failed', failed_at = now(), error_code = 'x' WHERE message_id = ANY($1::uuid[])`,
-      [rows.filter((row) => row.status === 'failed').map((row) => row.id)],
-    );
-    // Half of the counts are folded already, half are not.
-    for (const [table, rest] of [
-      ['usage_hours', 0],
-      ['usage_deltas', 1],
-    ] as const) {
+    for (const [index, { id, keys, rows }] of accounts.entries()) {
+      const last = rows.at(-1)?.seq;
       await sql.query(
-        `INSERT INTO ${table} (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
-         SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, status, '', count(*), 0
-         FROM messages WHERE seq % 2 = $1 GROUP BY 1, 2, 3, 4, 5`,
-        [rest],
+        `INSERT INTO accounts (id, name, email, currency, created_at, sms_seq)
+         VALUES ($1, 'a', 'a' || $2::int || '@example.com', 'UGX', now(), $3)`,
+        [id, index, last],
       );
+      await sql.query(
+        `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, created_at)
+         SELECT key_id, $1, 'k', decode(repeat('00', 32), 'hex'), '{SEND_SMS}', 'production', 'system:test', now()
+         FROM unnest($2::text[]) AS n (key_id)`,
+        [id, keys],
+      );
+      await sql.query(
+        `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+           environment, api_key_id, currency, sender, content)
+         SELECT id, $1, seq, 30, 30, created_at, created_at, 'sms', environment, api_key_id, 'UGX', 'SERVICE', 'Hello'
+         FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[])
+           AS n (id, seq, created_at, environment, api_key_id)`,
+        [
+          id,
+          rows.map((row) => row.id),
+          rows.map((row) => row.seq),
+          rows.map((row) => row.createdAt),
+          rows.map((row) => row.environment),
+          rows.map((row) => row.apiKeyId),
+        ],
+      );
+      await sql.query(
+        `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at, settled)
+         SELECT id, $1, 30, 0, address, 'pending', now(), settled
+         FROM unnest($2::uuid[], $3::text[], $4::boolean[]) AS n (id, address, settled)`,
+        [
+          id,
+          rows.map((row) => row.id),
+          rows.map((row) => row.address),
+          rows.map((row) => row.environment === 'sandbox'),
+        ],
+      );
+      const wanted = Map.groupBy(rows, (row) => row.status);
+      for (const row of rows) row.status = 'pending';
+      await count(id, rows, () => 'pending', 1, '(seq - 1) / 64');
+      await fold();
+      // Of the moves half are folded already, half are not.
+      for (const half of [0, 1]) {
+        for (const [status, own] of wanted) {
+          const moved = own.filter(({ seq }) => seq % 2 === half && status !== 'pending');
+          await move(id, moved, status, '(seq - 1) / 64');
+        }
+        if (half === 0) await fold();
+      }
     }
-  });
+    await sql.query(
+      `INSERT INTO message_retention (account_id, channel, erased_seq, removed_seq) VALUES ($1, 'sms', $2, $2)`,
+      [accounts[0].id, GONE],
+    );
+    await sql.query('ANALYZE');
+  }, 60_000);
   afterAll(async () => {
     await knex?.destroy();
     await sql?.close();
@@ -98,57 +181,146 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
   });
 
   const time = fc.oneof(
-    fc.nat(COUNT - 1).map((index) => rows[index]?.createdAt ?? new Date(0)),
-    fc.nat(80).map((hour) => new Date(START + hour * HOUR_MS)),
-    fc.integer({ min: -HOUR_MS, max: 100 * HOUR_MS }).map((ms) => new Date(START + ms)),
+    fc.nat(COUNT - 1).map((index) => accounts[0].rows[index]?.createdAt ?? new Date(0)),
+    fc.nat(120).map((hour) => new Date(START + hour * HOUR_MS)),
+    fc.integer({ min: -HOUR_MS, max: 120 * HOUR_MS }).map((ms) => new Date(START + ms)),
   );
-  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
   const filter: fc.Arbitrary<MessageFilter> = fc.record({
     status: maybe(fc.constantFrom(...MESSAGE_STATUSES)),
     environment: maybe(fc.constantFrom(...ENVIRONMENTS)),
-    to: maybe(fc.constantFrom('+256700000001', '+256700000009')),
+    to: fc.oneof(
+      { weight: 5, arbitrary: fc.constant(undefined) },
+      fc.constantFrom('+256700000001', '+256700000009'),
+    ),
     from: maybe(time),
     until: maybe(time),
   });
   const request = fc.record({
-    page: fc.integer({ min: 1, max: 40 }),
+    page: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 400 })),
     limit: fc.integer({ min: 1, max: 100 }),
   });
+  const fitting = (
+    rows: readonly Row[],
+    wanted: MessageFilter & { apiKeyId?: string | undefined },
+  ): readonly Row[] =>
+    rows
+      .filter((row) => wanted.status === undefined || row.status === wanted.status)
+      .filter((row) => wanted.environment === undefined || row.environment === wanted.environment)
+      .filter((row) => wanted.apiKeyId === undefined || row.apiKeyId === wanted.apiKeyId)
+      .filter((row) => wanted.to === undefined || row.address === wanted.to)
+      .filter((row) => !wanted.from || row.createdAt >= wanted.from)
+      .filter((row) => !wanted.until || row.createdAt <= wanted.until)
+      .toReversed();
 
-  const compare = async (kept: readonly Row[], numRuns: number) => {
+  const compare = async (numRuns: number, { id, keys, rows }: Account) => {
     const store = new PgMessageStore(new Sql(knex));
     await fc.assert(
       fc.asyncProperty(filter, request, async (wanted, { page, limit }) => {
-        const fits = kept
-          .filter((row) => wanted.status === undefined || row.status === wanted.status)
-          .filter((row) => wanted.environment === undefined || row.environment === wanted.environment)
-          .filter((row) => wanted.to === undefined || row.address === wanted.to)
-          .filter((row) => !wanted.from || row.createdAt >= wanted.from)
-          .filter((row) => !wanted.until || row.createdAt <= wanted.until)
-          .map((row) => row.id)
-          .reverse();
-        const found = await store.history(accountId, 'sms', wanted, { page, limit });
+        const fits = fitting(rows, wanted);
+        const found = await store.history(id, 'sms', wanted, { page, limit });
         expect({ total: found.total, ids: found.rows.map((row) => row.id) }).toEqual({
           total: fits.length,
-          ids: fits.slice((page - 1) * limit, page * limit),
+          ids: fits.slice((page - 1) * limit, page * limit).map((row) => row.id),
         });
+        for (const row of found.rows) expect(row.status).toBe(wanted.status ?? row.status);
       }),
       { numRuns },
     );
+    const lists = new PgMessageListStore(new Sql(knex));
+    await fc.assert(
+      fc.asyncProperty(
+        filter,
+        maybe(fc.constantFrom(...keys)),
+        fc.nat(COUNT),
+        fc.integer({ min: 1, max: 100 }),
+        async ({ to: _to, until, ...narrowing }, apiKeyId, back, limit) => {
+          const wanted: MessageListFilter = { ...narrowing, to: until, apiKeyId };
+          const fits = fitting(rows, { ...narrowing, until, apiKeyId });
+          const before = (rows.at(-1)?.seq ?? 0) + 1 - back;
+          const found = await lists.keys(id, wanted, new Map([['sms', before]]), limit);
+          expect(found.map((key) => key.id)).toEqual(
+            fits
+              .filter((row) => row.seq < before)
+              .slice(0, limit)
+              .map((row) => row.id),
+          );
+          expect(await lists.count(id, wanted)).toBe(fits.length);
+        },
+      ),
+      { numRuns },
+    );
+  };
+  const compareAll = async (numRuns: number) => {
+    for (const account of accounts) await compare(numRuns, account);
   };
 
-  it('gives the same page and total, whatever the filter', () => compare(rows, 400));
+  it('gives the same page and total, whatever the filter', () => compareAll(120), 60_000);
 
-  it('does so once the oldest messages are gone, whose counts stay', async () => {
-    const GONE = 333;
-    await sql.query('DELETE FROM messages WHERE seq <= $1', [GONE]);
-    await sql.query(
-      `INSERT INTO message_retention (account_id, channel, erased_seq, removed_seq) VALUES ($1, 'sms', $2, $2)`,
-      [accountId, GONE],
+  it('does so while messages move on, folded or not', async () => {
+    const [{ id, rows }] = accounts;
+    await move(
+      id,
+      rows.filter(({ status, seq }) => status === 'sent' && seq % 4 === 0),
+      'delivered',
+      '(seq - 1) / 64',
     );
-    await compare(rows.slice(GONE), 400);
-    await sql.query('DELETE FROM messages');
-    await sql.query('UPDATE message_retention SET erased_seq = $1, removed_seq = $1', [COUNT]);
-    await compare([], 50);
-  });
+    await compareAll(60);
+    await fold();
+    await compareAll(60);
+    // Of a block that some are still to be added to, and of one in the middle, none is left.
+    await move(
+      id,
+      rows.filter(({ status, seq }) => status === 'pending' && seq > GONE + 4_000),
+      'failed',
+      '(seq - 1) / 64',
+    );
+    await compareAll(60);
+  }, 60_000);
+
+  it('does so once what a process of the version before has counted is folded', async () => {
+    const [{ id, rows }, other] = accounts;
+    const isMoved = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 1;
+    await move(id, rows.filter(isMoved), 'delivered', null);
+    await move(other.id, other.rows.filter(isMoved), 'failed', null);
+    await fold();
+    await compareAll(60);
+  }, 60_000);
+
+  it('does so for what was there before messages were counted in blocks', async () => {
+    await down(knex);
+    await sql.query('DISCARD ALL');
+    await up(knex);
+    await compareAll(60);
+    await fold();
+    await compareAll(60);
+  }, 60_000);
+
+  it('does so once the oldest messages are gone, and their smallest blocks', async () => {
+    const [large, few] = accounts;
+    const { id, rows } = large;
+    const removed = GONE + 3_333;
+    const remove = async (seq: number) => {
+      await sql.query('DELETE FROM messages WHERE account_id = $1 AND seq <= $2', [id, seq]);
+      await new PgRetentionStore(new Sql(knex)).advance(
+        { accountId: id, channel: 'sms' },
+        { erasedSeq: seq, removedSeq: seq },
+      );
+    };
+    const blocks = async () => {
+      const ofAccount = 'account_id = $1 AND size = 64 AND (block + 1) * 64 <= $2';
+      const [row] = await sql.query(`SELECT count(*)::int AS count FROM message_blocks WHERE ${ofAccount}`, [
+        id,
+        removed,
+      ]);
+      return row.count;
+    };
+    expect(await blocks()).toBeGreaterThan(0);
+    await remove(removed);
+    expect(await blocks()).toBe(0);
+    await compare(150, { ...large, rows: rows.filter(({ seq }) => seq > removed) });
+    await remove(rows.at(-1)?.seq ?? 0);
+    await compare(50, { ...large, rows: [] });
+    await compare(50, few);
+  }, 60_000);
 });

@@ -10,6 +10,28 @@ const COUNTED = `SELECT event, status, sum(deliveries)::int AS count FROM (
 const THERE = `SELECT event, status, count(*)::int AS count FROM webhook_deliveries GROUP BY event, status
   ORDER BY event, status`;
 
+/** What the blocks of each size, with what is not folded yet, count otherwise than messages are. */
+const DIFFERENT_BLOCKS = `WITH message AS (
+    SELECT account_id, channel, environment, coalesce(api_key_id, '') AS api_key_id, (seq - 1) / 64 AS block,
+      (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
+         WHEN bool_or(r.status = 'delivered') THEN 'delivered' ELSE 'failed' END
+       FROM recipients r WHERE r.message_id = m.id) AS status, 1 AS messages
+    FROM messages m
+    UNION ALL SELECT account_id, channel, environment, api_key_id, block, status, -messages FROM usage_deltas
+  ), expected AS (
+    SELECT account_id, channel, environment, '' AS api_key_id, size, block / (size / 64) AS block, status, messages
+    FROM message, unnest('{64,2048,65536}'::int[]) AS size
+    UNION ALL
+    SELECT account_id, channel, environment, api_key_id, size, block / (size / 64), status, messages
+    FROM message, unnest('{2048,65536}'::int[]) AS size WHERE api_key_id <> ''
+    UNION ALL
+    SELECT account_id, channel, environment, api_key_id, size, block, c.status, -c.messages FROM message_blocks
+    CROSS JOIN LATERAL (VALUES ('pending', pending), ('sent', sent), ('delivered', delivered), ('failed', failed))
+      AS c (status, messages)
+  )
+  SELECT channel, environment, api_key_id, size, block, status, sum(messages)::int AS missing FROM expected
+  GROUP BY account_id, 1, 2, 3, 4, 5, 6 HAVING sum(messages) <> 0`;
+
 describe('the counts that lists read', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
@@ -97,6 +119,36 @@ describe('the counts that lists read', () => {
     );
     const listed = await gateway.call('GET', '/developers/sms/history?status=failed', { key: account.key });
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([body.id]);
+  });
+
+  it('count messages in blocks of their numbers by status, environment and key, at every moment', async () => {
+    const different = async () => rows(DIFFERENT_BLOCKS);
+    const key = account.sandboxKey;
+    await Promise.all(
+      Array.from({ length: 140 }, (_, index) => {
+        const to = index % 20 === 0 ? '+256700000001' : '+256700000009';
+        const body = { to: `${to},+2567001234${10 + (index % 90)}`, message: 'Hello' };
+        return gateway.call('POST', '/developers/sms', { key: index % 3 ? account.key : key, body });
+      }),
+    );
+    expect(await different()).toEqual([]);
+    await gateway.parts.stores.usage.fold();
+    expect(await different()).toEqual([]);
+    await eventually(async () => {
+      expect(await different()).toEqual([]);
+      return (await rows(`SELECT FROM recipients WHERE status = 'pending'`)).length === 0;
+    }, 20_000);
+    await gateway.parts.stores.usage.fold();
+    expect(await different()).toEqual([]);
+    const counted = await rows(
+      `SELECT size, count(DISTINCT block)::int AS blocks, count(DISTINCT api_key_id)::int - 1 AS keys FROM message_blocks
+       GROUP BY size ORDER BY size`,
+    );
+    expect(counted).toEqual([
+      { size: 64, blocks: 3, keys: 0 },
+      { size: 2048, blocks: 1, keys: 2 },
+      { size: 65_536, blocks: 1, keys: 2 },
+    ]);
   });
 
   it('count contacts, devices, keys and audit entries as they come and go', async () => {

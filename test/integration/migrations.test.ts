@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import * as fullPages from '../../migrations/20261121002300_full_pages.ts';
 import { migrations } from '../../migrations/index.ts';
 import { migrate, rollbackAll } from '../../src/storage/migrate.ts';
 import { createTestDatabase, type TestDatabase, withKnex } from '../support/database.ts';
@@ -66,9 +68,68 @@ describe('migrations', () => {
     });
   });
 
+  it('keep what lets an event fire once where its step was interrupted at its end and is taken up again', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      const index = async () =>
+        (await knex.raw(`SELECT to_regclass('events_fire_once')::oid AS oid`)).rows[0].oid;
+      const before = await index();
+      expect(before).not.toBeNull();
+      await fullPages.up(knex);
+      expect(await index()).toBe(before);
+      await knex.raw(
+        `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'events_fire_once'::regclass`,
+      );
+      await fullPages.up(knex);
+      const { rows } = await knex.raw(
+        `SELECT indisvalid FROM pg_index WHERE indexrelid = 'events_fire_once'::regclass`,
+      );
+      expect(rows).toEqual([{ indisvalid: true }]);
+    });
+  });
+
   it('stand in the order of their names', () => {
     const names = migrations.map(({ name }) => name);
     expect(names).toEqual([...names].sort());
     expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('the schema', () => {
+  it('has no second event of a type for a recipient, and any number of them for whole messages (decision 16)', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      const [accountId, messageId] = [randomUUID(), randomUUID()];
+      await knex('accounts').insert({
+        id: accountId,
+        name: 'a',
+        email: 'a@example.com',
+        currency: 'UGX',
+        created_at: new Date(),
+      });
+      let seq = 0;
+      const add = (type: string, position: number | null, about: string | null = messageId) => {
+        seq += 1;
+        const row = {
+          account_id: accountId,
+          seq,
+          message_id: about,
+          recorded_at: new Date(),
+          position,
+          type,
+        };
+        return knex('events').insert({ ...row, body: '{}' });
+      };
+      await add('sms.sent', 0);
+      await add('sms.sent', 1);
+      await add('sms.failed', 0);
+      await add('sms.sent', 0, randomUUID());
+      for (const about of [messageId, null]) {
+        await add('push.sent', null, about);
+        await add('push.sent', null, about);
+      }
+      await expect(add('sms.sent', 1)).rejects.toThrow('events_fire_once');
+      await expect(add('sms.failed', 0)).rejects.toThrow('events_fire_once');
+    });
   });
 });

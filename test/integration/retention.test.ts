@@ -134,6 +134,8 @@ describe('retention', () => {
         'public.idempotency_records',
       ]),
     );
+    // The report on the one that left may still be under way.
+    await settled(id, 'delivered');
     const before = (await get(id)).body;
     const feed = async () =>
       (await gateway.call('GET', '/developers/events', { key: account.key })).body.data as {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
@@ -31,6 +32,15 @@ describe('a transaction that does not wait for its writes', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
+  it('rejects with the failure that came first, whichever of those that follow is told first', async () => {
+    const failing = sql.transaction(async (inside) => {
+      await inside.execute(ADD, [1]);
+      // What goes on by the sender is heard of sooner than what the statement before it says.
+      await inside.sender.query({ text: 'SELECT 1' });
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23505' });
+  });
+
   it('rejects with the failure of any of them, tells that nothing was committed, and writes nothing', async () => {
     const ends: boolean[] = [];
     const failing = sql.transaction(async (inside) => {
@@ -58,5 +68,43 @@ describe('a transaction that does not wait for its writes', () => {
     });
     await expect(next).resolves.toBeUndefined();
     expect(await numbers()).toEqual([1, 2, 3, 6]);
+  });
+});
+
+describe('arrays that a statement takes', () => {
+  let database: TestDatabase;
+  let knex: Knex;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    knex = createKnex(database.connection, silentLogger);
+  });
+  afterAll(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+  const ECHO = statement(
+    'test-echo',
+    'SELECT $1::text[] AS texts, $2::timestamptz[] AS times, $3::bytea[] AS bytes',
+  );
+
+  it('come back as they were given, whatever is in them', async () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom('null', '', '{}'),
+    );
+    const stored = text.filter((given) => !given.includes('\0') && given.isWellFormed());
+    const time = fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true });
+    const arrays = fc.record({
+      texts: fc.array(fc.option(stored)),
+      times: fc.array(fc.option(time)),
+      bytes: fc.array(fc.uint8Array().map((given) => Buffer.from(given))),
+    });
+    await fc.assert(
+      fc.asyncProperty(arrays, async ({ texts, times, bytes }) => {
+        const [row] = await new Sql(knex).query(ECHO, [texts, times, bytes]);
+        expect(row).toEqual({ texts, times, bytes });
+      }),
+    );
   });
 });

@@ -75,7 +75,7 @@ export async function fillDatabase(
   await run('SET synchronous_commit = off');
   // An index on random values is made faster at the end than row by row.
   const { rows: indexes } = await run(
-    `SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'recipients' AND indexdef NOT LIKE '%UNIQUE%'`,
+    `SELECT indexname, indexdef FROM pg_indexes WHERE tablename LIKE 'recipients_%' AND indexdef NOT LIKE '%UNIQUE%'`,
   );
   for (const { indexname } of indexes) await run(`DROP INDEX ${indexname}`);
   await run(
@@ -100,12 +100,12 @@ export async function fillDatabase(
          SELECT $1, n, -30, 1e12 - 30 * n, at, ${uuid('at', 'n')}, 'charge' FROM ${MADE}
        )
        INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at,
-         failed_at, error_code)
+         failed_at, error_code, settled)
        SELECT ${uuid('at', 'n')}, $1, 0,
          CASE WHEN n % 2003 = 0 THEN '${REGULAR}' ELSE '+2567' || lpad((n::bigint * 7919 % 100000000)::text, 8, '0') END,
          30, status, CASE WHEN status IN ('sent', 'delivered') THEN at END,
          CASE WHEN status = 'delivered' THEN at END, CASE WHEN status = 'failed' THEN at END,
-         CASE WHEN status = 'failed' THEN 'rejected' END
+         CASE WHEN status = 'failed' THEN 'rejected' END, status IN ('delivered', 'failed')
        FROM (SELECT n, at, ${STATUS} AS status FROM ${MADE}) made`,
       [...made, rareKeyId, main?.apiKey.keyId],
     );
@@ -170,8 +170,9 @@ async function fillOthers(
          environment, currency, sender, content)
        SELECT ${id}, $1, n, 30, 30, $2, $2, 'sms', 'production', 'UGX', 'SERVICE', 'From somebody else'
        FROM generate_series(1, $3::int) n RETURNING id)
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at)
-     SELECT id, $1, 0, '${REGULAR}', 30, 'delivered', $2, $2 FROM message`,
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at,
+       settled)
+     SELECT id, $1, 0, '${REGULAR}', 30, 'delivered', $2, $2, true FROM message`,
     [otherId, now, number],
   );
   await run('UPDATE accounts SET sms_seq = $2 WHERE id = $1', [otherId, number]);
@@ -214,16 +215,32 @@ async function fillOthers(
 /** What triggers and the acceptance would have counted. */
 async function fillCounts(run: (text: string) => Promise<unknown>): Promise<void> {
   await run(
+    `CREATE TEMP TABLE counted AS
+     SELECT m.account_id, date_trunc('hour', m.created_at, 'UTC') AS hour, m.channel, m.environment, r.status,
+       coalesce(m.api_key_id, '') AS api_key_id, (m.seq - 1) / 64 AS block, count(*) AS messages,
+       sum(m.cost_minor) AS cost_minor
+     FROM messages m JOIN recipients r ON r.message_id = m.id GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+  );
+  await run(
     `INSERT INTO usage_hours (account_id, hour, channel, environment, status, api_key_id, messages, cost_minor)
-     SELECT m.account_id, date_trunc('hour', m.created_at, 'UTC'), m.channel, m.environment, r.status,
-       coalesce(m.api_key_id, ''), count(*), sum(m.cost_minor)
-     FROM messages m JOIN recipients r ON r.message_id = m.id GROUP BY 1, 2, 3, 4, 5, 6`,
+     SELECT account_id, hour, channel, environment, status, api_key_id, sum(messages), sum(cost_minor)
+     FROM counted GROUP BY 1, 2, 3, 4, 5, 6`,
   );
   await run(
     `INSERT INTO usage_days (account_id, day, channel, environment, status, api_key_id, messages, cost_minor)
      SELECT account_id, date_trunc('day', hour, 'UTC'), channel, environment, status, api_key_id, sum(messages),
        sum(cost_minor)
      FROM usage_hours GROUP BY 1, 2, 3, 4, 5, 6`,
+  );
+  await run(
+    `INSERT INTO message_blocks (account_id, channel, environment, api_key_id, size, block, pending, sent, delivered,
+       failed)
+     SELECT account_id, channel, environment, CASE WHEN l.by_key THEN api_key_id ELSE '' END, l.size,
+       block / (l.size / 64), ${['pending', 'sent', 'delivered', 'failed']
+         .map((status) => `coalesce(sum(messages) FILTER (WHERE status = '${status}'), 0)`)
+         .join(', ')}
+     FROM counted JOIN (VALUES (64, false), (2048, false), (65536, false), (2048, true), (65536, true))
+       AS l (size, by_key) ON NOT l.by_key OR api_key_id <> '' GROUP BY 1, 2, 3, 4, 5, 6`,
   );
   await run(
     `INSERT INTO failed_messages (account_id, channel, seq) SELECT m.account_id, m.channel, m.seq

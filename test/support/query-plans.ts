@@ -3,11 +3,12 @@ import type { ExecutedPlan, recordPlans } from './plans.ts';
 
 /** The largest page that an edge gives: what a query may touch beyond what it returns. */
 const ONE_PAGE = 100;
-/** Counts by the hour, or of an endpoint: what totals and usage are the sum of. */
+/** Counts by the hour, by blocks of messages, or of an endpoint: what totals and usage are the sum of. */
 const ROLLUPS: ReadonlySet<string> = new Set([
   'usage_days',
   'usage_hours',
   'usage_deltas',
+  'message_blocks',
   'delivery_hours',
   'delivery_deltas',
 ]);

@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** What the queue, the listener and the periodic tasks ask is no part of a request. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SELECT 1$|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|uncounted|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SELECT 1$|^BEGIN$|COMMIT$/i;
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Knex } from 'knex';
+import pg from 'pg';
+import * as settledRecipients from '../../migrations/20261121002100_settled_recipients.ts';
+import type { MessageStatus } from '../../src/domain/messages/message.ts';
+import { PgMessageStore } from '../../src/storage/message.store.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
+import { explainDatabase, recordPlans } from '../support/plans.ts';
+
+/** How the version before moved a recipient: it knows of no parts. */
+const MOVE_BEFORE = `UPDATE recipients r SET status = n.target, sent_at = coalesce(r.sent_at, now()), error_code = 'x',
+    delivered_at = CASE WHEN n.target = 'delivered' THEN now() END, failed_at = CASE WHEN n.target = 'failed' THEN now() END
+  FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS n (message_id, position, target)
+  WHERE r.message_id = n.message_id AND r.position = n.position`;
+
+describe('recipients, in two parts', () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  let knex: Knex;
+  let store: PgMessageStore;
+  let seq = 0;
+  const accountId = randomUUID();
+  const plans = recordPlans();
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    client = new pg.Client({ ...database.connection });
+    await client.connect();
+    await client.query(
+      `INSERT INTO accounts (id, name, email, currency, created_at) VALUES ($1, 'a', 'a@example.com', 'UGX', now())`,
+      [accountId],
+    );
+    await explainDatabase(client, database.connection.database);
+    knex = createKnex(database.connection, silentLogger, 2);
+    store = new PgMessageStore(new Sql(knex));
+  });
+  afterEach(() => void plans.take());
+  afterAll(async () => {
+    plans[Symbol.dispose]();
+    await knex?.destroy();
+    await client?.end();
+    await database?.drop();
+  });
+
+  const rows = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows;
+
+  /** A message to so many recipients, all pending. */
+  async function message(recipients: number): Promise<string> {
+    const id = randomUUID();
+    seq += 1;
+    await client.query(
+      `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+         environment, currency, sender, content)
+       VALUES ($1, $2, $3, 30, 30, now(), now(), 'sms', 'production', 'UGX', 'SERVICE', 'Hello')`,
+      [id, accountId, seq],
+    );
+    await client.query(
+      `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, claimed)
+       SELECT $1, $2, 30, n, '+25670000000' || n, 'pending', false FROM generate_series(0, $3::int - 1) n`,
+      [id, accountId, recipients],
+    );
+    return id;
+  }
+
+  const move = (messageId: string, position: number, from: MessageStatus, to: MessageStatus) => {
+    const error = to === 'failed' ? { code: 'rejected', message: 'no' } : null;
+    return store.move([{ messageId, position, from, to, at: new Date(), provider: null, sid: null, error }]);
+  };
+
+  async function moveBefore(messageId: string, position: number, to: MessageStatus) {
+    await client.query(MOVE_BEFORE, [[messageId], [position], [to]]);
+  }
+
+  const partsOf = async (messageId: string) =>
+    (
+      await rows(
+        `SELECT tableoid::regclass::text AS part, status FROM recipients WHERE message_id = $1 ORDER BY position`,
+        [messageId],
+      )
+    ).map(({ part, status }) => `${status} in ${part}`);
+
+  const hasFailed = async (messageId: string) =>
+    (
+      await rows(
+        'SELECT FROM failed_messages f JOIN messages m USING (account_id, channel, seq) WHERE m.id = $1',
+        [messageId],
+      )
+    ).length === 1;
+
+  it('are in the open one until they are delivered or failed', async () => {
+    const id = await message(3);
+    await move(id, 0, 'pending', 'sent');
+    await move(id, 1, 'pending', 'failed');
+    expect(await partsOf(id)).toEqual([
+      'sent in recipients_open',
+      'failed in recipients_settled',
+      'pending in recipients_open',
+    ]);
+    expect(await move(id, 0, 'sent', 'delivered')).toEqual([expect.objectContaining({ position: 0 })]);
+    expect(await partsOf(id)).toEqual([
+      'delivered in recipients_settled',
+      'failed in recipients_settled',
+      'pending in recipients_open',
+    ]);
+    expect(await store.recipients([id])).toMatchObject([
+      { status: 'delivered', sentAt: expect.any(Date), deliveredAt: expect.any(Date), failedAt: null },
+      { status: 'failed', failedAt: expect.any(Date), error: { code: 'rejected', message: 'no' } },
+      { status: 'pending', address: '+256700000002' },
+    ]);
+    expect(await store.statusCounts([id])).toEqual(new Map([[id, { delivered: 1, failed: 1, pending: 1 }]]));
+  });
+
+  it('are not moved again once they are settled, and can still be read', async () => {
+    const id = await message(1);
+    await move(id, 0, 'pending', 'sent');
+    await move(id, 0, 'sent', 'delivered');
+    for (const from of ['pending', 'sent', 'delivered'] as const) {
+      expect(await move(id, 0, from, 'failed')).toEqual([]);
+    }
+    expect(await store.claim([{ messageId: id, position: 0 }])).toEqual([]);
+    expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toHaveLength(1);
+    expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toEqual([]);
+    expect(await partsOf(id)).toEqual(['delivered in recipients_settled']);
+  });
+
+  it('are looked for in the open one only where they may still change', async () => {
+    const id = await message(2);
+    await move(id, 1, 'pending', 'failed');
+    plans.take();
+    await store.pending([id]);
+    await store.claim([{ messageId: id, position: 0 }]);
+    await store.release([{ messageId: id, position: 0 }]);
+    await move(id, 0, 'pending', 'sent');
+    const touched = plans
+      .take()
+      .filter(({ text }) => !text.includes('messages m'))
+      .map((plan) => [...plan.touched.keys()].filter((table) => table.startsWith('recipients_')))
+      .filter((tables) => tables.length > 0);
+    expect(touched).toEqual(Array.from({ length: 4 }, () => ['recipients_open']));
+  });
+
+  it('are found by their key also with a plan that was made while the open one was empty', async () => {
+    await client.query('DELETE FROM recipients_open');
+    await client.query('VACUUM ANALYZE recipients_open');
+    const fresh = createKnex(database.connection, silentLogger, 1);
+    try {
+      const later = new PgMessageStore(new Sql(fresh));
+      const change = async (messageId: string) => {
+        const at = { messageId, position: 0 };
+        const to = { ...at, at: new Date(), provider: null, sid: null, error: null };
+        await later.claim([at]);
+        await later.release([at]);
+        await later.move([{ ...to, from: 'pending', to: 'sent' }]);
+        await later.move([{ ...to, from: 'sent', to: 'delivered' }]);
+        await later.markRead([at], new Date());
+      };
+      await change(randomUUID());
+      const ids: string[] = [];
+      while (ids.length < 300) ids.push(await message(1));
+      plans.take();
+      await change(ids[7] ?? '');
+      const touched = plans.take().map((plan) => plan.touched.get('recipients_open') ?? 0);
+      expect(touched.filter((rows) => rows > 0)).toEqual([1, 1, 1, 1]);
+    } finally {
+      await fresh.destroy();
+    }
+  });
+
+  it.each([
+    ['the version before', moveBefore],
+    ['this version', (id: string, position: number, to: MessageStatus) => move(id, position, 'pending', to)],
+  ])('have their message listed as failed when %s fails the last of them', async (_, fail) => {
+    const [failed, delivered] = [await message(2), await message(2)];
+    await move(failed, 0, 'pending', 'failed');
+    await move(delivered, 0, 'pending', 'sent');
+    await move(delivered, 0, 'sent', 'delivered');
+    expect(await hasFailed(failed)).toBe(false);
+    for (const id of [failed, delivered]) await fail(id, 1, 'failed');
+    expect([await hasFailed(failed), await hasFailed(delivered)]).toEqual([true, false]);
+    await client.query('DELETE FROM messages WHERE id = $1', [failed]);
+    expect(await partsOf(failed)).toEqual([]);
+  });
+
+  it('have their message listed as failed when one of each version fails', async () => {
+    const id = await message(2);
+    await moveBefore(id, 0, 'failed');
+    expect(await hasFailed(id)).toBe(false);
+    await move(id, 1, 'pending', 'failed');
+    expect(await hasFailed(id)).toBe(true);
+    expect(await partsOf(id)).toEqual(['failed in recipients_open', 'failed in recipients_settled']);
+  });
+
+  it('are all there after the step is taken back, and after it is taken again while somebody has locked them', async () => {
+    const id = await message(4);
+    await move(id, 0, 'pending', 'sent');
+    await move(id, 0, 'sent', 'delivered');
+    await move(id, 1, 'pending', 'failed');
+    await move(id, 2, 'pending', 'sent');
+    const all = () =>
+      rows(
+        `SELECT message_id, position, address, status, sent_at, delivered_at, failed_at, read_at, sid, error_code,
+           error_message, claimed FROM recipients ORDER BY message_id, position`,
+      );
+    const before = await all();
+    await settledRecipients.down(knex);
+    expect(await all()).toEqual(before);
+    expect(await rows(`SELECT relname FROM pg_class WHERE relname LIKE 'recipients_%' ORDER BY 1`)).toEqual([
+      { relname: 'recipients_pkey' },
+      { relname: 'recipients_to' },
+    ]);
+    await client.query('BEGIN');
+    await client.query(`UPDATE messages SET status_reason = 'under way' WHERE id = $1`, [id]);
+    const again = settledRecipients.up(knex);
+    await client.query(`UPDATE recipients SET claimed = claimed WHERE message_id = $1`, [id]);
+    await client.query('COMMIT');
+    await again;
+    await settledRecipients.up(knex);
+    expect(await all()).toEqual(before);
+    expect(await partsOf(id)).toEqual([
+      'delivered in recipients_open',
+      'failed in recipients_open',
+      'sent in recipients_open',
+      'pending in recipients_open',
+    ]);
+    await move(id, 2, 'sent', 'failed');
+    await move(id, 3, 'pending', 'sent');
+    expect((await partsOf(id)).slice(2)).toEqual(['failed in recipients_settled', 'sent in recipients_open']);
+  });
+});
