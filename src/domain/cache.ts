@@ -11,7 +11,9 @@ export class ChangeCache<Value> {
   readonly #load: (id: string) => Promise<Value>;
   readonly #changes: Changes;
   readonly #capacity: number;
-  readonly #entries = new Map<string, { value: Value; loadedAt: number }>();
+  /** The ones unused for longest first; an arrival between two uses moves one back to the end. */
+  readonly #entries = new Map<string, { value: Value; loadedAt: number; movedAfter: number }>();
+  #arrivals = 0;
   #generation = 0;
 
   constructor(kind: ChangeKind, changes: Changes, load: (id: string) => Promise<Value>, capacity = 10_000) {
@@ -28,15 +30,19 @@ export class ChangeCache<Value> {
   async get(id: string): Promise<Value> {
     const entry = this.#entries.get(id);
     if (entry && (this.#changes.isListening || performance.now() - entry.loadedAt < UNHEARD_TTL_MS)) {
-      this.#entries.delete(id);
-      this.#entries.set(id, entry);
+      if (entry.movedAfter !== this.#arrivals) {
+        entry.movedAfter = this.#arrivals;
+        this.#entries.delete(id);
+        this.#entries.set(id, entry);
+      }
       return entry.value;
     }
     const generation = this.#generation;
     const loadedAt = performance.now();
     const value = await this.#load(id);
     if (generation === this.#generation) {
-      this.#entries.set(id, { value, loadedAt });
+      this.#arrivals += 1;
+      this.#entries.set(id, { value, loadedAt, movedAfter: this.#arrivals });
       if (this.#entries.size > this.#capacity) {
         for (const oldest of this.#entries.keys()) {
           this.#entries.delete(oldest);
