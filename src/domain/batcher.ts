@@ -52,11 +52,18 @@ export class Batcher<Item, Result> {
 
   async #run(): Promise<void> {
     // What the event loop has already read joins the first batch.
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    let answer: (() => void) | undefined;
     while (this.#waiting.length > 0) {
-      const batch = this.#take();
-      await this.#settle(batch);
+      const settled = this.#settle(this.#take());
+      if (answer) {
+        // Whoever is answered has more to do than what a batch needs to begin: that is on its way before.
+        await turn();
+        answer();
+      }
+      answer = await settled;
     }
+    answer?.();
     this.#running = undefined;
   }
 
@@ -73,19 +80,26 @@ export class Batcher<Item, Result> {
     return this.#waiting.splice(0, count);
   }
 
-  async #settle(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  /** Works on the batch; what it gives answers those who wait. */
+  async #settle(batch: readonly Waiting<Item, Result>[]): Promise<() => void> {
     try {
       const results = await this.#work(batch.map(({ item }) => item));
-      batch.forEach(({ resolve, reject }, index) => {
-        if (index < results.length) resolve(results[index] as Result);
-        else reject(new Error('the batch has no result for this item'));
-      });
+      return () =>
+        batch.forEach(({ resolve, reject }, index) => {
+          if (index < results.length) resolve(results[index] as Result);
+          else reject(new Error('the batch has no result for this item'));
+        });
     } catch (error) {
-      if (batch.length > 1 && this.#options.isolate?.(error)) {
-        for (const waiting of batch) await this.#settle([waiting]);
-      } else {
-        for (const { reject } of batch) reject(error);
+      if (batch.length === 1 || !this.#options.isolate?.(error)) {
+        return () => {
+          for (const { reject } of batch) reject(error);
+        };
       }
+      for (const waiting of batch) (await this.#settle([waiting]))();
+      return () => undefined;
     }
   }
 }
+
+/** Resolves when the event loop has been through what it has read. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -35,6 +35,17 @@ describe('Batcher', () => {
     expect(batches[2]?.items).toEqual([5]);
   });
 
+  it('begins the next batch before it answers the last', async () => {
+    const { batcher, batches, turn } = gated();
+    const seen: number[] = [];
+    const first = batcher.add(1).then(() => seen.push(batches.length));
+    await turn();
+    void batcher.add(2);
+    batches[0]?.finish();
+    await first;
+    expect(seen).toEqual([2]);
+  });
+
   it('lets an item that is heavier than a batch go alone', async () => {
     const batches: number[][] = [];
     const batcher = new Batcher<number, number>(
