@@ -30,7 +30,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
 const MAX_FAULTS = 20;
 const MAX_SHOWN_PATH = 200;
-/** About half a second of work, and as much as may wait for a database that is some ten times slower. */
+/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower. */
 const MAX_UNDER_WAY = 500;
 
 export interface RestOptions {
