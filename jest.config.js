@@ -9,7 +9,8 @@ export default {
   maxWorkers: 2,
   // Modules of files that are done stay in a worker's memory; beyond this it is begun anew.
   workerIdleMemoryLimit: '1GB',
-  testTimeout: 30_000,
+  // Bounds what hangs. Longer than `eventually` waits, so that what never came true is named.
+  testTimeout: 120_000,
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
-import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  hasFocus,
+  inBrowser,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { inviteMember, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
@@ -40,7 +47,7 @@ describe('API keys in the console [issue 8, 4]', () => {
     await page.getByLabel('Read messages', { exact: true }).check();
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByText('must be a CIDR such as').waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('ipAllowlist');
+    await hasFocus(page, 'ipAllowlist');
     await page.getByLabel('Addresses that may use it').fill('127.0.0.0/8');
     await page.getByRole('button', { name: 'Create key' }).click();
 
@@ -111,7 +118,7 @@ describe('API keys in the console [issue 8, 4]', () => {
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Revoke');
+    await eventually(async () => (await page.evaluate('document.activeElement.textContent')) === 'Revoke');
     expect(await statusOf(next)).toBe(200);
     await page.keyboard.press('Enter');
     await dialog.getByRole('button', { name: 'Revoke for good' }).click();

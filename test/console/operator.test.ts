@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import {
   type ConsoleBrowser,
   expectAccessible,
+  hasFocus,
   inBrowser,
   signInHere,
   startConsoleBrowser,
@@ -49,7 +50,7 @@ describe('what operators do in the console [issue 8, 6]', () => {
     await page.getByLabel('Opening balance').fill('250');
     await page.getByRole('button', { name: 'Create account' }).click();
     await page.getByText('must be an ISO 4217 code such as UGX').waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('currency');
+    await hasFocus(page, 'currency');
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('The shop');
     await expectAccessible(page);
     await page.getByLabel('Currency').fill('usd');

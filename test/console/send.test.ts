@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  hasFocus,
+  inBrowser,
+  startConsoleBrowser,
+} from '../support/browser.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { inviteMember, signIn } from '../support/graphql.ts';
 
@@ -79,7 +85,7 @@ describe('sending from the console [issue 8, 3]', () => {
     await form.getByRole('button', { name: 'Send', exact: true }).focus();
     await page.keyboard.press('Enter');
     await form.getByText('The sender ID must be 1 to 11').waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('from');
+    await hasFocus(page, 'from');
     expect(await form.getByLabel('Message').inputValue()).toBe('Hello from the console');
     await form.getByLabel('Sender').fill('ACME');
     await form.getByRole('button', { name: 'Send', exact: true }).dblclick();
@@ -165,7 +171,7 @@ describe('sending from the console [issue 8, 3]', () => {
     await expectAccessible(page);
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();
     await form.getByText('must not be empty').waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('subject');
+    await hasFocus(page, 'subject');
 
     await form.getByLabel('Subject').fill('Your bill');
     await form.getByLabel('Text', { exact: true }).fill('It is attached.');
@@ -209,7 +215,7 @@ describe('sending from the console [issue 8, 3]', () => {
     await form.getByLabel('What fills it').fill('');
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();
     await form.getByText('must be 1 to 512 of a-z').waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("name")')).toBe('templateName');
+    await hasFocus(page, 'templateName');
     await form.getByLabel('Name of the template').fill('order_ready');
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();
     await page.getByRole('heading', { name: 'WhatsApp to +256700123456' }).waitFor();

@@ -344,7 +344,7 @@ describe('the command line on a DATA_DIR', () => {
     const dataDir = await workplace.directory('alone');
     const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
     const killed = startCli(workplace, create, { DATA_DIR: dataDir });
-    await eventually(() => postmasterPid(dataDir), 60_000);
+    await eventually(() => postmasterPid(dataDir));
     await killed.kill();
     const { account } = documentOf(await runCli(workplace, create, { DATA_DIR: dataDir }));
     await expect(postmasterPid(dataDir)).rejects.toThrow('ENOENT');

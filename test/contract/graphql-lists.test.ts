@@ -39,7 +39,7 @@ describe('what dashboards read over GraphQL', () => {
           ['DELIVERED', 'FAILED'].includes(node.status) &&
           node.deliveries.every((delivery) => delivery.status === 'SUCCESS'),
       );
-    }, 20_000);
+    });
   });
   afterAll(async () => {
     await gateway?.stop();

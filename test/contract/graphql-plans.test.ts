@@ -33,7 +33,7 @@ describe('plans [decision 12]', () => {
   /** The limit of the account's keys: here at once, on another process within moments. */
   const expectLimit = async (limit: string) => {
     expect(await limitAt(gateway)).toBe(limit);
-    await eventually(async () => (await limitAt(other)) === limit, 1_000);
+    await eventually(async () => (await limitAt(other)) === limit);
   };
 
   it('are created and changed by name, and hold for the accounts on them on every process', async () => {

@@ -37,7 +37,7 @@ describe("carriers' health", () => {
     eventually(async () => {
       const found = (await look()).providers.find((health) => health.name.startsWith(name));
       return found && holds(found) && found;
-    }, 15_000);
+    });
 
   it('is what another process says of its own, without a password', async () => {
     const { key } = await api.createAccount();

@@ -51,7 +51,7 @@ describe('looking a message up [decision 20]', () => {
     const found = await eventually(async () => {
       const { body } = await get(`/developers/sms/${id}`);
       return body.status === 'delivered' && body;
-    }, 15_000);
+    });
     const notes = found.timeline.filter((entry: { detail?: string }) =>
       entry.detail?.startsWith('Not taken yet'),
     );

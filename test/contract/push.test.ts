@@ -322,7 +322,7 @@ describe('push through the simulator [decision 24]', () => {
     const user = newUser();
     const kept = await register(user, '1000');
     const moved = await register(user, '2000');
-    const sent = await send({ to: user, scheduledFor: new Date(Date.now() + 1_500).toISOString() });
+    const sent = await send({ to: user, scheduledFor: new Date(Date.now() + 5_000).toISOString() });
     await gateway.call('POST', '/developers/push/devices', {
       key: account.key,
       body: { token: moved.token, platform: 'android', userId: 'the next owner' },

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createGuardedClient, type GuardedClientOptions } from '../../src/channels/http/guarded-client.ts';
 import { createWebhookTransport } from '../../src/channels/webhook/webhook-transport.ts';
 import { TargetRefused } from '../../src/domain/ports/webhook-transport.ts';
-import { answer, fixture, identity, type RawReceiver, rawReceiver, until } from '../support/raw-receiver.ts';
+import { eventually } from '../support/eventually.ts';
+import { answer, fixture, identity, type RawReceiver, rawReceiver } from '../support/raw-receiver.ts';
 
 type Answers = string[] | 'SERVFAIL';
 interface Entry {
@@ -171,7 +172,7 @@ describe('webhook targets at delivery', () => {
     expect(proxy.accepted).toBe(0);
     expect(dialled).not.toContain('169.254.169.254');
     await transport.close();
-    await until('every socket is closed', () => receiver.open === 0);
+    await eventually(() => receiver.open === 0);
   });
 
   it('sends Host and SNI without the trailing dot of the root', async () => {

@@ -112,7 +112,7 @@ describe('kill -9 of the server', () => {
           `SELECT count(*) AS pending FROM recipients WHERE status = 'pending'`,
         );
         return row?.pending === '0';
-      }, 60_000);
+      });
       const messages = await query<{
         id: string;
         status: string;
@@ -138,7 +138,7 @@ describe('kill -9 of the server', () => {
 
       // At least once each; a repeat has the same delivery id.
       const told = () => new Map(receiver.received.map((hook) => [hook.body.messageId, hook.body.event]));
-      await eventually(() => [...stored.keys()].every((id) => told().has(id)), 60_000);
+      await eventually(() => [...stored.keys()].every((id) => told().has(id)));
       const deliveries = new Map<string, Set<unknown>>();
       for (const { headers, body } of receiver.received) {
         const of = `${body.messageId} ${body.event}`;

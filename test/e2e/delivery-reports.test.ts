@@ -156,7 +156,9 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     expect(
       message.timeline.filter((entry: { detail?: string }) => entry.detail?.includes('changed nothing')),
     ).toHaveLength(2);
-    expect(eventsOf(id).map((hook) => hook.body.event)).toEqual(['sms.sent']);
+    const feed = await gateway.call('GET', '/developers/events?limit=100', { key: account.key });
+    const told = feed.body.data.filter((event: { messageId: string }) => event.messageId === id);
+    expect(told.map(({ event }: { event: string }) => event)).toEqual(['sms.sent']);
   });
 
   it('an unknown sid is kept, and belongs to nobody', async () => {

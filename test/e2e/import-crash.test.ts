@@ -34,7 +34,7 @@ describe('kill -9 in the middle of an import of contacts', () => {
 
       const worker = await startTestGateway({ ROLES: 'worker' }, database);
       closers.unshift(() => worker.stop());
-      expect(await endOfImport(api, token, id, RECOVERY_MS)).toEqual({
+      expect(await endOfImport(api, token, id)).toEqual({
         state: 'DONE',
         progress: { rowsTotal: ROWS + 1, rowsDone: ROWS + 1, created: ROWS, updated: 0, failed: 1 },
       });

@@ -66,7 +66,7 @@ const isDelivered = (url: string, key: string, id: string) =>
       headers: { 'X-Api-Key': key },
     });
     return ((await response.json()) as { status: string }).status === 'delivered';
-  }, 60_000);
+  });
 
 describe('npm start', () => {
   it('shows a quickstart account once, whose curl line works as pasted, and a later start shows nothing', async () => {
@@ -235,13 +235,13 @@ describe('several processes', () => {
     expect(second.stdout()).toBe(`ready ${url} (console at /console)\n`);
     await isDelivered(url, key, await send(firstUrl, key));
     await first.kill();
-    const id = await eventually(() => send(url, key), 60_000);
+    const id = await eventually(() => send(url, key));
     await isDelivered(url, key, id);
 
     const third = start({ DATA_DIR: dataDir, LOG_LEVEL: 'silent' });
     const thirdUrl = await third.ready();
     expect(await second.stop()).toMatchObject({ code: 0 });
-    await isDelivered(thirdUrl, key, await eventually(() => send(thirdUrl, key), 60_000));
+    await isDelivered(thirdUrl, key, await eventually(() => send(thirdUrl, key)));
     expect(await third.stop()).toMatchObject({ code: 0 });
     await isGone(dataDir);
   });

@@ -73,7 +73,7 @@ describe('kill -9 in the middle of a delivery (issue 4, 2; contract, Delivery an
     killWorkers();
     await Promise.allSettled(crashes.values());
     for (const close of closers) await close();
-  }, 60_000);
+  });
 
   it.each(STEPS)(
     'after "$step" loses nothing: the event is delivered under the one id',

@@ -185,7 +185,8 @@ describe('more requests than can be answered', () => {
 
 describe('a carrier slower than the senders', () => {
   it('jobs wait in the queue and not in memory, the window bounds what is on the wire, and nothing is lost', async () => {
-    const smsc = await startSmsc({ answerDelayMs: 1_000 });
+    // More than the window: it answers nothing before it is told to.
+    const smsc = await startSmsc({ answersReversedBy: 5 });
     opened.push(smsc);
     const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}?window=4` });
     opened.push(gateway);
@@ -214,7 +215,7 @@ describe('a carrier slower than the senders', () => {
     expect(mostHeld).toBeLessThan(16);
     expect((await jobs()).get('waiting')).toBeGreaterThan(20);
 
-    smsc.behave({ answerDelayMs: 0 });
+    smsc.behave({ answersReversedBy: 1 });
     await eventually(async () => {
       const rows = await sql.query(`SELECT 1 FROM recipients WHERE account_id = $1 AND status = 'sent'`, [
         accountId,

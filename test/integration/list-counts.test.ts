@@ -63,7 +63,7 @@ describe('the counts that lists read', () => {
     await eventually(async () => {
       const there = await rows(THERE);
       return there.length === 2 && there.every(({ status }) => status === 'success');
-    }, 10_000);
+    });
     expect(await rows(THERE)).toEqual([
       { event: 'sms.failed', status: 'success', count: 1 },
       { event: 'sms.sent', status: 'success', count: 2 },
@@ -137,7 +137,7 @@ describe('the counts that lists read', () => {
     await eventually(async () => {
       expect(await different()).toEqual([]);
       return (await rows(`SELECT FROM recipients WHERE status = 'pending'`)).length === 0;
-    }, 20_000);
+    });
     await gateway.parts.stores.usage.fold();
     expect(await different()).toEqual([]);
     const counted = await rows(

@@ -62,7 +62,7 @@ describe('what PostgreSQL touches for a list', () => {
       await client.end();
     }
     gateway = await startTestGateway({ ROLES: 'api' }, database);
-  }, 60_000);
+  });
   afterAll(async () => {
     plans[Symbol.dispose]();
     await gateway?.stop();

@@ -63,7 +63,7 @@ describe('a reader that does not read', () => {
     await eventually(async () => {
       await touch(ids);
       return response?.writableNeedDrain && gateway.parts.live.waiting === ids.length;
-    }, 20_000);
+    });
     const many = Array.from({ length: 20 }, (_, i) =>
       Array.from({ length: 500 }, (_, j) => idOf(i * 500 + j)),
     );

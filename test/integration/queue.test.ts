@@ -242,6 +242,6 @@ describe('the queue', () => {
     );
     const seen: (string | undefined)[] = [];
     await alive.work('submit', { concurrency: 10, perGroup: 10 }, async (back) => void seen.push(idOf(back)));
-    await eventually(() => seen.includes('orphan'), 20_000);
+    await eventually(() => seen.includes('orphan'));
   });
 });

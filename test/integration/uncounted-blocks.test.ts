@@ -32,7 +32,7 @@ describe('what a process of the version before has counted', () => {
     for (const setting of ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off', 'jit = off']) {
       await sql.query(`SET ${setting}`);
     }
-  }, 60_000);
+  });
   afterAll(async () => {
     await sql?.close();
     await database?.drop();

@@ -5,10 +5,13 @@ import { createGuardedClient, type GuardedClientOptions } from '../../src/channe
 import { createWebhookTransport } from '../../src/channels/webhook/webhook-transport.ts';
 import type { WebhookTransport } from '../../src/domain/ports/webhook-transport.ts';
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
-import { answer, fixture, identity, type RawReceiver, rawReceiver, until } from '../support/raw-receiver.ts';
+import { eventually } from '../support/eventually.ts';
+import { answer, fixture, identity, type RawReceiver, rawReceiver } from '../support/raw-receiver.ts';
 
-const TIMEOUT_MS = 400;
-const SLACK_MS = 500;
+/** For attempts that are to end by themselves: no machine is so slow. */
+const PATIENCE_MS = 60_000;
+/** For attempts that nothing else would ever end. */
+const TIMEOUT_MS = 1_000;
 const AT = new Date(1_700_000_000_000);
 
 const closers: (() => Promise<void>)[] = [];
@@ -22,7 +25,10 @@ async function receiving(...args: Parameters<typeof rawReceiver>): Promise<RawRe
   return receiver;
 }
 
-function transporting(options: Partial<GuardedClientOptions> = {}): WebhookTransport {
+function transporting(
+  options: Partial<GuardedClientOptions> = {},
+  timeoutMs: number = PATIENCE_MS,
+): WebhookTransport {
   const transport = createWebhookTransport({
     client: createGuardedClient({
       allowedNetworks: ['127.0.0.0/8'],
@@ -33,7 +39,7 @@ function transporting(options: Partial<GuardedClientOptions> = {}): WebhookTrans
       ...options,
     }),
     serviceName: 'Acme',
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs,
   });
   closers.push(() => transport.close());
   return transport;
@@ -115,7 +121,8 @@ interface Case {
   what: string;
   serve: (socket: Socket) => void;
   wanted: { ok: boolean } & Record<string, unknown>;
-  tls?: { key: string; cert: string };
+  /** Nothing ends it but the attempt's own time. */
+  isEndless?: true;
 }
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 const bomb = gzipSync(Buffer.alloc(50_000_000));
@@ -123,26 +130,29 @@ const bomb = gzipSync(Buffer.alloc(50_000_000));
 const plain: Case[] = [
   {
     what: 'never answers',
+    isEndless: true,
     serve: hold,
-    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 1 s waiting for the answer' },
   },
   {
     what: 'drips header bytes',
     serve: (socket) => drip(socket, 'H', 20),
-    wanted: { ok: false, httpStatus: null, errorMessage: expect.stringMatching(/not HTTP|timed out/) },
+    wanted: { ok: false, httpStatus: null, errorMessage: expect.stringMatching(/not HTTP/) },
   },
   {
     what: 'drips headers without end',
+    isEndless: true,
     serve: (socket) => {
       socket.write(HEAD);
       drip(socket, 'X-A: b\r\n', 20);
     },
-    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 1 s waiting for the answer' },
   },
   {
     what: 'sends 103s without end',
+    isEndless: true,
     serve: (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n', 20),
-    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 0.4 s waiting for the answer' },
+    wanted: { ok: false, httpStatus: null, errorMessage: 'timed out after 1 s waiting for the answer' },
   },
   {
     what: 'sends endless headers',
@@ -154,6 +164,7 @@ const plain: Case[] = [
   },
   {
     what: 'drips body bytes',
+    isEndless: true,
     serve: (socket) => {
       socket.write(`${HEAD}Content-Length: 5000\r\n\r\nok`);
       drip(socket, '.', 20);
@@ -162,7 +173,7 @@ const plain: Case[] = [
       ok: false,
       httpStatus: 200,
       responseBody: expect.stringMatching(/^ok\.+$/),
-      errorMessage: 'answered 200, but timed out after 0.4 s while the answer was read',
+      errorMessage: 'answered 200, but timed out after 1 s while the answer was read',
     },
   },
   {
@@ -183,6 +194,7 @@ const plain: Case[] = [
   },
   {
     what: 'fills the limit exactly and then hangs',
+    isEndless: true,
     serve: (socket) => socket.write(`${HEAD}Content-Length: 20000\r\n\r\n${'f'.repeat(10_240)}`),
     wanted: { ok: true, httpStatus: 200, responseBody: 'f'.repeat(10_240), errorMessage: null },
   },
@@ -256,27 +268,26 @@ const plain: Case[] = [
 ];
 
 describe('a receiver that misbehaves leaves a true record, in time, and no socket', () => {
-  it.each(plain.map((entry) => [entry.what, entry] as const))('%s', async (_, { serve, wanted }) => {
-    const receiver = await receiving(serve);
-    const transport = transporting();
-    const startedAt = performance.now();
+  const transportFor = ({ isEndless }: Case) => transporting({}, isEndless ? TIMEOUT_MS : PATIENCE_MS);
+
+  it.each(plain.map((entry) => [entry.what, entry] as const))('%s', async (_, entry) => {
+    const receiver = await receiving(entry.serve);
+    const transport = transportFor(entry);
     const result = await post(transport, `http://127.0.0.1:${receiver.port}/hook`);
-    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    expect(result).toMatchObject(wanted);
+    expect(result).toMatchObject(entry.wanted);
     expect(result.responseBody ?? '').not.toContain('\u0000');
     expect(Buffer.byteLength(result.responseBody ?? '')).toBeLessThanOrEqual(10_240);
-    expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     await transport.close();
-    await until('the receiver sees no open socket', () => receiver.open === 0);
+    await eventually(() => receiver.open === 0);
     expect(receiver.accepted).toBe(1);
   });
 
   it.each(plain.filter(({ wanted }) => wanted.ok === false).map((entry) => [entry.what, entry] as const))(
     '%s: the socket goes without the client being closed',
-    async (_, { serve }) => {
-      const receiver = await receiving(serve);
-      await post(transporting(), `http://127.0.0.1:${receiver.port}/hook`);
-      await until('the receiver sees no open socket', () => receiver.open === 0, SLACK_MS);
+    async (_, entry) => {
+      const receiver = await receiving(entry.serve);
+      await post(transportFor(entry), `http://127.0.0.1:${receiver.port}/hook`);
+      await eventually(() => receiver.open === 0);
     },
   );
 
@@ -300,23 +311,22 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
     expect((await post(unknown, 'https://hooks.example.test/')).errorMessage).toBe(
       'name hooks.example.test not found',
     );
-    const silent = transporting({ resolve: () => new Promise(() => undefined) });
+    const silent = transporting({ resolve: () => new Promise(() => undefined) }, TIMEOUT_MS);
     const result = await post(silent, 'https://hooks.example.test/');
-    expect(result.errorMessage).toBe('timed out after 0.4 s looking up hooks.example.test');
-    expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    expect(result.errorMessage).toBe('timed out after 1 s looking up hooks.example.test');
   });
 
   it('survives the client being closed under it', async () => {
     const receiver = await receiving(hold);
     const transport = transporting();
     const pending = post(transport, `http://127.0.0.1:${receiver.port}/`);
-    await until('the request arrived', () => receiver.requests.length === 1);
+    await eventually(() => receiver.requests.length === 1);
     await transport.close();
     expect((await pending).errorMessage).toBe('the gateway is shutting down');
     expect((await post(transport, `http://127.0.0.1:${receiver.port}/`)).errorMessage).toBe(
       'the gateway is shutting down',
     );
-    await until('the receiver sees no open socket', () => receiver.open === 0);
+    await eventually(() => receiver.open === 0);
   });
 });
 
@@ -348,7 +358,7 @@ describe('a receiver whose TLS is broken', () => {
     const transport = transporting();
     expect(await post(transport, `https://${host}:${receiver.port}/`)).toMatchObject(wanted);
     if (!wanted.ok) {
-      await until('the socket is closed', () => receiver.open === 0, SLACK_MS);
+      await eventually(() => receiver.open === 0);
       expect(receiver.requests).toEqual([]);
     }
   });
@@ -376,20 +386,19 @@ describe('a receiver whose TLS is broken', () => {
       (socket) => socket.end(),
       'the connection was closed during the TLS handshake',
     ],
-    ['silence in the handshake', hold, 'timed out after 0.4 s waiting for a connection'],
+    ['silence in the handshake', hold, 'timed out after 1 s waiting for a connection'],
   ])('%s', async (_, onHello, words) => {
     const receiver = await receiving(hold, {
       onConnection: (socket) => socket.once('data', () => onHello(socket)),
     });
-    const startedAt = performance.now();
-    const result = await post(transporting(), `https://hooks.example.test:${receiver.port}/`);
+    const transport = transporting({}, onHello === hold ? TIMEOUT_MS : PATIENCE_MS);
+    const result = await post(transport, `https://hooks.example.test:${receiver.port}/`);
     expect(result).toMatchObject({
       ok: false,
       httpStatus: null,
       errorMessage: expect.stringContaining(words),
     });
-    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-    await until('the socket is closed', () => receiver.open === 0, SLACK_MS);
+    await eventually(() => receiver.open === 0);
   });
 });
 
@@ -419,7 +428,7 @@ describe('kept-alive connections and changing names', () => {
     now = ['127.0.0.2'];
     expect((await post(transport, url)).ok).toBe(true);
     expect(dialled.at(-1)).toBe('127.0.0.2');
-    await until('only the new connection is left', () => receiver.open === 1);
+    await eventually(() => receiver.open === 1);
   });
 
   it('try the next address when one refuses', async () => {
@@ -434,19 +443,20 @@ describe('kept-alive connections and changing names', () => {
     const receiver = await receiving((socket) => {
       if (!slow) socket.write(answer(200));
     });
-    const transport = transporting({ maxConnectionsPerOrigin: 2 });
+    // Long enough for two connections to be made on any machine.
+    const transport = transporting({ maxConnectionsPerOrigin: 2 }, 3_000);
     const url = `http://127.0.0.1:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
     expect(results.map(({ errorMessage }) => errorMessage)).toEqual([
-      'timed out after 0.4 s waiting for the answer',
-      'timed out after 0.4 s waiting for the answer',
+      'timed out after 3 s waiting for the answer',
+      'timed out after 3 s waiting for the answer',
       ...Array(4).fill(
-        expect.stringMatching(/^timed out after 0\.4 s waiting for (earlier requests|a connection) /),
+        expect.stringMatching(/^timed out after 3 s waiting for (earlier requests|a connection) /),
       ),
     ]);
     expect(receiver.requests.length).toBe(2);
     slow = false;
     expect((await post(transport, url)).ok).toBe(true);
-    await until('only the last connection is kept', () => receiver.open <= 1, SLACK_MS);
+    await eventually(() => receiver.open <= 1);
   });
 });

@@ -1,11 +1,40 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import chromium from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
+
+/** The package's entry, in its `build/cjs`. */
+const PACKAGED = createRequire(import.meta.url).resolve('@sparticuz/chromium');
+const UNPACK = `require(${JSON.stringify(PACKAGED)}).executablePath()`;
 
 /** Starts the packaged Chromium, which is a program for Linux on x64. */
 export async function launchChromium(): Promise<Browser> {
   return playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: await unpackedChromium(),
     // In a single process all windows share their cookies.
     args: [...chromium.args.filter((flag) => flag !== '--single-process'), '--no-sandbox'],
+    timeout: 120_000,
   });
+}
+
+/**
+ * Where the program is. The package unpacks into the temporary directory and takes what is there already for whole,
+ * also what another worker is still writing, or was killed over: here it gets a directory of its own, which takes its
+ * final name when it is complete.
+ */
+async function unpackedChromium(): Promise<string> {
+  const { version } = JSON.parse(readFileSync(join(dirname(PACKAGED), '../../package.json'), 'utf8'));
+  const place = join(tmpdir(), `gateway-chromium-${version}`);
+  if (!existsSync(place)) {
+    const own = await mkdtemp(`${place}-`);
+    await promisify(execFile)(process.execPath, ['-e', UNPACK], { env: { TMPDIR: own } });
+    // Another worker may have been faster.
+    await rename(own, place).catch(() => rm(own, { recursive: true }));
+  }
+  return join(place, 'chromium');
 }

@@ -12,7 +12,6 @@ if (!dataDir) throw new Error('usage: embedded-postgres-process.ts DATA_DIR');
 
 const silent = () => undefined;
 const logger: Logger = { debug: silent, info: silent, warn: silent, error: silent, child: () => logger };
-const startedAt = performance.now();
 const postgres = await startEmbeddedPostgres({
   dataDir,
   database: 'gateway',
@@ -23,8 +22,7 @@ let owned: boolean | undefined;
 setInterval(() => {
   if (owned === postgres.owned) return;
   owned = postgres.owned;
-  const durationMs = Math.round(performance.now() - startedAt);
-  console.log(JSON.stringify({ owned, connection: postgres.connection, durationMs }));
+  console.log(JSON.stringify({ owned, connection: postgres.connection }));
 }, 10);
 
 const lines = createInterface({ input: process.stdin });

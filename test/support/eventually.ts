@@ -1,7 +1,11 @@
-/** Looks again and again until `look` gives something other than undefined or false; fails with the last error after `timeoutMs`. */
+/**
+ * Looks again and again until `look` gives something other than undefined or false; fails with the last error after
+ * `timeoutMs`. The limit is for what never comes true, not for how fast a machine is: a busy one is several times
+ * slower than an idle one.
+ */
 export async function eventually<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 10_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let lastError: unknown = new Error('it did not become true');

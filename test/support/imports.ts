@@ -30,12 +30,11 @@ export function endOfImport(
   gateway: Pick<TestGateway, 'url'>,
   token: string,
   id: string,
-  timeoutMs: number,
 ): Promise<{ state: string; progress: Readonly<Record<string, number>> }> {
   const query = `query ($id: ID!) { contactImport(id: $id) {
     state finishedAt progress { rowsTotal rowsDone created updated failed } } }`;
   return eventually(async () => {
     const found = (await graphql(gateway, query, { token, variables: { id } })).body.data.contactImport;
     return found.finishedAt !== null && { state: found.state, progress: found.progress };
-  }, timeoutMs);
+  });
 }

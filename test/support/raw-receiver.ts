@@ -1,7 +1,6 @@
-/** Receivers over raw sockets for tests of outgoing HTTP, and waiting for facts without sleeping. */
+/** Receivers over raw sockets for tests of outgoing HTTP. */
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 
 const FIXTURES = new URL('../fixtures/', import.meta.url);
@@ -14,15 +13,6 @@ export const identity = (name: string): { key: string; cert: string } => ({
   key: fixture(`tls-test-only/${name}.key`),
   cert: fixture(`tls-test-only/${name}.pem`),
 });
-
-/** Resolves once `fact` holds; rejects naming it after `withinMs`. */
-export async function until(what: string, fact: () => boolean, withinMs = 5_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!fact()) {
-    if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await pause(5);
-  }
-}
 
 export interface RawReceiver {
   readonly port: number;

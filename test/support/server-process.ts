@@ -9,8 +9,6 @@ import pg from 'pg';
 import { eventually } from './eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Long, since tests share a machine; a start that fails ends at once. */
-const START_MS = 60_000;
 
 /** A directory with the built gateway in `dist`, in which nobody edits while a test runs. */
 export interface Workplace {
@@ -120,8 +118,9 @@ function startProcess(
     written.stderr += data;
   });
   const finished = once(child, 'close').then(([code]): Finished => ({ code, ...written }));
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const end = (signal: NodeJS.Signals) => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    if (!hasEnded()) child.kill(signal);
     return finished;
   };
   return {
@@ -129,12 +128,13 @@ function startProcess(
     finished,
     stdout: () => written.stdout,
     stderr: () => written.stderr,
-    ready: () => {
-      const isReady = () => /^ready (\S+).*$/m.exec(written.stdout)?.[1];
-      const isOver = finished.then(() => {
-        throw new Error(`it ended before it was ready, and wrote: ${written.stdout}${written.stderr}`);
-      });
-      return Promise.race([eventually(isReady, START_MS), isOver]);
+    ready: async () => {
+      const url = () => /^ready (\S+).*$/m.exec(written.stdout)?.[1];
+      await eventually(() => url() !== undefined || hasEnded());
+      if (hasEnded()) await finished;
+      const found = url();
+      if (found !== undefined) return found;
+      throw new Error(`it ended before it was ready, and wrote: ${written.stdout}${written.stderr}`);
     },
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),

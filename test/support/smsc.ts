@@ -22,7 +22,7 @@ export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'drop' | number;
 export interface SmscBehaviour {
   readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
   readonly answerDelayMs: number;
-  /** Answers are held until there are so many and then sent last first; 1 is in order. */
+  /** Answers are held until there are so many, or it is told otherwise, and then sent last first; 1 is in order. */
   readonly answersReversedBy: number;
   readonly messageIds: 'decimal' | 'hex' | 'padded';
   readonly reports: ReportPlan | undefined | ((submit: ReceivedSubmit) => ReportPlan | undefined);
@@ -118,6 +118,7 @@ export class Smsc {
   /** Changes what it does from now on. */
   behave(behaviour: Partial<SmscBehaviour>): void {
     this.#behaviour = { ...this.#behaviour, ...behaviour };
+    if (behaviour.answersReversedBy !== undefined) this.#answerHeld();
   }
 
   /** The texts received, long ones put together again. */
@@ -215,8 +216,12 @@ export class Smsc {
       if (plan?.when === 'after') this.#report(submit, plan);
     };
     this.#held.push(() => this.#later(answerDelayMs, respond));
+    this.#answerHeld();
+  }
+
+  #answerHeld(): void {
     if (this.#held.length < this.#behaviour.answersReversedBy) return;
-    for (const answerHeld of this.#held.splice(0).reverse()) answerHeld();
+    for (const answer of this.#held.splice(0).reverse()) answer();
   }
 
   #report(submit: ReceivedSubmit, plan: ReportPlan): void {

@@ -32,8 +32,7 @@ export async function startWebhookReceiver(
     url: `http://127.0.0.1:${port}/hook`,
     received,
     /** Resolves with the first hook that fits, once it came. */
-    waitFor: (fits: (hook: ReceivedHook) => boolean, timeoutMs?: number) =>
-      eventually(() => received.find(fits), timeoutMs),
+    waitFor: (fits: (hook: ReceivedHook) => boolean) => eventually(() => received.find(fits)),
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
