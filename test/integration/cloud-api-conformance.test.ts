@@ -27,7 +27,7 @@ describeProvider<WhatsAppSubmission>('The Cloud API', async () => {
     }
   });
   return {
-    provider: new CloudApiProvider({ ...CLOUD_API, baseUrl: platform.url, timeoutMs: 1_000 }),
+    provider: new CloudApiProvider({ ...CLOUD_API, baseUrl: platform.url, timeoutMs: 2_000 }),
     content,
     arrange(next) {
       treatment = next;

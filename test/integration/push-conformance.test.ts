@@ -11,7 +11,7 @@ import { describeProvider, type Treatment } from '../support/provider-conformanc
 import { newBrowser, startPushService } from '../support/push-service.ts';
 import { TEST_VAPID } from '../support/vapid.ts';
 
-const timeoutMs = 1_000;
+const timeoutMs = 2_000;
 const content = {
   to: 'android:00000000-0000-7000-8000-000000000000',
   target: { token: 'device-token', keys: null, registeredAt: new Date() },

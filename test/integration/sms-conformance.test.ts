@@ -9,7 +9,7 @@ import { africasTalkingAnswer, startSmsApi, twilioAnswer, twilioError } from '..
 import { startSmsc } from '../support/smsc.ts';
 
 const content = { to: '+256700123456', text: 'Hello', encoding: 'GSM-7', segments: 1 } as const;
-const TIMEOUT_MS = 300;
+const TIMEOUT_MS = 2_000;
 
 describeProvider<SmsSubmission>(
   'SMPP',

@@ -22,7 +22,7 @@ describeProvider<EmailSubmission>(
     const login = { user: 'gateway', password: 'secret' };
     const server = await startMailServer({ login });
     const url = `smtp://gateway:secret@127.0.0.1:${server.port}`;
-    const timing = { silenceTimeoutMs: 300 };
+    const timing = { silenceTimeoutMs: 2_000 };
     return {
       provider: new SmtpProvider({ url, logger: silentLogger, messageIdDomain: 'example.com', timing }),
       content,

@@ -64,7 +64,13 @@ export function rawRequest(
   });
 }
 
-/** Sends bytes on a bare socket and gives all that comes back until the server closes, or says nothing for `quietMs`. */
+/** How long a server may take to begin its answer. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Sends bytes on a bare socket and gives all that comes back until the server closes, or says nothing more for
+ * `quietMs`.
+ */
 export function rawExchange(
   url: string,
   bytes: string,
@@ -81,11 +87,12 @@ export function rawExchange(
       socket.destroy();
       resolve({ text, isClosed, seconds: (performance.now() - startedAt) / 1000 });
     };
-    const quiet = setTimeout(() => settle(false), quietMs);
+    let quiet = setTimeout(() => settle(false), PATIENCE_MS);
     const dripping = drip && setInterval(() => socket.write(drip() ?? ''), 1_000);
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
-      quiet.refresh();
+      clearTimeout(quiet);
+      quiet = setTimeout(() => settle(false), quietMs);
     });
     socket.on('end', () => settle(true));
     socket.on('close', () => settle(true));
