@@ -6,7 +6,7 @@ import { startTestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** A job of a dead process is anybody's after 10 s without its heartbeat. */
-const RECOVERY_MS = 45_000;
+const RECOVERY_MS = 90_000;
 const STEPS = [
   { step: 'event recorded', sentBefore: 0, sentAfter: 1 },
   { step: 'job fetched', sentBefore: 0, sentAfter: 1 },

@@ -26,7 +26,7 @@ beforeAll(async () => {
   admin = createKnex(server, logger, 1);
   await admin.raw(`CREATE DATABASE ${database}`);
   // What waits when it must not fails instead of hanging.
-  await admin.raw(`ALTER DATABASE ${database} SET lock_timeout = '5s'`);
+  await admin.raw(`ALTER DATABASE ${database} SET lock_timeout = '30s'`);
   pools = [createKnex({ ...server, database }, logger), createKnex({ ...server, database }, logger)];
   await migration.up(pools[0]);
 });

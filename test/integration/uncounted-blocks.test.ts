@@ -64,7 +64,10 @@ describe('what a process of the version before has counted', () => {
       await other.query('LOCK TABLE usage_deltas IN ROW EXCLUSIVE MODE');
       const step = withKnex(database.connection, up);
       const isWaiting = () =>
-        sql.query('SELECT FROM pg_locks WHERE NOT granted AND locktype = $1', ['relation']);
+        sql.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+             AND wait_event = 'relation'`,
+        );
       await eventually(async () => (await isWaiting()).length > 0);
       await sql.query(`SET lock_timeout = '5s'`);
       await sql.query('DELETE FROM usage_deltas');
