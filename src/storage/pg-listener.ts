@@ -98,9 +98,15 @@ export class PgListener {
 
   /** A connection that died without a word is found by asking it something. */
   async #check(client: pg.Client): Promise<void> {
-    const deadline = setTimeout(() => this.#lost(client), CHECK_MS).unref();
+    let isAnswered = false;
+    const giveUp = () => {
+      if (!isAnswered) this.#lost(client);
+    };
+    // When this process stood still, the answer may have come and not been read: that comes first in the next turn.
+    const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
     try {
       await client.query('SELECT 1');
+      isAnswered = true;
       if (this.#client === client) this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
     } catch {
       this.#lost(client);
