@@ -13,7 +13,7 @@ import { selfSignedCertificate } from '../support/self-signed.ts';
 import { TEST_VAPID } from '../support/vapid.ts';
 
 const signal = new AbortController().signal;
-/** No test here is about patience. */
+/** For what is answered; what is not ends by the time that the test gives it. */
 const timeoutMs = 30_000;
 const submission = (more: Partial<PushSubmission> = {}): PushSubmission => ({
   messageId: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3',
@@ -174,9 +174,14 @@ describe('FCM', () => {
 });
 
 describe('APNs', () => {
-  const open = async (identity?: { key: string; cert: string }) => {
+  const open = async (identity?: { key: string; cert: string }, patienceMs = timeoutMs) => {
     const apns = await startApns(identity);
-    const provider = new ApnsProvider({ ...APNS_ACCOUNT, baseUrl: apns.url, timeoutMs, ca: identity?.cert });
+    const provider = new ApnsProvider({
+      ...APNS_ACCOUNT,
+      baseUrl: apns.url,
+      timeoutMs: patienceMs,
+      ca: identity?.cert,
+    });
     opened.push(
       () => apns.stop(),
       () => provider.stop(),
@@ -343,7 +348,7 @@ describe('APNs', () => {
   });
 
   it('opens another connection when APNs sends this one away', async () => {
-    const { apns, provider } = await open();
+    const { apns, provider } = await open(undefined, 3_000);
     apns.behaviour.answer = (_request, count) => (count === 1 ? 'goaway' : undefined);
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'unavailable' });
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
