@@ -1,6 +1,6 @@
 import type { AcceptDecision, AccountState } from '../domain/messages/batch-decision.ts';
 import { CHANNELS, type PreparedMessage } from '../domain/messages/message.ts';
-import { BLOCK_OF_SEQ } from './message-blocks.ts';
+import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from './message-blocks.ts';
 import { type Sql, statement } from './sql.ts';
 
 const WRITE = statement(
@@ -21,10 +21,11 @@ const WRITE = statement(
        $49::jsonb[])
      RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
-     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
+     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages,
+       cost_minor)
      SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
-       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ}, count(*),
-       sum(cost_minor)
+       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ},
+       ${PLACES_OF_SEQ}, count(*), sum(cost_minor)
      FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
    ), recipient AS (
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)

@@ -1,205 +1,187 @@
+import { MESSAGE_STATUSES, type MessageStatus } from '../domain/messages/message.ts';
 import { MESSAGE_COLUMNS, STATUS_OF_MESSAGE, WITH_RECIPIENTS } from './message-rows.ts';
-import { LAST_SEQ } from './seq-range.ts';
+import { rangeOf } from './seq-range.ts';
 import { type Statement, statement } from './sql.ts';
 
-/** How many messages the smallest blocks count; each larger size counts 32 of the one before. */
+/**
+ * How many messages the smallest blocks count, and how many of each size make one of the next. Block `b` of a size
+ * begins above the number `b * size`. The smallest blocks tell which of their messages have a status, too: its `places`
+ * are bits, the lowest that of the first message.
+ */
 export const BLOCK = 64;
 const FANOUT = 32;
-const SIZES = [BLOCK * FANOUT ** 2, BLOCK * FANOUT, BLOCK] as const;
+const MIDDLE = BLOCK * FANOUT;
+const LARGE = MIDDLE * FANOUT;
 /** The smallest block that a message's `seq` is in, in SQL. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
-/** A block behind every other, whatever its size. */
-const NO_END = FANOUT ** 6;
+/** The places in their block that messages come to or leave; who is told of twice has gone on. */
+export const PLACES_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
+/** Above every number, and where a block of each size ends. */
+const NO_END = LARGE * FANOUT ** 5;
+
+/** The filter that $1 to $5 are, over `messages m`: account, channel, status, environment, API key; null is none. */
+export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
+  AND ($5::text IS NULL OR m.api_key_id = $5) AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)`;
 
 /**
- * What all statements below take: $1 to $5 are a filter (account, channel, status, environment, API key; null is no
- * filter), $6 and $7 a range of numbers (above, up to; null is the newest). What is pending or sent is looked for among
- * the recipients that are not settled, which are few; but those of the sandbox are settled as sent. (CASE
- * keeps this order. With EXISTS, all that are not settled would be read where the planner takes them for few.)
+ * Of part `p` the blocks in which some match, and how many, in what is folded and in what is not yet. As a lateral query
+ * that groups, it is executed once a part, with the index.
  */
-const MATCHING = `m.account_id = $1 AND m.channel = $2
-  AND ($4::text IS NULL OR m.environment = $4) AND ($5::text IS NULL OR m.api_key_id = $5)
-  AND CASE WHEN $3::text IS NULL THEN true
-    WHEN $3 IN ('delivered', 'failed') OR m.environment = 'sandbox'
-      OR (SELECT true FROM recipients r WHERE r.message_id = m.id AND r.settled = false LIMIT 1)
-    THEN ${STATUS_OF_MESSAGE} = $3 ELSE false END`;
-
-const SAYING = `($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
-  OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))`;
-
-/** Where messages that match are looked for. */
-interface Source {
-  readonly from: string;
-  readonly seq: string;
-  readonly where: string;
+function counted(statuses: readonly MessageStatus[]): string {
+  const matches = statuses.map((status) => `n.${status}`).join(' + ');
+  return `(
+        SELECT block::bigint, sum(matches)::int AS matches, bit_xor(places) AS places FROM (
+          SELECT n.block, ${matches} AS matches, ${statuses.map((status) => `n.${status}_places`).join(' # ')} AS places
+          FROM message_blocks n
+          WHERE n.account_id = $1 AND n.channel = $2 AND n.api_key_id = coalesce($5::text, '') AND n.size = p.size
+            AND n.block >= p.low AND n.block < p.high AND ($4::text IS NULL OR n.environment = $4) AND ${matches} <> 0
+          UNION ALL
+          SELECT u.block / (p.size / ${BLOCK}), u.matches, u.places FROM unfolded u
+          WHERE p.size > 1 AND u.block >= p.low * (p.size / ${BLOCK}) AND u.block < p.high * (p.size / ${BLOCK})
+        ) told GROUP BY block HAVING sum(matches) > 0
+      )`;
 }
-const ALL: Source = { from: 'messages m', seq: 'm.seq', where: MATCHING };
-const SANDBOX: Source = { ...ALL, where: `${MATCHING} AND m.environment = 'sandbox'` };
-/** What failed stays so; its messages are read only where something `isAsked` of them. */
-const failed = (isAsked: string): Source => ({
-  from: `failed_messages f LEFT JOIN LATERAL (
-    SELECT * FROM messages m WHERE (${isAsked}) AND m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0
-  ) m ON true`,
-  seq: 'f.seq',
-  where: `f.account_id = $1 AND f.channel = $2 AND $3 = 'failed'
-    AND ($4::text IS NULL OR m.environment = $4) AND ($5::text IS NULL OR m.api_key_id = $5)`,
-});
+
+/** How a list is looked through. */
+interface Way {
+  /** Of the blocks that it is taken apart into, the smallest first. */
+  readonly sizes: readonly number[];
+  /** What part `p` is taken apart into, given the blocks that match: `block`, `matches`, `places`. */
+  readonly taken: (blocks: string) => string;
+  /** The numbers on the page. */
+  readonly page: string;
+}
+
+/** Whether some of a part are on the page: `through` is how many match in it and in all newer ones. */
+const ON_PAGE = 'through > $8::bigint AND through - matches < $8::bigint + $9::bigint';
+/** The bits from the range's first message in a block on, and those up to its last. */
+const FROM_ABOVE = `CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END`;
+const UP_TO = `CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int)
+            ELSE -1 END`;
+/** The smallest blocks tell where messages are, and how many of theirs are in the range. */
+const BY_PLACES: Way = {
+  sizes: [BLOCK, MIDDLE, LARGE],
+  taken: (
+    blocks,
+  ) => `SELECT b.block, CASE p.size WHEN ${BLOCK} THEN bit_count(c.places::bit(${BLOCK}))::int ELSE b.matches END AS matches,
+          c.places
+        FROM ${blocks} b CROSS JOIN asked r CROSS JOIN LATERAL (
+          SELECT CASE p.size WHEN ${BLOCK} THEN b.places & ${FROM_ABOVE} & ${UP_TO} END AS places
+        ) c`,
+  // Most blocks have few: first the bytes that have any.
+  page: `SELECT l.low + i + 1 AS seq FROM (
+        SELECT p.low, p.places, byte FROM part p CROSS JOIN generate_series(0, ${BLOCK - 8}, 8) byte
+        WHERE p.size = 0 AND ${ON_PAGE} AND p.places >> byte & 255 <> 0 OFFSET 0
+      ) l CROSS JOIN LATERAL generate_series(l.byte, l.byte + 7) i WHERE l.places >> i & 1 = 1
+      ORDER BY 1 DESC LIMIT $9
+      OFFSET $8::bigint - (SELECT min(through - matches) FROM part WHERE size = 0 AND ${ON_PAGE})`,
+};
+/** By API key there are no smallest blocks: messages are looked at one by one, no more than the page may need. */
+const BY_API_KEY: Way = {
+  sizes: [1, MIDDLE, LARGE],
+  taken: (blocks) => `SELECT block, matches, NULL::bigint AS places FROM ${blocks} b
+        UNION ALL
+        (SELECT m.seq - 1, 1, NULL FROM messages m
+         WHERE p.size = 1 AND ${MATCHING} AND m.seq > p.low AND m.seq <= p.high ORDER BY m.seq DESC
+         LIMIT least(p.matches, $8::bigint + $9::bigint - (p.through - p.matches), nullif($9::bigint, 0)))`,
+  page: 'SELECT low + 1 AS seq FROM part WHERE size = 0 AND through > $8::bigint AND through <= $8::bigint + $9::bigint',
+};
 
 /**
- * How many match in each block from `b.low` to before `b.high` of `b.size`, in what is folded and in what is not yet.
- * As a lateral query that groups, it is executed once a row, with the index.
+ * The blocks that a range is covered with, the largest that fit: of each size those from `low` to before `high` that are
+ * left over at its ends by the next larger size; and what is left over by all is in one of the smallest at each end.
  */
-const COUNTED = `CROSS JOIN LATERAL (
-    SELECT block, sum(matches)::int AS matches FROM (
-      SELECT n.block, CASE $3::text WHEN 'pending' THEN n.pending WHEN 'sent' THEN n.sent
-        WHEN 'delivered' THEN n.delivered WHEN 'failed' THEN n.failed
-        ELSE n.pending + n.sent + n.delivered + n.failed END AS matches
-      FROM message_blocks n
-      WHERE n.account_id = $1 AND n.channel = $2 AND n.api_key_id = coalesce($5::text, '') AND n.size = b.size
-        AND n.block >= b.low AND n.block < b.high AND ($4::text IS NULL OR n.environment = $4)
-      UNION ALL
-      SELECT d.block / (b.size / ${BLOCK}), d.matches FROM delta d
-      WHERE d.block >= b.low * (b.size / ${BLOCK}) AND d.block < b.high * (b.size / ${BLOCK})
-    ) counted GROUP BY block HAVING sum(matches) > 0
-  ) c`;
+function cover([smallest = 1, ...larger]: readonly number[]): string {
+  const sizes = [1, ...(smallest === 1 ? [] : [smallest]), ...larger];
+  const top = sizes.length - 1;
+  const ratio = (level: number) => (sizes[level + 1] ?? 0) / (sizes[level] ?? 1);
+  const rounded = sizes.slice(1).map(
+    (
+      _,
+      level,
+    ) => `CROSS JOIN LATERAL (SELECT (low${level} + ${ratio(level) - 1}) / ${ratio(level)} AS low${level + 1},
+        high${level} / ${ratio(level)} AS high${level + 1}) AS level${level + 1}`,
+  );
+  const leftOver = sizes.slice(0, -1).flatMap((size, level) => {
+    const inner = [`low${level + 1} * ${ratio(level)}`, `high${level + 1} * ${ratio(level)}`];
+    const ends = [
+      [`low${level}`, `least(${inner[0]}, high${level})`],
+      [`greatest(${inner[1]}, ${inner[0]})`, `high${level}`],
+    ];
+    if (level > 0) return ends.map(([low, high]) => `(${size}, ${low}, ${high})`);
+    return ends.map(
+      ([low, high]) => `(${smallest}, ${low} / ${smallest}, (${high} + ${smallest - 1}) / ${smallest})`,
+    );
+  });
+  return `(SELECT above AS low0, up_to AS high0 FROM asked WHERE above < up_to) level0 ${rounded.join(' ')}
+      CROSS JOIN LATERAL (VALUES ${leftOver.join(', ')}, (${sizes[top]}, low${top}, high${top})) AS b (size, low, high)
+      WHERE b.low < b.high`;
+}
 
-/** A page of the messages that match, with their total, found by what the blocks count of them. */
-export interface PageStatements {
-  readonly all: Statement;
-  readonly sandbox: Statement;
-  readonly failed: Statement;
+/**
+ * Covers the range with blocks, as if it went on where it ends with the list: what these count is the `total`. So the
+ * parts that hold the page are known; they are taken apart into smaller ones, and these again. A row of `part` tells
+ * into blocks of what `size`, from `low` to before `high`, the next turn takes it apart; 0 is none.
+ */
+function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[], shown: Shown): string {
+  const smaller = sizes.slice(1).map((size, level) => `WHEN ${size} THEN ${sizes[level]}`);
+  return `WITH RECURSIVE ${rangeOf('$6')}, asked AS MATERIALIZED (
+      SELECT above, coalesce(nullif(least(up_to, $7::bigint), last), ${NO_END}) AS up_to FROM range
+    ), unfolded AS MATERIALIZED (
+      SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places FROM usage_deltas
+      WHERE account_id = $1 AND channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
+        AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
+      GROUP BY block
+    ), part (turn, size, low, high, matches, through, places) AS (
+      SELECT 0, b.size, b.low, b.high, NULL::int, NULL::bigint, NULL::bigint FROM ${cover(sizes)}
+      UNION ALL
+      SELECT c.turn + 1, s.smaller, c.above / greatest(s.smaller, 1), (c.above + c.size) / greatest(s.smaller, 1),
+        c.matches, c.through, c.places
+      FROM (
+        SELECT p.turn, p.size, t.block * p.size AS above, t.matches, t.places, coalesce(p.through - p.matches, 0)
+          + sum(t.matches) OVER (PARTITION BY p.through ORDER BY t.block * p.size DESC) AS through
+        FROM (SELECT * FROM part WHERE size > 0 AND (turn = 0 OR ${ON_PAGE})) p CROSS JOIN LATERAL (
+          ${taken(counted(statuses))}
+        ) t
+      ) c CROSS JOIN LATERAL (SELECT CASE c.size ${smaller.join(' ')} ELSE 0 END AS smaller) s
+    ), page AS MATERIALIZED (${page})
+    SELECT t.total, f.* FROM (SELECT coalesce(sum(matches), 0) AS total FROM part WHERE turn = 1) t LEFT JOIN LATERAL (
+      SELECT ${shown.columns} FROM page CROSS JOIN LATERAL (
+        SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = page.seq OFFSET 0
+      ) m ${shown.joins}
+    ) f ON true ORDER BY f.seq DESC`;
+}
+
+/** A statement for each status, and one for whatever status. */
+export type ByStatus = { readonly [Status in MessageStatus | 'any']: Statement };
+function byStatus(name: string, way: Way, shown: Shown): ByStatus {
+  const of = (status: string, statuses: readonly MessageStatus[]) =>
+    statement(`${name}-${status}`, pageText(way, statuses, shown));
+  return {
+    any: of('any', MESSAGE_STATUSES),
+    pending: of('pending', ['pending']),
+    sent: of('sent', ['sent']),
+    delivered: of('delivered', ['delivered']),
+    failed: of('failed', ['failed']),
+  };
 }
 
 /** What a page shows of a message `m`, and what it needs for that. */
 interface Shown {
   readonly columns: string;
   readonly joins: string;
-  /** Whether the page comes with the total; otherwise a page of none does. */
-  readonly hasTotal: boolean;
 }
-
-/** Messages with their recipients, by status and environment. */
-export const MESSAGE_PAGES = pages('messages', SIZES, {
+const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
+/**
+ * A page of the messages that match, with their total, found by what the blocks tell of them. They take the filter
+ * (`MATCHING`), $6 its times (`rangeOf`), $7 the highest number that is asked for, $8 how many to skip and $9 how many to
+ * show. This one shows messages with their recipients, by status and environment.
+ */
+export const MESSAGE_PAGE = byStatus('message-page', BY_PLACES, {
   columns: `${MESSAGE_COLUMNS}, r.*`,
   joins: WITH_RECIPIENTS,
-  hasTotal: true,
 });
-const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '', hasTotal: false };
 /** Keys of messages, by status and environment. */
-export const KEY_PAGES = pages('keys', SIZES, KEY);
-/** Keys of messages sent with one API key: the smallest blocks are not counted by those. */
-export const KEY_PAGES_OF_API_KEY = pages('keys-of-api-key', SIZES.slice(0, -1), KEY);
-
-/**
- * The newest messages in a range that match and whose text, sender or a recipient is like $8, at most $9, and how many
- * there are, one message after another.
- */
-export const KEY_WALKS = sources('walk', failed('true'), ({ from, seq, where }) => {
-  return `SELECT ${KEY.columns} FROM ${from} WHERE ${where} AND ${SAYING} AND ${seq} > $6 AND ${seq} <= $7
-    ORDER BY ${seq} DESC LIMIT $9`;
-});
-export const WALKED_COUNTS = sources('walked-count', failed('true'), ({ from, seq, where }) => {
-  return `SELECT count(*) AS total FROM ${from} WHERE ${where} AND ${SAYING} AND ${seq} > $6 AND ${seq} <= $7`;
-});
-
-function sources(name: string, ofFailed: Source, text: (source: Source) => string): PageStatements {
-  return {
-    all: statement(`blocks-${name}`, text(ALL)),
-    sandbox: statement(`blocks-${name}-sandbox`, text(SANDBOX)),
-    failed: statement(`blocks-${name}-failed`, text(ofFailed)),
-  };
-}
-
-function pages(name: string, sizes: readonly number[], shown: Shown): PageStatements {
-  const ofFailed = failed('$4::text IS NOT NULL OR $5::text IS NOT NULL');
-  // To skip in the index of what failed is cheaper than to read about the smallest blocks.
-  const ofIndex = sizes.slice(0, 2);
-  return sources(name, ofFailed, (source) => pageText(source === ofFailed ? ofIndex : sizes, source, shown));
-}
-
-/**
- * The range is covered with the largest blocks that fit, as if it went on where it ends with the list, and what is
- * left at its ends is counted message by message: `total` is the sum. `through` is how many match in a part and all
- * newer ones; so the parts that hold the page are known, and are taken apart into smaller blocks, and at last into
- * messages.
- */
-function pageText(
-  sizes: readonly number[],
-  { from, seq, where }: Source,
-  { columns, joins, hasTotal }: Shown,
-): string {
-  const smallest = sizes.at(-1) ?? BLOCK;
-  const levels = sizes.toReversed();
-  const rounded = levels.slice(1).map(
-    (_, level) => `CROSS JOIN LATERAL (SELECT (low${level} + ${FANOUT - 1}) / ${FANOUT} AS low${level + 1},
-      high${level} / ${FANOUT} AS high${level + 1}) AS level${level + 1}`,
-  );
-  const covers = levels.flatMap((size, level) => {
-    const [low, high] = [`low${level}`, `high${level}`];
-    if (level === levels.length - 1) return [`(${size}, ${low}, ${high})`];
-    const [lowAbove, highAbove] = [`low${level + 1}`, `high${level + 1}`];
-    return [
-      `(${size}, ${low}, least(${lowAbove} * ${FANOUT}, ${high}))`,
-      `(${size}, greatest(${highAbove}, ${lowAbove}) * ${FANOUT}, ${high})`,
-    ];
-  });
-  const onPage = (parts: string) =>
-    `SELECT * FROM ${parts} WHERE through > $8::bigint AND through - matches < $8::bigint + $9::bigint`;
-  const apart = sizes.slice(1).map(
-    (size, index) => `, kept${index} AS MATERIALIZED (${onPage(`parts${index}`)}
-    ), parts${index + 1} AS MATERIALIZED (
-      SELECT * FROM kept${index} WHERE size IS DISTINCT FROM ${sizes[index]}
-      UNION ALL
-      SELECT ${size}, c.block, c.block * ${size}::bigint, (c.block + 1) * ${size}::bigint, c.matches,
-        b.before + sum(c.matches) OVER (PARTITION BY b.low ORDER BY c.block DESC)
-      FROM (
-        SELECT ${size} AS size, block * ${FANOUT} AS low, (block + 1) * ${FANOUT} AS high, through - matches AS before
-        FROM kept${index} WHERE size = ${sizes[index]}
-      ) b ${COUNTED}
-    )`,
-  );
-  return `WITH ends AS MATERIALIZED (
-      SELECT above, up_to, (above + ${smallest - 1}) / ${smallest} AS low0,
-        coalesce(up_to / ${smallest}, ${NO_END}) AS high0
-      FROM (
-        SELECT greatest($6::bigint, r.removed_seq) AS above, nullif(least($7::bigint, ${LAST_SEQ}), ${LAST_SEQ}) AS up_to
-        FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1
-      ) AS range
-    ), delta AS MATERIALIZED (
-      SELECT block, sum(messages)::int AS matches FROM usage_deltas
-      WHERE account_id = $1 AND channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
-        AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
-      GROUP BY block
-    ), part AS MATERIALIZED (
-      SELECT b.size, c.block::bigint AS block, c.block * b.size::bigint AS above, (c.block + 1) * b.size::bigint AS up_to,
-        c.matches
-      FROM (
-        SELECT b.* FROM ends ${rounded.join(' ')} CROSS JOIN LATERAL (VALUES ${covers.join(', ')}) AS b (size, low, high)
-        WHERE b.low < b.high
-      ) b ${COUNTED}
-      UNION ALL
-      SELECT NULL, NULL, e.above, e.up_to,
-        (SELECT count(*)::int FROM (
-          SELECT FROM ${from} WHERE ${where} AND ${seq} > e.above AND ${seq} <= e.up_to
-          ORDER BY ${seq} DESC ${hasTotal ? '' : 'LIMIT nullif($9::bigint, 0)'}) matching)
-      FROM (
-        SELECT above, least(low0 * ${smallest}, up_to) AS up_to FROM ends
-        WHERE above % ${smallest} <> 0 AND (up_to IS NULL OR up_to > above)
-        UNION ALL
-        SELECT high0 * ${smallest}, up_to FROM ends WHERE up_to % ${smallest} <> 0 AND high0 >= low0
-      ) e
-    ), parts0 AS MATERIALIZED (
-      SELECT *, sum(matches) OVER (ORDER BY above DESC) AS through FROM part
-    ) ${apart.join(' ')}, last AS MATERIALIZED (${onPage(`parts${sizes.length - 1}`)}
-    ), page AS MATERIALIZED (
-      SELECT f.seq FROM last l CROSS JOIN LATERAL (
-        SELECT ${seq} AS seq FROM ${from} WHERE ${where} AND ${seq} > l.above AND ${seq} <= l.up_to
-        ORDER BY ${seq} DESC LIMIT least(l.matches, $8::bigint + $9::bigint - (l.through - l.matches))
-      ) f ORDER BY f.seq DESC OFFSET $8::bigint - (SELECT min(through - matches) FROM last) LIMIT $9
-    )
-    SELECT t.total, f.* FROM (SELECT coalesce(sum(matches), 0) AS total FROM part) t LEFT JOIN LATERAL (
-      SELECT ${columns} FROM page p CROSS JOIN LATERAL (
-        SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = p.seq OFFSET 0
-      ) m ${joins}
-    ) f ON true ORDER BY f.seq DESC`;
-}
+export const KEY_PAGE = byStatus('key-page', BY_PLACES, KEY);
+/** Keys of messages sent with one API key; without a page, their total. */
+export const KEY_PAGE_OF_API_KEY = byStatus('key-page-of-api-key', BY_API_KEY, KEY);

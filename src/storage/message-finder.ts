@@ -2,25 +2,17 @@ import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import { containing } from './like.ts';
-import {
-  KEY_PAGES,
-  KEY_PAGES_OF_API_KEY,
-  KEY_WALKS,
-  MESSAGE_PAGES,
-  type PageStatements,
-  WALKED_COUNTS,
-} from './message-blocks.ts';
+import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, MESSAGE_PAGE } from './message-blocks.ts';
 import type { MessageRow } from './message-rows.ts';
-import { type SeqRange, seqRange, type TimeFilter } from './seq-range.ts';
-import type { Sql, Statement } from './sql.ts';
+import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
+import { type Sql, type Statement, statement } from './sql.ts';
 
 /**
- * Finding messages by their place in a channel's sequence, at any size (decision 20). Three facts make it cheap.
- * `seq` is dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a
- * span of time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range
- * again. Messages are counted in blocks of such numbers by status, environment and key: so where a filter asks for
- * those, only the blocks that hold the page are looked through. And what is rare has an index of its own: what
- * failed, and the sandbox.
+ * Finding messages by their place in a channel's sequence, at any size (decision 20). Two facts make it cheap. `seq` is
+ * dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a span of
+ * time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range again. And
+ * messages are counted in blocks of such numbers by status, environment and key: so where a filter asks for those, only
+ * the blocks that hold the page are taken apart.
  */
 export interface SeqFilter extends TimeFilter {
   readonly status?: MessageStatus | undefined;
@@ -41,6 +33,31 @@ export interface KeyRow {
   readonly created_at: Date;
 }
 
+/**
+ * The messages $7 and older that match and whose text, sender or a recipient is like $8: a search looks so far back from
+ * the end of its span of time, since no index holds parts of texts.
+ */
+const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
+    SELECT least(up_to, $7::bigint) AS up_to,
+      greatest(above, CASE WHEN $8::text IS NOT NULL THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
+    FROM range
+  )`;
+const WHERE_WALKED = `m.seq > (SELECT above FROM walked) AND m.seq <= (SELECT up_to FROM walked)
+  AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
+    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
+  AND ${MATCHING}`;
+/** The newest $9 of them, one after another. */
+const KEY_WALK = statement(
+  'key-walk',
+  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
+   WHERE ${WHERE_WALKED} ORDER BY m.seq DESC LIMIT $9`,
+);
+/** How many these are. */
+const WALKED_COUNT = statement(
+  'walked-count',
+  `${WALKED} SELECT count(*) AS total FROM messages m WHERE ${WHERE_WALKED}`,
+);
+
 /** The messages that match a status or an environment, by their place among those: a page that may be jumped to. */
 export async function findPart(
   sql: Sql,
@@ -49,9 +66,8 @@ export async function findPart(
   filter: SeqFilter,
   { skipped, limit }: Part,
 ): Promise<{ readonly rows: readonly MessageRow[]; readonly total: number }> {
-  const { above, upTo } = await openRange(sql, accountId, channel, filter);
-  const values = [...matching(accountId, channel, filter), above, upTo, skipped, limit];
-  return foundIn(await sql.query<Found<MessageRow>>(statementFor(MESSAGE_PAGES, filter), values));
+  const values = [...matching(accountId, channel, filter), null, skipped, limit];
+  return foundIn(await sql.query<Found<MessageRow>>(MESSAGE_PAGE[filter.status ?? 'any'], values));
 }
 
 /** The newest `limit` messages that match and have a smaller number than `before`. */
@@ -63,15 +79,11 @@ export async function findBefore(
   before: number,
   limit: number,
 ): Promise<readonly KeyRow[]> {
-  const whole = await openRange(sql, accountId, channel, filter);
-  const upTo = Math.min(whole.upTo ?? Number.POSITIVE_INFINITY, before - 1);
-  const range = within(filter, { above: whole.above, upTo });
-  const values = [...matching(accountId, channel, filter), range.above, range.upTo];
+  const values = [...matching(accountId, channel, filter), before - 1];
   if (isWalked(filter)) {
-    return sql.query<KeyRow>(statementFor(KEY_WALKS, filter), [...values, pattern(filter), limit]);
+    return sql.query<KeyRow>(KEY_WALK, [...values, pattern(filter), limit]);
   }
-  const rows = await sql.query<Found<KeyRow>>(keyPages(filter), [...values, 0, limit]);
-  return foundIn(rows).rows;
+  return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, limit])).rows;
 }
 
 /** How many messages match. */
@@ -81,20 +93,17 @@ export async function countMatching(
   channel: Channel,
   filter: SeqFilter,
 ): Promise<number> {
-  const values = matching(accountId, channel, filter);
-  if (!isWalked(filter)) {
-    const { above, upTo } = await openRange(sql, accountId, channel, filter);
-    return foundIn(await sql.query<Found<KeyRow>>(keyPages(filter), [...values, above, upTo, 0, 0])).total;
+  if (!isNarrow(filter) && filter.search === undefined) {
+    const { above, upTo } = await seqRange(sql, accountId, channel, filter);
+    return upTo - above;
   }
-  const range = within(filter, await seqRange(sql, accountId, channel, filter));
-  if (filter.search === undefined && !isNarrow(filter)) return range.upTo - range.above;
-  const counts = await sql.query<{ total: number }>(statementFor(WALKED_COUNTS, filter), [
-    ...values,
-    range.above,
-    range.upTo,
-    pattern(filter),
-  ]);
-  return counts[0]?.total ?? 0;
+  const values = [...matching(accountId, channel, filter), null];
+  if (!isWalked(filter)) {
+    return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, 0])).total;
+  }
+  const counted = [...values, pattern(filter)];
+  const [row] = await sql.query<{ total: number }>(WALKED_COUNT, counted);
+  return row?.total ?? 0;
 }
 
 /** Whether the filter asks for what messages are counted by. */
@@ -107,42 +116,18 @@ function isWalked(filter: SeqFilter): boolean {
   return filter.search !== undefined || !isNarrow(filter);
 }
 
-/** The numbers of the span of time that is asked for; where none is, `upTo` is null: up to the newest. */
-async function openRange(
-  sql: Sql,
-  accountId: string,
-  channel: Channel,
-  filter: SeqFilter,
-): Promise<{ readonly above: number; readonly upTo: number | null }> {
-  if (filter.from === undefined && filter.until === undefined) return { above: 0, upTo: null };
-  const range = await seqRange(sql, accountId, channel, filter);
-  return filter.until === undefined ? { above: range.above, upTo: null } : range;
-}
-
-/** A search reaches so far back from the end of its span of time, since no index holds parts of texts. */
-function within({ search }: SeqFilter, { above, upTo }: SeqRange): SeqRange {
-  return { above: search === undefined ? above : Math.max(above, upTo - SEARCH_REACH), upTo };
-}
-
+/** What all statements here take first. */
 function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
   const { status, environment, apiKeyId } = filter;
-  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
+  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null, timesOf(filter)];
 }
 
 function pattern({ search }: SeqFilter): string | null {
   return search === undefined ? null : containing(search);
 }
 
-function keyPages(filter: SeqFilter): Statement {
-  return statementFor(filter.apiKeyId === undefined ? KEY_PAGES : KEY_PAGES_OF_API_KEY, filter);
-}
-
-function statementFor(statements: PageStatements, { status, environment }: SeqFilter): Statement {
-  return status === 'failed'
-    ? statements.failed
-    : environment === 'sandbox'
-      ? statements.sandbox
-      : statements.all;
+function keyPage({ status, apiKeyId }: SeqFilter): Statement {
+  return (apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY)[status ?? 'any'];
 }
 
 /** A row tells the total beside what it is about, which is nothing where the page is empty. */

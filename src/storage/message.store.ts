@@ -13,7 +13,7 @@ import type {
 import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import { LOCK_MESSAGES } from './locks.ts';
-import { BLOCK_OF_SEQ } from './message-blocks.ts';
+import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from './message-blocks.ts';
 import { messageHistory } from './message-history.ts';
 import {
   MESSAGE_COLUMNS,
@@ -95,9 +95,9 @@ const CLEAR_REASON = statement(
 );
 const COUNT_MOVES = statement(
   'usage-count-moves',
-  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
+  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages, cost_minor)
    SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status, api_key_id,
-     ${BLOCK_OF_SEQ}, sum(step.sign), sum(step.sign * cost_minor)
+     ${BLOCK_OF_SEQ}, ${PLACES_OF_SEQ}, sum(step.sign), sum(step.sign * cost_minor)
    FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[],
      $9::bigint[]) AS n (account_id, created_at, channel, environment, api_key_id, cost_minor, source, target, seq)
    CROSS JOIN LATERAL (VALUES (source, -1), (target, 1)) AS step (status, sign)

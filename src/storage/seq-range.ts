@@ -12,48 +12,50 @@ export interface TimeFilter {
   readonly until?: Date | undefined;
 }
 
-/** The newest message's number, of `accounts`, in the channel $2. */
-export const LAST_SEQ = `CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
-  ELSE whatsapp_seq END`;
-const RANGE = statement(
-  'finder-range',
-  `SELECT a.last, a.removed, ARRAY(
-     SELECT (
-       WITH RECURSIVE search (low, high) AS (
-         -- Most ask about the end of the list: one look tells that all of it is before the time.
-         SELECT CASE WHEN m.created_at < t.time THEN a.last ELSE a.removed END, a.last
-         FROM (VALUES (1)) AS one LEFT JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = a.last
-         UNION ALL
-         SELECT CASE WHEN m.created_at < t.time THEN m.seq ELSE s.low END,
-           CASE WHEN m.created_at < t.time THEN s.high ELSE m.seq - 1 END
-         FROM search s
-         JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = (s.low + s.high + 1) / 2
-         WHERE s.low < s.high
-       ) SELECT low FROM search WHERE low = high
-     ) FROM unnest($3::timestamptz[]) WITH ORDINALITY AS t (time, place) ORDER BY t.place
-   )::text[] AS before
-   FROM (
-     SELECT ${LAST_SEQ} AS last, coalesce(r.removed_seq, 0) AS removed FROM accounts a
-     LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1
-   ) AS a`,
-);
+/**
+ * Common table expressions, the last of which is `range`: the numbers `above` one, `up_to` another, of the messages that
+ * a span of time holds, and that of the `last` message. They take the account as $1, the channel as $2 and `timesOf`
+ * the filter as the parameter `times`. `created_at` never goes back along the numbers, so both ends are found by halving
+ * what is left, both at once.
+ */
+export const rangeOf = (times: string) => `list AS MATERIALIZED (
+    SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
+        ELSE whatsapp_seq END AS last, coalesce(r.removed_seq, 0) AS removed
+    FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1
+  ), search (place, time, low, high) AS (
+    -- Most ask about the end of the list: one look tells that all of it is before the time.
+    SELECT t.place, t.time, CASE WHEN m.created_at < t.time THEN list.last ELSE list.removed END, list.last
+    FROM list CROSS JOIN unnest(${times}::timestamptz[]) WITH ORDINALITY AS t (time, place)
+    LEFT JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = list.last
+    WHERE t.time IS NOT NULL
+    UNION ALL
+    SELECT s.place, s.time, CASE WHEN m.created_at < s.time THEN m.seq ELSE s.low END,
+      CASE WHEN m.created_at < s.time THEN s.high ELSE m.seq - 1 END
+    FROM search s JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = (s.low + s.high + 1) / 2
+    WHERE s.low < s.high
+  ), range AS MATERIALIZED (
+    SELECT coalesce(s.before_from, removed) AS above, coalesce(s.before_end, last) AS up_to, last
+    FROM list CROSS JOIN (
+      SELECT max(low) FILTER (WHERE place = 1) AS before_from, max(low) FILTER (WHERE place = 2) AS before_end
+      FROM search WHERE low = high
+    ) s
+  )`;
+const RANGE = statement('finder-range', `WITH RECURSIVE ${rangeOf('$3')} SELECT above, up_to FROM range`);
+
+/** The first moment of a span of time, and the first after it. */
+export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
+  return [from ?? null, until === undefined ? null : new Date(until.getTime() + 1)];
+}
 
 /** The numbers of the messages that the span of time holds; without one, of all that are kept. */
 export async function seqRange(
   sql: Sql,
   accountId: string,
   channel: Channel,
-  { from, until }: TimeFilter,
+  filter: TimeFilter,
 ): Promise<SeqRange> {
-  const end = until && new Date(until.getTime() + 1);
-  const times = [from, end].filter((time) => time !== undefined);
-  const rows = await sql.query<{ last: number; removed: number; before: string[] }>(RANGE, [
-    accountId,
-    channel,
-    times,
-  ]);
-  const { last = 0, removed = 0, before = [] } = rows[0] ?? {};
-  const above = from ? Number(before[0] ?? 0) : removed;
-  const upTo = end ? Number(before.at(-1) ?? 0) : last;
-  return { above, upTo: Math.max(above, upTo) };
+  const values = [accountId, channel, timesOf(filter)];
+  const [row] = await sql.query<{ above: number; up_to: number }>(RANGE, values);
+  const above = row?.above ?? 0;
+  return { above, upTo: Math.max(above, row?.up_to ?? 0) };
 }

@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { down, up } from '../../migrations/20261121002200_message_blocks.ts';
+import * as messageBlocks from '../../migrations/20261121002200_message_blocks.ts';
+import * as messagePlaces from '../../migrations/20261121002500_message_places.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/caller.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/message.ts';
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
@@ -32,6 +33,19 @@ interface Row {
   readonly apiKeyId: string | null;
   readonly address: string;
 }
+
+/** What a delta tells beside its count, in SQL. */
+interface Telling {
+  readonly block: string;
+  readonly places: string;
+}
+const TOLD: Telling = {
+  block: '(seq - 1) / 64',
+  places: 'bit_xor(1::bigint << ((seq - 1) % 64)::int)',
+};
+/** By the versions before. */
+const WITHOUT_PLACES: Telling = { ...TOLD, places: 'NULL' };
+const WITHOUT_BLOCKS: Telling = { block: 'NULL', places: 'NULL' };
 
 interface Account {
   readonly id: string;
@@ -68,18 +82,19 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
   const accounts = [account(COUNT, GONE), account(FEW, 0)] as const;
   const fold = () => new PgUsageStore(new Sql(knex)).fold();
 
-  /** Counts messages of an account as those who accept and move them do; `block` is null in the version before. */
+  /** Counts messages of an account as those who accept and move them do. */
   const count = (
     accountId: string,
     changed: readonly Row[],
     status: (row: Row) => string,
     sign: number,
-    block: '(seq - 1) / 64' | null,
+    { block, places }: Telling = TOLD,
   ) =>
     sql.query(
-      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
+      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places,
+         messages, cost_minor)
        SELECT $1, date_trunc('hour', created_at, 'UTC'), 'sms', environment, status, coalesce(api_key_id, ''),
-         (${block})::int, $7 * count(*), 0
+         (${block})::int, (${places})::bigint, $7 * count(*), 0
        FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[])
          AS n (created_at, environment, status, api_key_id, seq)
        GROUP BY 2, 4, 5, 6, 7`,
@@ -98,10 +113,10 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     accountId: string,
     moved: readonly Row[],
     to: MessageStatus,
-    block: '(seq - 1) / 64' | null,
+    telling: Telling = TOLD,
   ) => {
-    await count(accountId, moved, (row) => row.status, -1, block);
-    await count(accountId, moved, () => to, 1, block);
+    await count(accountId, moved, (row) => row.status, -1, telling);
+    await count(accountId, moved, () => to, 1, telling);
     await sql.query(
       `UPDATE recipients SET status = $2, settled = settled OR $2 IN ('delivered', 'failed'),
          failed_at = CASE $2 WHEN 'failed' THEN now() END,
@@ -157,13 +172,13 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       );
       const wanted = Map.groupBy(rows, (row) => row.status);
       for (const row of rows) row.status = 'pending';
-      await count(id, rows, () => 'pending', 1, '(seq - 1) / 64');
+      await count(id, rows, () => 'pending', 1);
       await fold();
       // Of the moves half are folded already, half are not.
       for (const half of [0, 1]) {
         for (const [status, own] of wanted) {
           const moved = own.filter(({ seq }) => seq % 2 === half && status !== 'pending');
-          await move(id, moved, status, '(seq - 1) / 64');
+          await move(id, moved, status);
         }
         if (half === 0) await fold();
       }
@@ -185,7 +200,7 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     fc.nat(120).map((hour) => new Date(START + hour * HOUR_MS)),
     fc.integer({ min: -HOUR_MS, max: 120 * HOUR_MS }).map((ms) => new Date(START + ms)),
   );
-  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 1 });
+  const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
   const filter: fc.Arbitrary<MessageFilter> = fc.record({
     status: maybe(fc.constantFrom(...MESSAGE_STATUSES)),
     environment: maybe(fc.constantFrom(...ENVIRONMENTS)),
@@ -263,7 +278,6 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       id,
       rows.filter(({ status, seq }) => status === 'sent' && seq % 4 === 0),
       'delivered',
-      '(seq - 1) / 64',
     );
     await compareAll(60);
     await fold();
@@ -273,24 +287,30 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       id,
       rows.filter(({ status, seq }) => status === 'pending' && seq > GONE + 4_000),
       'failed',
-      '(seq - 1) / 64',
     );
     await compareAll(60);
   });
 
-  it('does so once what a process of the version before has counted is folded', async () => {
+  it('does so once what processes of versions before have counted is folded', async () => {
     const [{ id, rows }, other] = accounts;
     const isMoved = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 1;
-    await move(id, rows.filter(isMoved), 'delivered', null);
-    await move(other.id, other.rows.filter(isMoved), 'failed', null);
+    await move(id, rows.filter(isMoved), 'delivered', WITHOUT_BLOCKS);
+    await move(other.id, other.rows.filter(isMoved), 'failed', WITHOUT_BLOCKS);
+    await fold();
+    await compareAll(60);
+    const isNext = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 2;
+    await move(id, rows.filter(isNext), 'delivered', WITHOUT_PLACES);
+    await move(other.id, other.rows.filter(isNext), 'failed', WITHOUT_PLACES);
     await fold();
     await compareAll(60);
   });
 
   it('does so for what was there before messages were counted in blocks', async () => {
-    await down(knex);
+    await messagePlaces.down(knex);
+    await messageBlocks.down(knex);
     await sql.query('DISCARD ALL');
-    await up(knex);
+    await messageBlocks.up(knex);
+    await messagePlaces.up(knex);
     await compareAll(60);
     await fold();
     await compareAll(60);

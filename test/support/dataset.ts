@@ -217,7 +217,8 @@ async function fillCounts(run: (text: string) => Promise<unknown>): Promise<void
   await run(
     `CREATE TEMP TABLE counted AS
      SELECT m.account_id, date_trunc('hour', m.created_at, 'UTC') AS hour, m.channel, m.environment, r.status,
-       coalesce(m.api_key_id, '') AS api_key_id, (m.seq - 1) / 64 AS block, count(*) AS messages,
+       coalesce(m.api_key_id, '') AS api_key_id, (m.seq - 1) / 64 AS block,
+       bit_xor(1::bigint << ((m.seq - 1) % 64)::int) AS places, count(*) AS messages,
        sum(m.cost_minor) AS cost_minor
      FROM messages m JOIN recipients r ON r.message_id = m.id GROUP BY 1, 2, 3, 4, 5, 6, 7`,
   );
@@ -234,10 +235,13 @@ async function fillCounts(run: (text: string) => Promise<unknown>): Promise<void
   );
   await run(
     `INSERT INTO message_blocks (account_id, channel, environment, api_key_id, size, block, pending, sent, delivered,
-       failed)
+       failed, pending_places, sent_places, delivered_places, failed_places)
      SELECT account_id, channel, environment, CASE WHEN l.by_key THEN api_key_id ELSE '' END, l.size,
        block / (l.size / 64), ${['pending', 'sent', 'delivered', 'failed']
          .map((status) => `coalesce(sum(messages) FILTER (WHERE status = '${status}'), 0)`)
+         .join(', ')},
+       ${['pending', 'sent', 'delivered', 'failed']
+         .map((status) => `coalesce(bit_xor(places) FILTER (WHERE status = '${status}' AND l.size = 64), 0)`)
          .join(', ')}
      FROM counted JOIN (VALUES (64, false), (2048, false), (65536, false), (2048, true), (65536, true))
        AS l (size, by_key) ON NOT l.by_key OR api_key_id <> '' GROUP BY 1, 2, 3, 4, 5, 6`,
