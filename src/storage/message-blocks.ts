@@ -128,8 +128,10 @@ function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[
   return `WITH RECURSIVE ${rangeOf('$6')}, asked AS MATERIALIZED (
       SELECT above, coalesce(nullif(least(up_to, $7::bigint), last), ${NO_END}) AS up_to FROM range
     ), unfolded AS MATERIALIZED (
-      SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places FROM usage_deltas
-      WHERE account_id = $1 AND channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
+      SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places
+      -- All are read, those of other accounts too: the account is what is compared first.
+      FROM (SELECT * FROM usage_deltas WHERE account_id = $1 OFFSET 0) own
+      WHERE channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
         AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
       GROUP BY block
     ), part (turn, size, low, high, matches, through, places) AS (

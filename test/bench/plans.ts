@@ -35,6 +35,11 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         value: found.filter(({ bound }) => bound === 'matches').length,
         unit: `of ${found.length}`,
       },
+      {
+        name: 'list queries that touch a number of rows that is fixed',
+        value: found.filter(({ bound }) => bound.startsWith('reach')).length,
+        unit: `of ${found.length}`,
+      },
     ];
   } finally {
     await gateway.close();

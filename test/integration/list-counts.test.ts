@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { BLOCK } from '../../src/storage/message-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -10,20 +11,22 @@ const COUNTED = `SELECT event, status, sum(deliveries)::int AS count FROM (
 const THERE = `SELECT event, status, count(*)::int AS count FROM webhook_deliveries GROUP BY event, status
   ORDER BY event, status`;
 
+/** As the code that tells and reads blocks has them, which are to be those of the step that counts them. */
+const SIZES = [BLOCK, BLOCK * 32, BLOCK * 32 ** 2];
 /** What the blocks of each size, with what is not folded yet, count otherwise than messages are. */
 const DIFFERENT_BLOCKS = `WITH message AS (
-    SELECT account_id, channel, environment, coalesce(api_key_id, '') AS api_key_id, (seq - 1) / 64 AS block,
+    SELECT account_id, channel, environment, coalesce(api_key_id, '') AS api_key_id, (seq - 1) / ${BLOCK} AS block,
       (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
          WHEN bool_or(r.status = 'delivered') THEN 'delivered' ELSE 'failed' END
        FROM recipients r WHERE r.message_id = m.id) AS status, 1 AS messages
     FROM messages m
     UNION ALL SELECT account_id, channel, environment, api_key_id, block, status, -messages FROM usage_deltas
   ), expected AS (
-    SELECT account_id, channel, environment, '' AS api_key_id, size, block / (size / 64) AS block, status, messages
-    FROM message, unnest('{64,2048,65536}'::int[]) AS size
+    SELECT account_id, channel, environment, '' AS api_key_id, size, block / (size / ${BLOCK}) AS block, status, messages
+    FROM message, unnest('{${SIZES}}'::int[]) AS size
     UNION ALL
-    SELECT account_id, channel, environment, api_key_id, size, block / (size / 64), status, messages
-    FROM message, unnest('{2048,65536}'::int[]) AS size WHERE api_key_id <> ''
+    SELECT account_id, channel, environment, api_key_id, size, block / (size / ${BLOCK}), status, messages
+    FROM message, unnest('{${SIZES.slice(1)}}'::int[]) AS size WHERE api_key_id <> ''
     UNION ALL
     SELECT account_id, channel, environment, api_key_id, size, block, c.status, -c.messages FROM message_blocks
     CROSS JOIN LATERAL (VALUES ('pending', pending), ('sent', sent), ('delivered', delivered), ('failed', failed))
@@ -31,6 +34,19 @@ const DIFFERENT_BLOCKS = `WITH message AS (
   )
   SELECT channel, environment, api_key_id, size, block, status, sum(messages)::int AS missing FROM expected
   GROUP BY account_id, 1, 2, 3, 4, 5, 6 HAVING sum(messages) <> 0`;
+
+/** The statuses and smallest blocks, with what is not folded yet, that tell of other messages than have the status. */
+const DIFFERENT_PLACES = `SELECT account_id, channel, environment, block, status FROM (
+    SELECT account_id, channel, environment, (seq - 1) / ${BLOCK} AS block,
+      (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
+         WHEN bool_or(r.status = 'delivered') THEN 'delivered' ELSE 'failed' END
+       FROM recipients r WHERE r.message_id = m.id) AS status, 1::bigint << ((seq - 1) % ${BLOCK})::int AS places
+    FROM messages m
+    UNION ALL SELECT account_id, channel, environment, block, status, places FROM usage_deltas
+    UNION ALL SELECT account_id, channel, environment, block, c.status, c.places FROM message_blocks
+    CROSS JOIN LATERAL (VALUES ('pending', pending_places), ('sent', sent_places), ('delivered', delivered_places),
+      ('failed', failed_places)) AS c (status, places) WHERE size = ${BLOCK} AND api_key_id = ''
+  ) told GROUP BY 1, 2, 3, 4, 5 HAVING bit_xor(places) <> 0`;
 
 describe('the counts that lists read', () => {
   let gateway: TestGateway;
@@ -133,7 +149,7 @@ describe('the counts that lists read', () => {
   });
 
   it('count messages in blocks of their numbers by status, environment and key, at every moment', async () => {
-    const different = async () => rows(DIFFERENT_BLOCKS);
+    const different = async () => [...(await rows(DIFFERENT_BLOCKS)), ...(await rows(DIFFERENT_PLACES))];
     const key = account.sandboxKey;
     await Promise.all(
       Array.from({ length: 140 }, (_, index) => {
@@ -156,9 +172,9 @@ describe('the counts that lists read', () => {
        GROUP BY size ORDER BY size`,
     );
     expect(counted).toEqual([
-      { size: 64, blocks: 3, keys: 0 },
-      { size: 2048, blocks: 1, keys: 2 },
-      { size: 65_536, blocks: 1, keys: 2 },
+      { size: SIZES[0], blocks: 3, keys: 0 },
+      { size: SIZES[1], blocks: 1, keys: 2 },
+      { size: SIZES[2], blocks: 1, keys: 2 },
     ]);
   });
 

@@ -1,16 +1,22 @@
 import type { ApiKeyCaller, MemberCaller, OperatorCaller } from '../../src/domain/caller.ts';
 import type { Operations } from '../../src/domain/operations.ts';
 import type { Slice } from '../../src/domain/paging.ts';
+import { SEARCH_REACH } from '../../src/domain/ports/list-stores.ts';
 import { type Dataset, NEEDLE, REGULAR } from './dataset.ts';
 
 /** One list that the product has, asked as an edge asks it. */
 export interface ListQuery {
   readonly name: string;
+  /** How many rows it looks at in any case at the most, where that is more than it returns or than match. */
+  readonly reach?: number;
   /** How many rows came, and of how many; an edge that leaves the number unasked gets it on request. */
   run(): Promise<{ returned: number; total?: number | (() => Promise<number>) }>;
 }
 
 const DAY_MS = 24 * 3_600_000;
+const DEFAULT_PAGE = 20;
+/** So many messages are counted together by API key; a page looks through as many of these as it has messages. */
+const BLOCK_BY_KEY = 2_048;
 
 /** Every list query of the product, with each filter that is documented. */
 export function listQueries(operations: Operations, dataset: Dataset): ListQuery[] {
@@ -57,8 +63,14 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
         operations.messages.history.run(key, { channel: 'sms', filter, page: { page: number, limit: 20 } }),
       page,
     );
-  const looked = (name: string, filter: Parameters<Operations['messageLists']['list']['run']>[1]['filter']) =>
-    sliced(`messages ${name}`.trim(), () => operations.messageLists.list.run(member, { filter }));
+  const looked = (
+    name: string,
+    filter: Parameters<Operations['messageLists']['list']['run']>[1]['filter'],
+    reach?: number,
+  ): ListQuery => ({
+    ...sliced(`messages ${name}`.trim(), () => operations.messageLists.list.run(member, { filter })),
+    ...(reach === undefined ? {} : { reach }),
+  });
   const owed = (
     name: string,
     id: string,
@@ -124,9 +136,9 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     looked('status=PENDING', { status: 'pending' }),
     looked('environment=SANDBOX', { environment: 'sandbox' }),
     looked('from, to', { from, to }),
-    looked('apiKeyId', { apiKeyId: rareKeyId }),
-    looked('search, in many', { search: 'number' }),
-    looked('search, in few', { search: NEEDLE }),
+    looked('apiKeyId', { apiKeyId: rareKeyId }, (DEFAULT_PAGE + 1) * BLOCK_BY_KEY),
+    looked('search, in many', { search: 'number' }, SEARCH_REACH),
+    looked('search, in few', { search: NEEDLE }, SEARCH_REACH),
     owed('', webhookId, {}),
     owed('', webhookId, {}, Math.max(2, Math.floor(pages / 4))),
     owed('status=failed', webhookId, { status: 'failed' }),

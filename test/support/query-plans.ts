@@ -24,21 +24,29 @@ export interface QueryPlan {
   readonly buffers: number;
   readonly ms: number;
   readonly statements: number;
-  /** Whether no more was touched than was returned, and one page; or, to say how many match, than match. */
-  readonly bound: 'page' | 'matches' | 'none';
+  /**
+   * Whether no more was touched than was returned, and one page; or, to say how many match, than match; or than the
+   * query's reach.
+   */
+  readonly bound: 'page' | 'matches' | `reach of ${number}` | 'none';
 }
 
 /** Runs the query, and then its total as a query of its own, and says how PostgreSQL executed each. */
 export async function plansOf(query: ListQuery, plans: ReturnType<typeof recordPlans>): Promise<QueryPlan[]> {
   plans.take();
   const { returned, total } = await query.run();
-  const list = planOf(query.name, returned, typeof total === 'number' ? total : 0, plans.take());
+  const list = planOf(query, returned, typeof total === 'number' ? total : 0, plans.take());
   if (typeof total !== 'function') return [list];
   const matches = await total();
-  return [list, planOf(`${query.name}: total`, 1, matches, plans.take())];
+  return [list, planOf({ ...query, name: `${query.name}: total` }, 1, matches, plans.take())];
 }
 
-function planOf(name: string, returned: number, matches: number, plans: readonly ExecutedPlan[]): QueryPlan {
+function planOf(
+  { name, reach }: ListQuery,
+  returned: number,
+  matches: number,
+  plans: readonly ExecutedPlan[],
+): QueryPlan {
   const touched = new Map<string, number>();
   for (const plan of plans) {
     for (const [table, rows] of plan.touched) touched.set(table, (touched.get(table) ?? 0) + rows);
@@ -53,6 +61,13 @@ function planOf(name: string, returned: number, matches: number, plans: readonly
     buffers: sum(plans.map((plan) => plan.buffers)),
     ms: sum(plans.map((plan) => plan.ms)),
     statements: plans.length,
-    bound: most <= returned + ONE_PAGE ? 'page' : most <= matches + ONE_PAGE ? 'matches' : 'none',
+    bound:
+      most <= returned + ONE_PAGE
+        ? 'page'
+        : most <= matches + ONE_PAGE
+          ? 'matches'
+          : reach !== undefined && most <= reach + ONE_PAGE
+            ? `reach of ${reach}`
+            : 'none',
   };
 }
