@@ -42,21 +42,26 @@ const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
       greatest(above, CASE WHEN $8::text IS NOT NULL THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
     FROM range
   )`;
-const WHERE_WALKED = `m.seq > (SELECT above FROM walked) AND m.seq <= (SELECT up_to FROM walked)
-  AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
-    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
-  AND ${MATCHING}`;
+const walked = (from: string, seq: string) => `FROM ${from}
+  WHERE ${seq} > (SELECT above FROM walked) AND ${seq} <= (SELECT up_to FROM walked)
+    AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
+      OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
+    AND ${MATCHING}`;
+const ALL = walked('messages m', 'm.seq');
+/** What failed is rare, and has an index of its own. */
+const FAILED = walked(
+  `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
+    SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
+  'f.seq',
+);
+const newestWalked = (from: string, seq: string) =>
+  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $9`;
 /** The newest $9 of them, one after another. */
-const KEY_WALK = statement(
-  'key-walk',
-  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
-   WHERE ${WHERE_WALKED} ORDER BY m.seq DESC LIMIT $9`,
-);
+const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
+const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
 /** How many these are. */
-const WALKED_COUNT = statement(
-  'walked-count',
-  `${WALKED} SELECT count(*) AS total FROM messages m WHERE ${WHERE_WALKED}`,
-);
+const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
+const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
 /** The messages that match a status or an environment, by their place among those: a page that may be jumped to. */
 export async function findPart(
@@ -81,7 +86,8 @@ export async function findBefore(
 ): Promise<readonly KeyRow[]> {
   const values = [...matching(accountId, channel, filter), before - 1];
   if (isWalked(filter)) {
-    return sql.query<KeyRow>(KEY_WALK, [...values, pattern(filter), limit]);
+    const walk = filter.status === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
+    return sql.query<KeyRow>(walk, [...values, pattern(filter), limit]);
   }
   return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, limit])).rows;
 }
@@ -101,8 +107,8 @@ export async function countMatching(
   if (!isWalked(filter)) {
     return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, 0])).total;
   }
-  const counted = [...values, pattern(filter)];
-  const [row] = await sql.query<{ total: number }>(WALKED_COUNT, counted);
+  const count = filter.status === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
+  const [row] = await sql.query<{ total: number }>(count, [...values, pattern(filter)]);
   return row?.total ?? 0;
 }
 
