@@ -25,6 +25,7 @@ import * as messageBlocks from './20261121002200_message_blocks.ts';
 import * as fullPages from './20261121002300_full_pages.ts';
 import * as referencesWithoutChecks from './20261121002400_references_without_checks.ts';
 import * as messagePlaces from './20261121002500_message_places.ts';
+import * as rareDeliveries from './20261121002600_rare_deliveries.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121002300_full_pages', ...fullPages },
   { name: '20261121002400_references_without_checks', ...referencesWithoutChecks },
   { name: '20261121002500_message_places', ...messagePlaces },
+  { name: '20261121002600_rare_deliveries', ...rareDeliveries },
 ];

@@ -1,7 +1,7 @@
 import type { DeliveryFilter } from '../domain/ports/webhook-stores.ts';
 import { FIRST_UUID, uuidFloor } from '../domain/uuid.ts';
-import type { DeliveryStatus } from '../domain/webhooks/webhook.ts';
-import { type Sql, statement } from './sql.ts';
+import type { DeliveryStatus, EventType } from '../domain/webhooks/webhook.ts';
+import { type Sql, type Statement, statement } from './sql.ts';
 
 /**
  * Finding deliveries at any size. They are counted by endpoint, hour, event and status (migration list_counts), so a
@@ -29,31 +29,49 @@ const BY_STATUS = statement(
   'delivery-counts-by-status',
   `SELECT webhook_id, status, sum(deliveries)::bigint AS count FROM ${COUNTED} GROUP BY webhook_id, status`,
 );
-/** Statement over the rows of `from`, whose ids are `id`. Compared as a pair, so that no other index can be chosen. */
-function idsOver(name: string, from: string, webhookId: string, id: string) {
+/**
+ * Statement over the rows of `from`, which an index holds in the order of `key` and of their ids, `id`. Compared as a
+ * row, so that no other index can be chosen.
+ */
+function idsOver(name: string, from: string, id: string, key: string, value = 'w.id') {
   return statement(
     `delivery-ids${name}`,
     `SELECT f.id FROM unnest($4::uuid[], $5::uuid[], $6::bigint[]) AS p (lowest, below, most)
      CROSS JOIN unnest($1::uuid[]) AS w (id)
      CROSS JOIN LATERAL (
        SELECT ${id} AS id FROM ${from}
-       WHERE (${webhookId}, ${id}) >= (w.id, p.lowest) AND (${webhookId}, ${id}) < (w.id, p.below) AND ${MATCHING}
-       ORDER BY ${webhookId} DESC, ${id} DESC LIMIT least(p.most, $7::bigint + $8::bigint)
+       WHERE (${key}, ${id}) >= (${value}, p.lowest) AND (${key}, ${id}) < (${value}, p.below) AND ${MATCHING}
+       ORDER BY ${key.replaceAll(',', ' DESC,')} DESC, ${id} DESC LIMIT least(p.most, $7::bigint + $8::bigint)
      ) f ORDER BY f.id DESC OFFSET $7 LIMIT $8`,
   );
 }
-const ALL = idsOver('', 'webhook_deliveries d', 'd.webhook_id', 'd.id');
+const ALL = idsOver('', 'webhook_deliveries d', 'd.id', 'd.webhook_id');
 const RETRIED = idsOver(
   '-retried',
   '(SELECT * FROM webhook_deliveries WHERE next_retry_at IS NOT NULL) d',
-  'd.webhook_id',
   'd.id',
+  'd.webhook_id',
 );
 const FAILED = idsOver(
   '-failed',
   'failed_deliveries l CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries WHERE id = l.delivery_id OFFSET 0) d',
-  'l.webhook_id',
   'l.delivery_id',
+  'l.webhook_id',
+);
+/** What nearly every message causes: the others have an index (migration rare_deliveries). */
+const COMMON_EVENTS: readonly EventType[] = [
+  'sms.sent',
+  'email.sent',
+  'push.sent',
+  'whatsapp.delivered',
+  'whatsapp.read',
+];
+const RARE = idsOver(
+  '-rare',
+  `(SELECT * FROM webhook_deliveries WHERE event NOT IN (${COMMON_EVENTS.map((event) => `'${event}'`).join(', ')})) d`,
+  'd.id',
+  'd.event, d.webhook_id',
+  '$3::text, w.id',
 );
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const EVER: IdRange = { lowest: FIRST_UUID, below: LAST_UUID, most: null };
@@ -89,7 +107,7 @@ export async function deliveryPart(
     else if (total < part.skipped + part.limit) onPage.push(hour);
     total += hour.count;
   }
-  if (isIndexed(filter) && part.skipped < SKIPPED_IN_INDEX) {
+  if (indexed(filter) && part.skipped < SKIPPED_IN_INDEX) {
     return { ids: await idsIn(sql, webhookIds, filter, [EVER], undefined, part), total };
   }
   const within = { skipped: part.skipped - before, limit: part.limit };
@@ -104,7 +122,7 @@ export async function deliveriesBefore(
   before: string | undefined,
   limit: number,
 ): Promise<readonly string[]> {
-  if (isIndexed(filter) || (filter.status === undefined && filter.event === undefined)) {
+  if (indexed(filter) || (filter.status === undefined && filter.event === undefined)) {
     return idsIn(sql, webhookIds, filter, [EVER], before, { skipped: 0, limit });
   }
   const newest = before === undefined ? undefined : hourOfUuid(before);
@@ -130,9 +148,11 @@ export async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
   return sql.query<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [webhookIds]);
 }
 
-/** Whether an index holds what matches, and little else. */
-function isIndexed({ status }: DeliveryFilter): boolean {
-  return status === 'failed' || status === 'retrying';
+/** Of an index that holds what matches, and little else. */
+function indexed({ status, event }: DeliveryFilter): Statement | undefined {
+  if (status === 'failed') return FAILED;
+  if (status === 'retrying') return RETRIED;
+  return event === undefined || COMMON_EVENTS.includes(event) ? undefined : RARE;
 }
 
 function matching(webhookIds: readonly string[], { status, event }: DeliveryFilter): unknown[] {
@@ -159,17 +179,14 @@ async function idsIn(
   { skipped, limit }: Part,
 ): Promise<readonly string[]> {
   if (ranges.length === 0) return [];
-  const rows = await sql.query<{ id: string }>(
-    filter.status === 'failed' ? FAILED : filter.status === 'retrying' ? RETRIED : ALL,
-    [
-      ...matching(webhookIds, filter),
-      ranges.map(({ lowest }) => lowest),
-      ranges.map(({ below }) => (before === undefined || below < before ? below : before)),
-      ranges.map(({ most }) => most),
-      skipped,
-      limit,
-    ],
-  );
+  const rows = await sql.query<{ id: string }>(indexed(filter) ?? ALL, [
+    ...matching(webhookIds, filter),
+    ranges.map(({ lowest }) => lowest),
+    ranges.map(({ below }) => (before === undefined || below < before ? below : before)),
+    ranges.map(({ most }) => most),
+    skipped,
+    limit,
+  ]);
   return rows.map(({ id }) => id);
 }
 

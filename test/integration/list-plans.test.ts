@@ -12,8 +12,6 @@ const MESSAGES = 6_000;
 
 /** What looks through more than it returns, and why that is bounded all the same. */
 const UNBOUNDED: Readonly<Record<string, string>> = {
-  "webhook's deliveries event=sms.failed": 'looks through the hours that hold some',
-  'webhookDeliveries event=sms.failed': 'the same',
   'contacts, page 7': 'skips in an index',
   'contacts search': "looks through the account's contacts",
   'contacts tag': 'the same',
