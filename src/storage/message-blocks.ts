@@ -100,6 +100,14 @@ const FAILED = oneByOne(
   'NULL',
 );
 
+/** So has the sandbox, whatever the status. */
+const SANDBOX = oneByOne(
+  'messages m',
+  'm.seq',
+  `m.account_id = $1 AND m.channel = $2 AND m.environment = 'sandbox' AND ($5::text IS NULL OR m.api_key_id = $5)`,
+  'NULL',
+);
+
 /**
  * The blocks that a range is covered with, the largest that fit: of each size those from `low` to before `high` that are
  * left over at its ends by the next larger size; and what is left over by all is in one of the smallest at each end.
@@ -167,17 +175,18 @@ function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[
     ) f ON true ORDER BY f.seq DESC`;
 }
 
-/** A statement for each status, and one for whatever status. */
-export type ByStatus = { readonly [Status in MessageStatus | 'any']: Statement };
-function byStatus(name: string, way: Way, shown: Shown): ByStatus {
-  const of = (status: string, statuses: readonly MessageStatus[]) =>
-    statement(`${name}-${status}`, pageText(status === 'failed' ? FAILED : way, statuses, shown));
+/** A statement for each status, one for the sandbox whatever the status, and one for everything else. */
+export type PageStatements = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
+function pages(name: string, way: Way, shown: Shown): PageStatements {
+  const of = (narrow: string, through: Way, statuses: readonly MessageStatus[] = MESSAGE_STATUSES) =>
+    statement(`${name}-${narrow}`, pageText(through, statuses, shown));
   return {
-    any: of('any', MESSAGE_STATUSES),
-    pending: of('pending', ['pending']),
-    sent: of('sent', ['sent']),
-    delivered: of('delivered', ['delivered']),
-    failed: of('failed', ['failed']),
+    any: of('any', way),
+    sandbox: of('sandbox', SANDBOX),
+    pending: of('pending', way, ['pending']),
+    sent: of('sent', way, ['sent']),
+    delivered: of('delivered', way, ['delivered']),
+    failed: of('failed', FAILED, ['failed']),
   };
 }
 
@@ -192,11 +201,11 @@ const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' 
  * (`MATCHING`), $6 its times (`rangeOf`), $7 the highest number that is asked for, $8 how many to skip and $9 how many to
  * show. This one shows messages with their recipients, by status and environment.
  */
-export const MESSAGE_PAGE = byStatus('message-page', BY_PLACES, {
+export const MESSAGE_PAGE = pages('message-page', BY_PLACES, {
   columns: `${MESSAGE_COLUMNS}, r.*`,
   joins: WITH_RECIPIENTS,
 });
 /** Keys of messages, by status and environment. */
-export const KEY_PAGE = byStatus('key-page', BY_PLACES, KEY);
+export const KEY_PAGE = pages('key-page', BY_PLACES, KEY);
 /** Keys of messages sent with one API key; without a page, their total. */
-export const KEY_PAGE_OF_API_KEY = byStatus('key-page-of-api-key', BY_API_KEY, KEY);
+export const KEY_PAGE_OF_API_KEY = pages('key-page-of-api-key', BY_API_KEY, KEY);

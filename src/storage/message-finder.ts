@@ -2,7 +2,13 @@ import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import { containing } from './like.ts';
-import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, MESSAGE_PAGE } from './message-blocks.ts';
+import {
+  KEY_PAGE,
+  KEY_PAGE_OF_API_KEY,
+  MATCHING,
+  MESSAGE_PAGE,
+  type PageStatements,
+} from './message-blocks.ts';
 import type { MessageRow } from './message-rows.ts';
 import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
 import { type Sql, type Statement, statement } from './sql.ts';
@@ -72,7 +78,7 @@ export async function findPart(
   { skipped, limit }: Part,
 ): Promise<{ readonly rows: readonly MessageRow[]; readonly total: number }> {
   const values = [...matching(accountId, channel, filter), null, skipped, limit];
-  return foundIn(await sql.query<Found<MessageRow>>(MESSAGE_PAGE[filter.status ?? 'any'], values));
+  return foundIn(await sql.query<Found<MessageRow>>(statementFor(MESSAGE_PAGE, filter), values));
 }
 
 /** The newest `limit` messages that match and have a smaller number than `before`. */
@@ -132,8 +138,12 @@ function pattern({ search }: SeqFilter): string | null {
   return search === undefined ? null : containing(search);
 }
 
-function keyPage({ status, apiKeyId }: SeqFilter): Statement {
-  return (apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY)[status ?? 'any'];
+function keyPage(filter: SeqFilter): Statement {
+  return statementFor(filter.apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY, filter);
+}
+
+function statementFor(statements: PageStatements, { status, environment }: SeqFilter): Statement {
+  return statements[status ?? (environment === 'sandbox' ? 'sandbox' : 'any')];
 }
 
 /** A row tells the total beside what it is about, which is nothing where the page is empty. */
