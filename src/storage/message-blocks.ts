@@ -109,32 +109,27 @@ const SANDBOX = oneByOne(
 );
 
 /**
- * The blocks that a range is covered with, the largest that fit: of each size those from `low` to before `high` that are
- * left over at its ends by the next larger size; and what is left over by all is in one of the smallest at each end.
+ * The blocks that a range is covered with, the largest that fit: of each size those from `low` to before `high` that the
+ * next larger size leaves over at its ends; of the smallest those, too, that only begin or end in it.
  */
-function cover([smallest = 1, ...larger]: readonly number[]): string {
-  const sizes = [1, ...(smallest === 1 ? [] : [smallest]), ...larger];
+function cover(sizes: readonly number[]): string {
   const top = sizes.length - 1;
-  const ratio = (level: number) => (sizes[level + 1] ?? 0) / (sizes[level] ?? 1);
-  const rounded = sizes.slice(1).map(
-    (
-      _,
-      level,
-    ) => `CROSS JOIN LATERAL (SELECT (low${level} + ${ratio(level) - 1}) / ${ratio(level)} AS low${level + 1},
-        high${level} / ${ratio(level)} AS high${level + 1}) AS level${level + 1}`,
-  );
-  const leftOver = sizes.slice(0, -1).flatMap((size, level) => {
-    const inner = [`low${level + 1} * ${ratio(level)}`, `high${level + 1} * ${ratio(level)}`];
-    const ends = [
-      [`low${level}`, `least(${inner[0]}, high${level})`],
-      [`greatest(${inner[1]}, ${inner[0]})`, `high${level}`],
+  const bounds = sizes.map((size, level) => {
+    const [down, up] = [
+      (number: string) => `${number} / ${size}`,
+      (number: string) => `(${number} + ${size - 1}) / ${size}`,
     ];
-    if (level > 0) return ends.map(([low, high]) => `(${size}, ${low}, ${high})`);
-    return ends.map(
-      ([low, high]) => `(${smallest}, ${low} / ${smallest}, (${high} + ${smallest - 1}) / ${smallest})`,
-    );
+    const [low, high] = level === 0 ? [down, up] : [up, down];
+    return `${low('above')} AS low${level}, ${high('up_to')} AS high${level}`;
   });
-  return `(SELECT above AS low0, up_to AS high0 FROM asked WHERE above < up_to) level0 ${rounded.join(' ')}
+  const leftOver = sizes.slice(1).flatMap((size, level) => {
+    const ratio = size / (sizes[level] ?? 1);
+    return [
+      `(${sizes[level]}, low${level}, least(low${level + 1} * ${ratio}, high${level}))`,
+      `(${sizes[level]}, greatest(low${level + 1}, high${level + 1}) * ${ratio}, high${level})`,
+    ];
+  });
+  return `(SELECT ${bounds.join(', ')} FROM asked WHERE above < up_to) ends
       CROSS JOIN LATERAL (VALUES ${leftOver.join(', ')}, (${sizes[top]}, low${top}, high${top})) AS b (size, low, high)
       WHERE b.low < b.high`;
 }
