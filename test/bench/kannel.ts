@@ -6,9 +6,9 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
 import { freePort } from '../support/free-port.ts';
 import { type BenchContext, type BenchResult, median } from './context.ts';
+import { onConnections } from './http-connection.ts';
 import { checkAccepted, sendSmsLoad } from './load.ts';
 
 const CONNECTIONS = 64;
@@ -175,30 +175,16 @@ async function reach(port: number, isKept = false): Promise<Socket> {
 
 /** Messages that Kannel accepts a second; throws on any other answer. */
 async function load(port: number, connections: number, seconds: number): Promise<number> {
-  const pool = new Pool(`http://127.0.0.1:${port}`, { connections });
-  const startedAt = performance.now();
-  const deadline = startedAt + seconds * 1000;
   let sent = 0;
   let accepted = 0;
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      while (performance.now() < deadline) {
-        sent += 1;
-        const query = new URLSearchParams({
-          username: 'bench',
-          password: 'bench',
-          from: 'SERVICE',
-          to: `+2567${String((sent * 10 + 7) % 1e8).padStart(8, '0')}`,
-          text: 'Hello, this is a benchmark message.',
-        });
-        const answer = await pool.request({ method: 'GET', path: `/cgi-bin/sendsms?${query}` });
-        const text = await answer.body.text();
-        if (answer.statusCode !== 202) throw new Error(`Kannel: ${answer.statusCode} ${text}`);
-        accepted += 1;
-      }
-    }),
-  );
-  const elapsed = (performance.now() - startedAt) / 1000;
-  await pool.close();
-  return accepted / elapsed;
+  const took = await onConnections(`http://127.0.0.1:${port}`, connections, seconds, async (connection) => {
+    sent += 1;
+    const to = `%2B2567${String((sent * 10 + 7) % 1e8).padStart(8, '0')}`;
+    const text = 'Hello%2C+this+is+a+benchmark+message.';
+    const query = `username=bench&password=bench&from=SERVICE&to=${to}&text=${text}`;
+    const answer = await connection.send('GET', `/cgi-bin/sendsms?${query}`, {});
+    if (answer.status !== 202) throw new Error(`Kannel: ${answer.status} ${answer.body}`);
+    accepted += 1;
+  });
+  return accepted / took.seconds;
 }

@@ -1,5 +1,5 @@
-import { Pool } from 'undici';
 import type { BenchContext, BenchServer } from './context.ts';
+import { onConnections } from './http-connection.ts';
 
 /** Every so many-th message has an idempotency key of its own; the baselines store one as often. */
 export const MESSAGES_PER_IDEMPOTENCY_KEY = 2;
@@ -15,51 +15,37 @@ type Target = Pick<BenchServer, 'url' | 'key'> & Partial<Pick<BenchServer, 'usag
 
 /** Posts one-recipient SMS over `connections` for `seconds`; throws on any answer that is not 200. */
 export async function sendSmsLoad(server: Target, connections: number, seconds: number): Promise<LoadResult> {
-  const pool = new Pool(server.url, { connections });
   const latenciesMs: number[] = [];
   const run = Math.random().toString(36).slice(2);
   const cpuBefore = (await server.usage?.())?.cpuSeconds ?? Number.NaN;
-  const startedAt = performance.now();
-  const deadline = startedAt + seconds * 1000;
+  const headers = { 'X-API-Key': server.key, 'Content-Type': 'application/json' };
   let sent = 0;
-  const body = (index: number) =>
-    JSON.stringify({
-      to: `+2567${String(index % 1e8).padStart(8, '0')}`,
-      message: 'Hello, this is a benchmark message.',
-    });
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      while (performance.now() < deadline) {
-        const index = sent;
-        sent += 1;
-        const at = performance.now();
-        const answer = await pool.request({
-          method: 'POST',
-          path: '/api/v1/developers/sms',
-          headers: {
-            'x-api-key': server.key,
-            'content-type': 'application/json',
-            ...(index % MESSAGES_PER_IDEMPOTENCY_KEY === 0 ? { 'idempotency-key': `${run}-${index}` } : {}),
-          },
-          // Numbers that the simulator treats specially are left out: 0001 to 0004.
-          body: body(index * 10 + 7),
-        });
-        const text = await answer.body.text();
-        if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}: ${text}`);
-        latenciesMs.push(performance.now() - at);
-      }
-    }),
-  );
-  const elapsed = (performance.now() - startedAt) / 1000;
+  const took = await onConnections(server.url, connections, seconds, async (connection) => {
+    const index = sent;
+    sent += 1;
+    const at = performance.now();
+    const hasKey = index % MESSAGES_PER_IDEMPOTENCY_KEY === 0;
+    const answer = await connection.send(
+      'POST',
+      '/api/v1/developers/sms',
+      hasKey ? { ...headers, 'Idempotency-Key': `${run}-${index}` } : headers,
+      // Numbers that the simulator treats specially are left out: 0001 to 0004.
+      bodyOf(index * 10 + 7),
+    );
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.body}`);
+    latenciesMs.push(performance.now() - at);
+  });
   const cpuAfter = (await server.usage?.())?.cpuSeconds ?? Number.NaN;
-  await pool.close();
   return {
     accepted: latenciesMs.length,
-    seconds: elapsed,
+    seconds: took.seconds,
     latenciesMs,
     cpuUs: ((cpuAfter - cpuBefore) / latenciesMs.length) * 1e6,
   };
 }
+
+const bodyOf = (index: number) =>
+  `{"to":"+2567${String(index % 1e8).padStart(8, '0')}","message":"Hello, this is a benchmark message."}`;
 
 /** Fails when not exactly the messages that were accepted are there and charged, or a balance is not its ledger. */
 export async function checkAccepted(
