@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { baseUrlOf } from './base-url.ts';
@@ -142,7 +142,14 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
   });
   const app = createApp(gateway, rest, graphql, config, logger);
-  const server = createServer({ connectionsCheckingInterval: TIMEOUT_CHECK_MS }, app);
+  const server = createServer(
+    {
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      IncomingMessage: bornAs(IncomingMessage, app.request),
+      ServerResponse: bornAs(ServerResponse, app.response),
+    },
+    app,
+  );
   answerOddRequests(server, rest);
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
@@ -168,6 +175,21 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
         server.closeIdleConnections();
       }),
   };
+}
+
+/**
+ * Makes objects of `kind` with the prototype that Express gives to each request and answer: to change that of an object
+ * which is there already makes it slow for the rest of its life.
+ */
+function bornAs<Kind extends typeof IncomingMessage | typeof ServerResponse>(
+  kind: Kind,
+  prototype: object,
+): Kind {
+  function Born(...given: unknown[]): object {
+    return Reflect.construct(kind, given, Born);
+  }
+  Born.prototype = prototype;
+  return Born as unknown as Kind;
 }
 
 /** What Node would answer on its own, without the headers that every answer has, or not at all. */

@@ -1,9 +1,10 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/authenticate.ts';
 import type { ApiKeyCaller } from '../domain/caller.ts';
 import { DomainError } from '../domain/errors.ts';
 import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits } from '../domain/ports/rate-limiter.ts';
+import type { AnswerHeaders } from './answer.ts';
 import { readBody } from './request-body.ts';
 import type { UnderWay } from './under-way.ts';
 
@@ -26,7 +27,7 @@ interface Admitted {
 
 /**
  * Lets requests in, or refuses them, in the order of decision 9 up to the rate limit: key, revoked or expired,
- * signature, address, rate. Each answer says what is left of the budget that its request counted on.
+ * signature, address, rate. The headers of each answer say what is left of the budget that its request counted on.
  */
 export class Admission {
   readonly #authenticator: Authenticator;
@@ -47,7 +48,7 @@ export class Admission {
   }
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
-  async admit(request: Request, response: Response, entrance: Entrance): Promise<Admitted> {
+  async admit(request: Request, headers: AnswerHeaders, entrance: Entrance): Promise<Admitted> {
     let known: KnownKey;
     let rawBody: Buffer | undefined;
     try {
@@ -67,7 +68,7 @@ export class Admission {
       this.#authenticator.checkAddress(known, () => clientAddressOf(request));
     } catch (error) {
       // Neither may somebody without the key's secrets use up the budget of those who have them.
-      if (error instanceof DomainError) await this.admitAnyone(request, response);
+      if (error instanceof DomainError) await this.admitAnyone(request, headers);
       throw error;
     }
     const { key, plan } = known;
@@ -75,14 +76,14 @@ export class Admission {
     const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
     if (registrations !== undefined) {
       const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
-      await this.#count(response, registrations, { perMinute, perSecond: 0 }, 'webhook registrations');
+      await this.#count(headers, registrations, { perMinute, perSecond: 0 }, 'webhook registrations');
     }
     const limits = {
       perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
       perSecond: key.rateLimit.perSecond ?? plan?.perSecond ?? this.#defaults.perSecond,
     };
     try {
-      await this.#count(response, `key:${key.keyId}`, limits, 'requests');
+      await this.#count(headers, `key:${key.keyId}`, limits, 'requests');
     } catch (error) {
       // What one budget refuses must not count on the other.
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
@@ -92,10 +93,10 @@ export class Admission {
   }
 
   /** Counts a request that no valid key stands for on its address's budget (decision 11). */
-  async admitAnyone(request: Request, response: Response): Promise<void> {
+  async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
     const address = clientAddressOf(request);
     const bucket = `address:${address === undefined ? 'unknown' : clientNetworkOf(address)}`;
-    await this.#count(response, bucket, this.#defaults, 'requests');
+    await this.#count(headers, bucket, this.#defaults, 'requests');
   }
 
   /** The headers of an answer whose request could not be counted: nothing is known to be left. */
@@ -103,11 +104,10 @@ export class Admission {
     return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
   }
 
-  async #count(response: Response, bucket: string, limits: RateLimits, what: string): Promise<void> {
+  async #count(headers: AnswerHeaders, bucket: string, limits: RateLimits, what: string): Promise<void> {
     const { perMinute, perSecond } = limits;
     const verdict = await this.#underWay.run(() => this.#rateLimiter.take(bucket, { perMinute, perSecond }));
-    const headers = rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt);
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
     if (verdict.isAllowed) return;
     const rule =
       verdict.rule === 'second' ? `${perSecond} ${what} in one second` : `${perMinute} ${what} in 60 seconds`;

@@ -3,13 +3,25 @@ import type { Request, Response } from 'express';
 /** How long the rest of an upload is still read after the answer. */
 const UPLOAD_GRACE_MS = 5_000;
 
+/** Collected while a request is worked on and sent at once: one by one they cost Node twice as much. */
+export type AnswerHeaders = Record<string, string | number>;
+
 /** Sends a JSON answer. What the client is still uploading is thrown away, and cut off when it does not end. */
-export function sendJson(request: Request, response: Response, status: number, json: string): void {
+export function sendJson(
+  request: Request,
+  response: Response,
+  status: number,
+  json: string,
+  headers: Readonly<AnswerHeaders> = {},
+): void {
   const body = Buffer.from(json);
-  response.statusCode = status;
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Content-Length', body.length);
-  response.end(body);
+  response
+    .writeHead(status, {
+      ...headers,
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': body.length,
+    })
+    .end(body);
   if (request.complete || request.destroyed) return;
   // Closing at once would reset the connection, and the client would never see the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();

@@ -14,7 +14,7 @@ import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import { Admission, type DefaultLimits } from './admission.ts';
-import { sendJson } from './answer.ts';
+import { type AnswerHeaders, sendJson } from './answer.ts';
 import { answerBroken, statusOfParserError } from './broken-request.ts';
 import type { Route } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
@@ -45,6 +45,9 @@ export interface RestOptions {
   readonly maxUnderWay?: number;
 }
 
+/** Answers a request, with the headers that are collected on the way. */
+type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
+
 /** How the REST contract meets Express. */
 export interface Rest {
   /** The contract, to be mounted at `/api/v1`. */
@@ -63,22 +66,22 @@ export function createRest(options: RestOptions): Rest {
   const { operations, authenticator, rateLimiter, rateLimits } = options;
   const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
   const admission = new Admission(authenticator, rateLimiter, rateLimits, underWay);
-  const serve = (work: (request: Request, response: Response) => Promise<void>) => {
+  const serve = (work: Work<Promise<void>>) => {
     return (request: Request, response: Response) => respond(options, admission, request, response, work);
   };
-  const anyone = (work: (request: Request, response: Response) => void) =>
-    serve(async (request, response) => {
-      await admission.admitAnyone(request, response);
-      work(request, response);
+  const anyone = (work: Work<void>) =>
+    serve(async (request, response, headers) => {
+      await admission.admitAnyone(request, headers);
+      work(request, response, headers);
     });
   /** Where there is no such route, a key is asked for all the same: the first check comes first. */
-  const withKey = (work: (request: Request, response: Response) => void) =>
-    serve(async (request, response) => {
-      await admission.admit(request, response, {
+  const withKey = (work: Work<void>) =>
+    serve(async (request, response, headers) => {
+      await admission.admit(request, headers, {
         maxBodyBytes: MAX_BODY_BYTES,
         isWebhookRegistration: false,
       });
-      work(request, response);
+      work(request, response, headers);
     });
 
   const router = express.Router({ caseSensitive: true });
@@ -89,14 +92,16 @@ export function createRest(options: RestOptions): Rest {
   const document = JSON.stringify(openApiDocument(operations));
   router.get(
     '/openapi.json',
-    anyone((request, response) => sendJson(request, response, 200, document)),
+    anyone((request, response, headers) => sendJson(request, response, 200, document, headers)),
   );
   const methodsOf = new Map<string, string[]>();
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
       router[route.method](
         path,
-        serve((request, response) => answer(options, admission, underWay, request, response, route)),
+        serve((request, response, headers) =>
+          answer(options, admission, underWay, request, response, headers, route),
+        ),
       );
       methodsOf.set(path, [...(methodsOf.get(path) ?? []), route.method.toUpperCase()]);
     }
@@ -105,7 +110,7 @@ export function createRest(options: RestOptions): Rest {
     const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
     router.all(
       path,
-      withKey((request, response) => answerMethod(request, response, allowed)),
+      withKey((request, response, headers) => answerMethod(request, response, headers, allowed)),
     );
   }
   router.use(withKey((request) => refuseAddress(request)));
@@ -132,25 +137,27 @@ async function respond(
   admission: Admission,
   request: Request,
   response: Response,
-  work: (request: Request, response: Response) => Promise<void>,
+  work: Work<Promise<void>>,
 ): Promise<void> {
   const requestId = requestIdOf(request);
-  response.setHeader('X-Request-Id', requestId);
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Cache-Control', 'no-store');
+  const headers: AnswerHeaders = {
+    'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+  };
   try {
-    await work(request, response);
+    await work(request, response, headers);
   } catch (error) {
     const refused = error instanceof DomainError ? error : options.faultOf(error);
     if (!refused) options.logger.error({ err: error, requestId }, 'request failed');
-    const { status, headers, body } = errorResponse(
+    const told = errorResponse(
       refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
     );
-    const uncounted = response.hasHeader('X-RateLimit-Limit')
-      ? {}
-      : admission.uncountedHeaders(refused?.retryAfterSeconds);
-    for (const [name, value] of Object.entries({ ...uncounted, ...headers })) response.setHeader(name, value);
-    sendJson(request, response, status, JSON.stringify(body));
+    sendJson(request, response, told.status, JSON.stringify(told.body), {
+      ...admission.uncountedHeaders(refused?.retryAfterSeconds),
+      ...headers,
+      ...told.headers,
+    });
   }
 }
 
@@ -161,12 +168,13 @@ async function answer(
   underWay: UnderWay,
   request: Request,
   response: Response,
+  headers: AnswerHeaders,
   route: Route,
 ): Promise<void> {
   const { operations } = options;
   const maxBodyBytes = route.maxBodyBytes ?? MAX_BODY_BYTES;
   const isWebhookRegistration = route.isWebhookRegistration ?? false;
-  const { caller, rawBody } = await admission.admit(request, response, {
+  const { caller, rawBody } = await admission.admit(request, headers, {
     maxBodyBytes,
     isWebhookRegistration,
   });
@@ -187,12 +195,12 @@ async function answer(
       idempotencyKey,
     });
   const result = await underWay.run(() => orReplay(route, { caller, operations }, sources, handle));
-  for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, value);
   sendJson(
     request,
     response,
     result.status ?? route.successStatus ?? 200,
     'json' in result ? result.json : JSON.stringify(result.body),
+    result.headers ? { ...headers, ...result.headers } : headers,
   );
 }
 
@@ -217,10 +225,15 @@ function refuseBusy(admission: Admission, request: Request, response: Response):
 }
 
 /** A known path, asked with a method that it does not have (decision 3: `not_found`), or asked what it has. */
-function answerMethod(request: Request, response: Response, allowed: readonly string[]): void {
-  response.setHeader('Allow', allowed.join(', '));
+function answerMethod(
+  request: Request,
+  response: Response,
+  headers: AnswerHeaders,
+  allowed: readonly string[],
+): void {
+  headers.Allow = allowed.join(', ');
   if (request.method !== 'OPTIONS') refuseAddress(request);
-  sendJson(request, response, 200, JSON.stringify({ allow: allowed }));
+  sendJson(request, response, 200, JSON.stringify({ allow: allowed }), headers);
 }
 
 /** An address that cannot be decoded is nobody's; any other error is a fault of ours. */
