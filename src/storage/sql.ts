@@ -177,7 +177,9 @@ export class Sql {
   /** Notifies of what this transaction does: heard when it commits, and sent with the COMMIT itself. */
   notify(channel: string, payload: string): void {
     if (!this.#connection) throw new Error('only a transaction notifies');
-    this.#notices.push(`NOTIFY ${pg.escapeIdentifier(channel)}, ${pg.escapeLiteral(payload)}`);
+    // The driver goes from letter to letter, and these are many.
+    const literal = /['\\]/.test(payload) ? pg.escapeLiteral(payload) : `'${payload}'`;
+    this.#notices.push(`NOTIFY ${pg.escapeIdentifier(channel)}, ${literal}`);
   }
 
   /** Calls back when this transaction has ended; `isCommitted` is false also where nobody can tell. */
