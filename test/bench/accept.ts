@@ -1,6 +1,6 @@
 import { type BenchContext, type BenchResult, median } from './context.ts';
 import { startTwin } from './express-knex-twin.ts';
-import { checkAccepted, sendSmsLoad } from './load.ts';
+import { checkAccepted, checkMoney, sendSmsLoad } from './load.ts';
 import { oneByOne } from './one-by-one.ts';
 
 const CONNECTIONS = 64;
@@ -13,7 +13,7 @@ const WARM_SECONDS = 10;
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   // Workers would take their share of two cores: what is measured here is acceptance alone.
   const server = await context.startServer({ ROLES: 'api' });
-  const database = await context.createDatabase();
+  const database = await context.gatewayDatabase();
   const twin = await startTwin(context, database);
   const rates = { gateway: [] as number[], direct: [] as number[], twin: [] as number[] };
   const cpu: number[] = [];
@@ -33,6 +33,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       rates.twin.push(plain.accepted / plain.seconds);
     }
     await checkAccepted(context, server.database, accepted);
+    await checkMoney(context, database);
     const { rssMb } = await server.usage();
     const value = median(rates.gateway);
     const sorted = [...latencies].sort((left, right) => left - right);

@@ -48,6 +48,8 @@ export interface BenchContext {
   ): Promise<BenchServer>;
   /** A fresh, empty database. */
   createDatabase(): Promise<string>;
+  /** A database as a gateway makes it, with a funded account; the gateway has gone. */
+  gatewayDatabase(): Promise<string>;
   /** Runs `work` on a client of the database. */
   withClient<T>(database: string, work: (client: pg.Client) => Promise<T>): Promise<T>;
   log(line: string): void;
@@ -120,16 +122,23 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
     };
   };
 
+  const startServer: BenchContext['startServer'] = async (environment = {}, entry = 'dist/src/main.js') => {
+    const database = await createDatabase();
+    const server = await launch(entry, database, environment);
+    await withClient(database, fund);
+    return server;
+  };
+
   return {
     postgres: postgres.connection,
     createDatabase,
     withClient,
+    startServer,
     log: (line) => process.stderr.write(`${line}\n`),
-    async startServer(environment = {}, entry = 'dist/src/main.js') {
-      const database = await createDatabase();
-      const server = await launch(entry, database, environment);
-      await withClient(database, fund);
-      return server;
+    async gatewayDatabase() {
+      const { database, stop } = await startServer({ ROLES: 'api' });
+      await stop();
+      return database;
     },
     joinServer: async (first, environment = {}) => ({
       ...(await launch('dist/src/main.js', first.database, environment)),

@@ -1,18 +1,17 @@
 /**
  * What one would write first: Express with express.json, Knex's builder, one transaction a request. It does the
- * same writes as the gateway's acceptance, and none of its checks.
+ * same writes as the gateway's acceptance, in its tables, and none of its checks.
  */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import knexModule from 'knex';
-import { STORED_ANSWER, TWIN_SCHEMA } from './one-by-one.ts';
+import { STORED_ANSWER } from './one-by-one.ts';
 
 const connection = JSON.parse(process.env.TWIN_PG ?? '{}');
 const knex = knexModule({ client: 'pg', connection, pool: { min: 0, max: 10 } });
-await knex.raw(TWIN_SCHEMA);
-const account = randomUUID();
-await knex('accounts').insert({ id: account, balance_minor: 1_000_000_000 });
+const { id: account } = await knex('accounts').first('id');
+const DAY_MS = 86_400_000;
 
 const app = express();
 app.use(express.json());
@@ -22,18 +21,23 @@ app.post('/api/v1/developers/sms', async (request, response) => {
     const found = await trx('accounts').where({ id: account }).forUpdate().first();
     const balance = Number(found.balance_minor) - 30;
     const seq = Number(found.sms_seq) + 1;
+    const ledgerSeq = Number(found.ledger_seq) + 1;
     const at = new Date();
     await trx('accounts')
       .where({ id: account })
-      .update({ balance_minor: balance, ledger_seq: seq, sms_seq: seq });
+      .update({ balance_minor: balance, ledger_seq: ledgerSeq, sms_seq: seq, last_accepted_at: at });
     await trx('messages').insert({
       id,
       account_id: account,
       seq,
       cost_minor: 30,
+      unit_price_minor: 30,
       created_at: at,
+      expires_at: new Date(at.getTime() + 3 * DAY_MS),
       channel: 'sms',
-      status: 'pending',
+      environment: 'production',
+      currency: 'UGX',
+      api_key_id: 'bench',
       sender: 'SERVICE',
       content: request.body.message,
     });
@@ -47,18 +51,27 @@ app.post('/api/v1/developers/sms', async (request, response) => {
     });
     await trx('ledger_entries').insert({
       account_id: account,
-      seq,
+      seq: ledgerSeq,
       amount_minor: -30,
       balance_after_minor: balance,
       message_id: id,
       kind: 'charge',
       created_at: at,
     });
-    await trx('jobs').insert({
-      id: randomUUID(),
-      queue: 'submit',
-      data: JSON.stringify({ messageIds: [id] }),
-      start_after: at,
+    await trx('usage_deltas').insert({
+      account_id: account,
+      hour: new Date(at.getTime() - (at.getTime() % 3_600_000)),
+      channel: 'sms',
+      environment: 'production',
+      status: 'pending',
+      api_key_id: 'bench',
+      block: Math.floor((seq - 1) / 64),
+      messages: 1,
+      cost_minor: 30,
+    });
+    await trx('pgboss.job').insert({
+      name: 'submit',
+      data: JSON.stringify({ messageIds: [id], positions: {}, attempt: 0 }),
     });
     const key = request.get('idempotency-key');
     if (key !== undefined) {
@@ -70,7 +83,7 @@ app.post('/api/v1/developers/sms', async (request, response) => {
         message_id: id,
         status_code: 200,
         body: STORED_ANSWER,
-        expires_at: new Date(at.getTime() + 86_400_000),
+        expires_at: new Date(at.getTime() + DAY_MS),
       });
     }
   });

@@ -3,47 +3,37 @@ import pg from 'pg';
 import type { BenchContext } from './context.ts';
 import { MESSAGES_PER_IDEMPOTENCY_KEY } from './load.ts';
 
-/** The tables that an accepted message writes to, with the same columns, keys and indexes as the gateway's. */
-export const TWIN_SCHEMA = `
-  CREATE TABLE IF NOT EXISTS accounts (id uuid PRIMARY KEY, balance_minor bigint NOT NULL CHECK (balance_minor >= 0),
-    ledger_seq bigint NOT NULL DEFAULT 0, sms_seq bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50);
-  CREATE TABLE IF NOT EXISTS messages (id uuid PRIMARY KEY, account_id uuid NOT NULL, seq bigint NOT NULL,
-    cost_minor bigint NOT NULL, created_at timestamptz NOT NULL, channel text NOT NULL, status text NOT NULL,
-    sender text NOT NULL, content text NOT NULL, UNIQUE (account_id, channel, seq));
-  CREATE TABLE IF NOT EXISTS recipients (message_id uuid NOT NULL, position smallint NOT NULL,
-    account_id uuid NOT NULL, address text NOT NULL, cost_minor bigint NOT NULL, status text NOT NULL,
-    PRIMARY KEY (message_id, position));
-  CREATE TABLE IF NOT EXISTS ledger_entries (account_id uuid NOT NULL, seq bigint NOT NULL,
-    amount_minor bigint NOT NULL, balance_after_minor bigint NOT NULL, message_id uuid, kind text NOT NULL,
-    created_at timestamptz NOT NULL, PRIMARY KEY (account_id, seq));
-  CREATE TABLE IF NOT EXISTS idempotency_records (account_id uuid NOT NULL, environment text NOT NULL, route text NOT NULL,
-    key text NOT NULL, message_id uuid NOT NULL, status_code integer NOT NULL, body text NOT NULL,
-    expires_at timestamptz NOT NULL, PRIMARY KEY (account_id, environment, route, key));
-  CREATE INDEX IF NOT EXISTS idempotency_expiry ON idempotency_records (expires_at);
-  CREATE TABLE IF NOT EXISTS jobs (id uuid PRIMARY KEY, queue text NOT NULL, data jsonb NOT NULL, start_after timestamptz NOT NULL);`;
-
-const CHARGE = `UPDATE accounts SET balance_minor = balance_minor - 30, ledger_seq = ledger_seq + 1, sms_seq = sms_seq + 1
+/** The rows that the gateway writes for an accepted message, into its own tables. */
+const CHARGE = `UPDATE accounts SET balance_minor = balance_minor - 30, ledger_seq = ledger_seq + 1, sms_seq = sms_seq + 1,
+    last_accepted_at = now()
   WHERE id = $1 AND balance_minor >= 30 RETURNING balance_minor, ledger_seq, sms_seq`;
-const MESSAGE = `INSERT INTO messages VALUES ($1, $2, $3, 30, now(), 'sms', 'pending', 'SERVICE', $4)`;
-const RECIPIENT = `INSERT INTO recipients VALUES ($1, 0, $2, $3, 30, 'pending')`;
-const ENTRY = `INSERT INTO ledger_entries VALUES ($1, $2, -30, $3, $4, 'charge', now())`;
-const JOB = `INSERT INTO jobs VALUES ($1, 'submit', $2, now())`;
-
-const KEY = `INSERT INTO idempotency_records VALUES ($1, 'production', 'sms', $2, $3, 200, $4, now() + interval '1 day')`;
+const MESSAGE = `INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+    environment, currency, api_key_id, sender, content)
+  VALUES ($1, $2, $3, 30, 30, now(), now() + interval '3 days', 'sms', 'production', 'UGX', 'bench', 'SERVICE', $4)`;
+const RECIPIENT = `INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status)
+  VALUES ($1, $2, 0, $3, 30, 'pending')`;
+const ENTRY = `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
+  VALUES ($1, $2, -30, $3, $4, 'charge', now())`;
+const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
+  VALUES ($1, date_trunc('hour', now(), 'UTC'), 'sms', 'production', 'pending', 'bench', ($2::bigint - 1) / 64, 1, 30)`;
+const JOB = `INSERT INTO pgboss.job (name, data) VALUES ('submit', $1)`;
+const KEY = `INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
+  VALUES ($1, 'production', 'sms', $2, $3, 200, $4, now() + interval '1 day')`;
 /** As long as an answer to a send is. */
 export const STORED_ANSWER = 'x'.repeat(420);
 
-/** Messages a second when each is one transaction of prepared statements straight on PostgreSQL. */
+/**
+ * Messages a second when each is one transaction of prepared statements straight on PostgreSQL, on the one account of a
+ * database that a gateway has made.
+ */
 export async function oneByOne(
   context: BenchContext,
   database: string,
   connections: number,
   seconds: number,
 ): Promise<number> {
-  const account = randomUUIDv7();
-  await context.withClient(database, async (client) => {
-    await client.query(TWIN_SCHEMA);
-    await client.query('INSERT INTO accounts (id, balance_minor) VALUES ($1, 1000000000)', [account]);
+  const account = await context.withClient(database, async (client) => {
+    return (await client.query('SELECT id FROM accounts')).rows[0].id as string;
   });
   let count = 0;
   const startedAt = performance.now();
@@ -60,7 +50,8 @@ export async function oneByOne(
         await run('message', MESSAGE, [id, account, rows[0].sms_seq, 'Hello, this is a benchmark message.']);
         await run('recipient', RECIPIENT, [id, account, '+256700123456']);
         await run('entry', ENTRY, [account, rows[0].ledger_seq, rows[0].balance_minor, id]);
-        await run('job', JOB, [randomUUIDv7(), JSON.stringify({ messageIds: [id], attempt: 0 })]);
+        await run('usage', USAGE, [account, rows[0].sms_seq]);
+        await run('job', JOB, [JSON.stringify({ messageIds: [id], positions: {}, attempt: 0 })]);
         if (count % MESSAGES_PER_IDEMPOTENCY_KEY === 0)
           await run('key', KEY, [account, id, id, STORED_ANSWER]);
         await client.query('COMMIT');
