@@ -1,13 +1,11 @@
 import { type BenchContext, type BenchResult, median } from './context.ts';
 import { startTwin } from './express-knex-twin.ts';
-import { checkAccepted, checkMoney, sendSmsLoad } from './load.ts';
+import { checkAccepted, checkMoney, sendSmsLoad, WARM_SECONDS } from './load.ts';
 import { oneByOne } from './one-by-one.ts';
 
 const CONNECTIONS = 64;
 const SECONDS = 4;
 const ROUNDS = 3;
-/** Until then code that is new to the process is still being compiled. */
-const WARM_SECONDS = 10;
 
 /** Rows 1 and 2: messages accepted a second on one hot account, against the same writes made one by one. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {

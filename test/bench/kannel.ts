@@ -9,13 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/free-port.ts';
 import { type BenchContext, type BenchResult, median } from './context.ts';
 import { onConnections } from './http-connection.ts';
-import { checkAccepted, sendSmsLoad } from './load.ts';
+import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const CONNECTIONS = 64;
 const SECONDS = 4;
 const ROUNDS = 3;
-/** Until then code that is new to our processes is still being compiled. */
-const WARM_SECONDS = 10;
 const START_MS = 15_000;
 
 /**

@@ -4,6 +4,9 @@ import { onConnections } from './http-connection.ts';
 /** Every so many-th message has an idempotency key of its own; the baselines store one as often. */
 export const MESSAGES_PER_IDEMPOTENCY_KEY = 2;
 
+/** How long both sides of a comparison work before they are timed: until then code that is new is still being compiled. */
+export const WARM_SECONDS = 10;
+
 export interface LoadResult {
   readonly accepted: number;
   readonly seconds: number;
