@@ -35,15 +35,23 @@ describe('Batcher', () => {
     expect(batches[2]?.items).toEqual([5]);
   });
 
-  it('begins the next batch before it answers the last', async () => {
-    const { batcher, batches, turn } = gated();
-    const seen: number[] = [];
-    const first = batcher.add(1).then(() => seen.push(batches.length));
-    await turn();
+  it('lets the next batch do what it begins with before it answers the last', async () => {
+    const done: string[] = [];
+    const finish: (() => void)[] = [];
+    const batcher = new Batcher<number, number>(
+      (items) => {
+        // As a statement does that is sent when the current work is over.
+        setImmediate(() => done.push(`begun ${items}`));
+        return new Promise((resolve) => finish.push(() => resolve(items)));
+      },
+      { maxWeight: 1 },
+    );
+    const first = batcher.add(1).then(() => done.push('answered 1'));
+    while (finish.length === 0) await new Promise((resolve) => setImmediate(resolve));
     void batcher.add(2);
-    batches[0]?.finish();
+    finish[0]?.();
     await first;
-    expect(seen).toEqual([2]);
+    expect(done).toEqual(['begun 1', 'begun 2', 'answered 1']);
   });
 
   it('lets an item that is heavier than a batch go alone', async () => {
