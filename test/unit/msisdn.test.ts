@@ -241,7 +241,7 @@ describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => 
     const before = process.cpuUsage();
     parseRecipients(input);
     // Milliseconds when linear; minutes when not. Of its own time, so that what others do beside it does not count.
-    expect(process.cpuUsage(before).user).toBeLessThan(15_000_000);
+    expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
   });
 });
 
