@@ -157,16 +157,15 @@ function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[
         c.matches, c.through, c.places
       FROM (
         SELECT p.turn, p.size, t.block * p.size AS above, t.matches, t.places, coalesce(p.through - p.matches, 0)
-          + sum(t.matches) OVER (PARTITION BY p.through ORDER BY t.block * p.size DESC) AS through
+          + sum(t.matches) OVER (PARTITION BY p.through ORDER BY t.block * p.size DESC ROWS UNBOUNDED PRECEDING) AS through
         FROM (SELECT * FROM part WHERE size > 0 AND (turn = 0 OR ${ON_PAGE})) p CROSS JOIN LATERAL (
           ${taken(counted(statuses))}
         ) t
       ) c CROSS JOIN LATERAL (SELECT CASE c.size ${smaller.join(' ')} ELSE 0 END AS smaller) s
     ), page AS MATERIALIZED (${page})
     SELECT t.total, f.* FROM (SELECT coalesce(sum(matches), 0) AS total FROM part WHERE turn = 1) t LEFT JOIN LATERAL (
-      SELECT ${shown.columns} FROM page CROSS JOIN LATERAL (
-        SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = page.seq OFFSET 0
-      ) m ${shown.joins}
+      SELECT ${shown.columns} FROM messages m ${shown.joins}
+      WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY (ARRAY(SELECT seq FROM page))
     ) f ON true ORDER BY f.seq DESC`;
 }
 
