@@ -68,13 +68,11 @@ const BY_PLACES: Way = {
         FROM ${blocks} b CROSS JOIN asked r CROSS JOIN LATERAL (
           SELECT CASE p.size WHEN ${BLOCK} THEN b.places & ${FROM_ABOVE} & ${UP_TO} END AS places
         ) c`,
-  // Most blocks have few: first the bytes that have any.
-  page: `SELECT l.low + i + 1 AS seq FROM (
-        SELECT p.low, p.places, byte FROM part p CROSS JOIN generate_series(0, ${BLOCK - 8}, 8) byte
-        WHERE p.size = 0 AND ${ON_PAGE} AND p.places >> byte & 255 <> 0 OFFSET 0
-      ) l CROSS JOIN LATERAL generate_series(l.byte, l.byte + 7) i WHERE l.places >> i & 1 = 1
-      ORDER BY 1 DESC LIMIT $9
-      OFFSET $8::bigint - (SELECT min(through - matches) FROM part WHERE size = 0 AND ${ON_PAGE})`,
+  // As many match in its part, but older, as there are bits below its own.
+  page: `SELECT low + i + 1 FROM (
+        SELECT low, places, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
+      ) l WHERE places >> i & 1 = 1
+        AND through - bit_count((places & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $8::bigint + 1 AND $8::bigint + $9::bigint`,
 };
 /** Without the smallest blocks: messages are looked at one by one, no more than the page may need. */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
@@ -84,7 +82,7 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
         (SELECT ${seq} - 1, 1, NULL FROM ${from}
          WHERE p.size = 1 AND ${where} AND ${seq} > p.low AND ${seq} <= p.high ORDER BY ${seq} DESC
          LIMIT least(p.matches, $8::bigint + $9::bigint - (p.through - p.matches), ${most}))`,
-  page: 'SELECT low + 1 AS seq FROM part WHERE size = 0 AND through > $8::bigint AND through <= $8::bigint + $9::bigint',
+  page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $8::bigint AND through <= $8::bigint + $9::bigint',
 });
 /** No smallest blocks are counted by API key. Nobody asks for a page and the total at once. */
 const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($9::bigint, 0)');
@@ -150,22 +148,22 @@ function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[
       WHERE channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
         AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
       GROUP BY block
-    ), part (turn, size, low, high, matches, through, places) AS (
-      SELECT 0, b.size, b.low, b.high, NULL::int, NULL::bigint, NULL::bigint FROM ${cover(sizes)}
+    ), part (size, low, high, matches, through, places) AS (
+      SELECT b.size, b.low, b.high, NULL::int, NULL::bigint, NULL::bigint FROM ${cover(sizes)}
       UNION ALL
-      SELECT c.turn + 1, s.smaller, c.above / greatest(s.smaller, 1), (c.above + c.size) / greatest(s.smaller, 1),
+      SELECT s.smaller, c.above / greatest(s.smaller, 1), (c.above + c.size) / greatest(s.smaller, 1),
         c.matches, c.through, c.places
       FROM (
-        SELECT p.turn, p.size, t.block * p.size AS above, t.matches, t.places, coalesce(p.through - p.matches, 0)
+        SELECT p.size, t.block * p.size AS above, t.matches, t.places, coalesce(p.through - p.matches, 0)
           + sum(t.matches) OVER (PARTITION BY p.through ORDER BY t.block * p.size DESC ROWS UNBOUNDED PRECEDING) AS through
-        FROM (SELECT * FROM part WHERE size > 0 AND (turn = 0 OR ${ON_PAGE})) p CROSS JOIN LATERAL (
+        FROM (SELECT * FROM part WHERE size > 0 AND (through IS NULL OR ${ON_PAGE})) p CROSS JOIN LATERAL (
           ${taken(counted(statuses))}
         ) t
       ) c CROSS JOIN LATERAL (SELECT CASE c.size ${smaller.join(' ')} ELSE 0 END AS smaller) s
-    ), page AS MATERIALIZED (${page})
-    SELECT t.total, f.* FROM (SELECT coalesce(sum(matches), 0) AS total FROM part WHERE turn = 1) t LEFT JOIN LATERAL (
+    )
+    SELECT t.total, f.* FROM (SELECT coalesce(max(through), 0) AS total FROM part) t LEFT JOIN LATERAL (
       SELECT ${shown.columns} FROM messages m ${shown.joins}
-      WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY (ARRAY(SELECT seq FROM page))
+      WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY (ARRAY(${page}))
     ) f ON true ORDER BY f.seq DESC`;
 }
 
