@@ -74,10 +74,13 @@ const BY_PLACES: Way = {
       ) l WHERE places >> i & 1 = 1
         AND through - bit_count((places & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $8::bigint + 1 AND $8::bigint + $9::bigint`,
 };
-/** Without the smallest blocks: messages are looked at one by one, no more than the page may need. */
+/**
+ * Without the smallest blocks: messages are looked at one by one, no more than the page may need; and then no blocks are
+ * looked for in each of many parts.
+ */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
-  taken: (blocks) => `SELECT block, matches, NULL::bigint AS places FROM ${blocks} b
+  taken: (blocks) => `SELECT block, matches, NULL::bigint AS places FROM ${blocks} b WHERE p.size > 1
         UNION ALL
         (SELECT ${seq} - 1, 1, NULL FROM ${from}
          WHERE p.size = 1 AND ${where} AND ${seq} > p.low AND ${seq} <= p.high ORDER BY ${seq} DESC
