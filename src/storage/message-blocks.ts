@@ -1,6 +1,6 @@
 import { MESSAGE_STATUSES, type MessageStatus } from '../domain/messages/message.ts';
 import { MESSAGE_COLUMNS, STATUS_OF_MESSAGE, WITH_RECIPIENTS } from './message-rows.ts';
-import { rangeOf } from './seq-range.ts';
+import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 import { type Statement, statement } from './sql.ts';
 
 /**
@@ -53,7 +53,7 @@ interface Way {
 }
 
 /** Whether some of a part are on the page: `through` is how many match in it and in all newer ones. */
-const ON_PAGE = 'through > $8::bigint AND through - matches < $8::bigint + $9::bigint';
+const ON_PAGE = 'through > $7::bigint AND through - matches < $7::bigint + $8::bigint';
 /** The bits from the range's first message in a block on, and those up to its last. */
 const FROM_ABOVE = `CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END`;
 const UP_TO = `CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int)
@@ -72,7 +72,7 @@ const BY_PLACES: Way = {
   page: `SELECT low + i + 1 FROM (
         SELECT low, places, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
       ) l WHERE places >> i & 1 = 1
-        AND through - bit_count((places & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $8::bigint + 1 AND $8::bigint + $9::bigint`,
+        AND through - bit_count((places & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
  * Without the smallest blocks: messages are looked at one by one, no more than the page may need; and then no blocks are
@@ -84,11 +84,11 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
         UNION ALL
         (SELECT ${seq} - 1, 1, NULL FROM ${from}
          WHERE p.size = 1 AND ${where} AND ${seq} > p.low AND ${seq} <= p.high ORDER BY ${seq} DESC
-         LIMIT least(p.matches, $8::bigint + $9::bigint - (p.through - p.matches), ${most}))`,
-  page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $8::bigint AND through <= $8::bigint + $9::bigint',
+         LIMIT least(p.matches, $7::bigint + $8::bigint - (p.through - p.matches), ${most}))`,
+  page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $7::bigint AND through <= $7::bigint + $8::bigint',
 });
 /** No smallest blocks are counted by API key. Nobody asks for a page and the total at once. */
-const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($9::bigint, 0)');
+const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($8::bigint, 0)');
 /** What failed is rare, and stays so: it has an index, in which it is cheaper to skip than to read many blocks. */
 const FAILED = oneByOne(
   `failed_messages f LEFT JOIN LATERAL (
@@ -140,10 +140,15 @@ function cover(sizes: readonly number[]): string {
  * parts that hold the page are known; they are taken apart into smaller ones, and these again. A row of `part` tells
  * into blocks of what `size`, from `low` to before `high`, the next turn takes it apart; 0 is none.
  */
-function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[], shown: Shown): string {
+function pageText(
+  range: string,
+  { sizes, taken, page }: Way,
+  statuses: readonly MessageStatus[],
+  shown: Shown,
+): string {
   const smaller = sizes.slice(1).map((size, level) => `WHEN ${size} THEN ${sizes[level]}`);
-  return `WITH RECURSIVE ${rangeOf('$6')}, asked AS MATERIALIZED (
-      SELECT above, coalesce(nullif(least(up_to, $7::bigint), last), ${NO_END}) AS up_to FROM range
+  return `WITH RECURSIVE ${range}, asked AS MATERIALIZED (
+      SELECT above, coalesce(nullif(least(up_to, $6::bigint), last), ${NO_END}) AS up_to FROM range
     ), unfolded AS MATERIALIZED (
       SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places
       -- All are read, those of other accounts too: the account is what is compared first.
@@ -171,18 +176,26 @@ function pageText({ sizes, taken, page }: Way, statuses: readonly MessageStatus[
 }
 
 /** A statement for each status, one for the sandbox whatever the status, and one for everything else. */
-export type PageStatements = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
+type ByNarrow = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
+/** Of the whole list or of a span of time: what finds the span would be made ready for each page, also where there is none. */
+export interface PageStatements {
+  readonly whole: ByNarrow;
+  readonly span: ByNarrow;
+}
 function pages(name: string, way: Way, shown: Shown): PageStatements {
-  const of = (narrow: string, through: Way, statuses: readonly MessageStatus[] = MESSAGE_STATUSES) =>
-    statement(`${name}-${narrow}`, pageText(through, statuses, shown));
-  return {
-    any: of('any', way),
-    sandbox: of('sandbox', SANDBOX),
-    pending: of('pending', way, ['pending']),
-    sent: of('sent', way, ['sent']),
-    delivered: of('delivered', way, ['delivered']),
-    failed: of('failed', FAILED, ['failed']),
+  const within = (part: string, range: string): ByNarrow => {
+    const of = (narrow: string, through: Way, statuses: readonly MessageStatus[] = MESSAGE_STATUSES) =>
+      statement(`${name}-${part}-${narrow}`, pageText(range, through, statuses, shown));
+    return {
+      any: of('any', way),
+      sandbox: of('sandbox', SANDBOX),
+      pending: of('pending', way, ['pending']),
+      sent: of('sent', way, ['sent']),
+      delivered: of('delivered', way, ['delivered']),
+      failed: of('failed', FAILED, ['failed']),
+    };
   };
+  return { whole: within('whole', KEPT_RANGE), span: within('span', rangeOf('$9')) };
 }
 
 /** What a page shows of a message `m`, and what it needs for that. */
@@ -193,8 +206,8 @@ interface Shown {
 const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
 /**
  * A page of the messages that match, with their total, found by what the blocks tell of them. They take the filter
- * (`MATCHING`), $6 its times (`rangeOf`), $7 the highest number that is asked for, $8 how many to skip and $9 how many to
- * show. This one shows messages with their recipients, by status and environment.
+ * (`MATCHING`), $6 the highest number that is asked for, $7 how many to skip and $8 how many to show, and of a span of
+ * time $9 its ends (`rangeOf`). This one shows messages with their recipients, by status and environment.
  */
 export const MESSAGE_PAGE = pages('message-page', BY_PLACES, {
   columns: `${MESSAGE_COLUMNS}, r.*`,

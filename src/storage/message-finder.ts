@@ -11,7 +11,7 @@ import {
 } from './message-blocks.ts';
 import type { MessageRow } from './message-rows.ts';
 import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
-import { type Sql, type Statement, statement } from './sql.ts';
+import { type Sql, statement } from './sql.ts';
 
 /**
  * Finding messages by their place in a channel's sequence, at any size (decision 20). Two facts make it cheap. `seq` is
@@ -37,6 +37,10 @@ export interface KeyRow {
   readonly channel: Channel;
   readonly seq: number;
   readonly created_at: Date;
+}
+interface Found<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
 }
 
 /**
@@ -75,10 +79,9 @@ export async function findPart(
   accountId: string,
   channel: Channel,
   filter: SeqFilter,
-  { skipped, limit }: Part,
-): Promise<{ readonly rows: readonly MessageRow[]; readonly total: number }> {
-  const values = [...matching(accountId, channel, filter), null, skipped, limit];
-  return foundIn(await sql.query<Found<MessageRow>>(statementFor(MESSAGE_PAGE, filter), values));
+  part: Part,
+): Promise<Found<MessageRow>> {
+  return findPage<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, null, part);
 }
 
 /** The newest `limit` messages that match and have a smaller number than `before`. */
@@ -90,12 +93,12 @@ export async function findBefore(
   before: number,
   limit: number,
 ): Promise<readonly KeyRow[]> {
-  const values = [...matching(accountId, channel, filter), before - 1];
   if (isWalked(filter)) {
     const walk = filter.status === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
-    return sql.query<KeyRow>(walk, [...values, pattern(filter), limit]);
+    return sql.query<KeyRow>(walk, [...walking(accountId, channel, filter, before - 1), limit]);
   }
-  return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, limit])).rows;
+  const part = { skipped: 0, limit };
+  return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
 }
 
 /** How many messages match. */
@@ -109,12 +112,12 @@ export async function countMatching(
     const { above, upTo } = await seqRange(sql, accountId, channel, filter);
     return upTo - above;
   }
-  const values = [...matching(accountId, channel, filter), null];
   if (!isWalked(filter)) {
-    return foundIn(await sql.query<Found<KeyRow>>(keyPage(filter), [...values, 0, 0])).total;
+    const none = { skipped: 0, limit: 0 };
+    return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
   }
   const count = filter.status === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
-  const [row] = await sql.query<{ total: number }>(count, [...values, pattern(filter)]);
+  const [row] = await sql.query<{ total: number }>(count, walking(accountId, channel, filter, null));
   return row?.total ?? 0;
 }
 
@@ -131,24 +134,35 @@ function isWalked(filter: SeqFilter): boolean {
 /** What all statements here take first. */
 function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
   const { status, environment, apiKeyId } = filter;
-  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null, timesOf(filter)];
+  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
 }
 
-function pattern({ search }: SeqFilter): string | null {
-  return search === undefined ? null : containing(search);
+/** What those that look at one message after another take. */
+function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
+  const pattern = filter.search === undefined ? null : containing(filter.search);
+  return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern];
 }
 
-function keyPage(filter: SeqFilter): Statement {
-  return statementFor(filter.apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY, filter);
+function keyPages({ apiKeyId }: SeqFilter): PageStatements {
+  return apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY;
 }
 
-function statementFor(statements: PageStatements, { status, environment }: SeqFilter): Statement {
-  return statements[status ?? (environment === 'sandbox' ? 'sandbox' : 'any')];
+async function findPage<Row extends { id: string }>(
+  sql: Sql,
+  statements: PageStatements,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  highest: number | null,
+  { skipped, limit }: Part,
+): Promise<Found<Row>> {
+  const narrow = filter.status ?? (filter.environment === 'sandbox' ? 'sandbox' : 'any');
+  const values = [...matching(accountId, channel, filter), highest, skipped, limit];
+  const rows = await (filter.from === undefined && filter.until === undefined
+    ? sql.query<PageRow<Row>>(statements.whole[narrow], values)
+    : sql.query<PageRow<Row>>(statements.span[narrow], [...values, timesOf(filter)]));
+  return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 
 /** A row tells the total beside what it is about, which is nothing where the page is empty. */
-type Found<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };
-
-function foundIn<Row extends { id: string }>(rows: readonly Found<Row>[]) {
-  return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
-}
+type PageRow<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };

@@ -12,16 +12,18 @@ export interface TimeFilter {
   readonly until?: Date | undefined;
 }
 
-/**
- * Common table expressions, the last of which is `range`: the numbers `above` one, `up_to` another, of the messages that
- * a span of time holds, and that of the `last` message. They take the account as $1, the channel as $2 and `timesOf`
- * the filter as the parameter `times`. `created_at` never goes back along the numbers, so both ends are found by halving
- * what is left, both at once.
- */
-export const rangeOf = (times: string) => `list AS MATERIALIZED (
-    SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
+/** What is kept of the list $2 of the account $1: the numbers above that of the last `removed` message, up to the `last`. */
+const KEPT = `SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
         ELSE whatsapp_seq END AS last, coalesce(r.removed_seq, 0) AS removed
-    FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1
+    FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1`;
+/** A common table expression `range` of what is kept: the numbers `above` one, `up_to` another, and the `last` of all. */
+export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, last FROM (${KEPT}) list)`;
+/**
+ * Common table expressions, the last of which is the `range` that a span of time holds; `timesOf` the filter is the
+ * parameter `times`. `created_at` never goes back along the numbers, so both ends are found by halving what is left, both
+ * at once.
+ */
+export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   ), search (place, time, low, high) AS (
     -- Most ask about the end of the list: one look tells that all of it is before the time.
     SELECT t.place, t.time, CASE WHEN m.created_at < t.time THEN list.last ELSE list.removed END, list.last
@@ -33,7 +35,7 @@ export const rangeOf = (times: string) => `list AS MATERIALIZED (
       CASE WHEN m.created_at < s.time THEN s.high ELSE m.seq - 1 END
     FROM search s JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = (s.low + s.high + 1) / 2
     WHERE s.low < s.high
-  ), range AS MATERIALIZED (
+  ), range AS (
     SELECT coalesce(s.before_from, removed) AS above, coalesce(s.before_end, last) AS up_to, last
     FROM list CROSS JOIN (
       SELECT max(low) FILTER (WHERE place = 1) AS before_from, max(low) FILTER (WHERE place = 2) AS before_end
