@@ -54,20 +54,20 @@ interface Way {
 
 /** Whether some of a part are on the page: `through` is how many match in it and in all newer ones. */
 const ON_PAGE = 'through > $7::bigint AND through - matches < $7::bigint + $8::bigint';
-/** The bits from the range's first message in a block on, and those up to its last. */
-const FROM_ABOVE = `CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END`;
-const UP_TO = `CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int)
-            ELSE -1 END`;
-/** The smallest blocks tell where messages are, and how many of theirs are in the range. */
+/** Whether the range begins or ends within a block. */
+const AT_END = `p.size = ${BLOCK} AND (r.above > b.block * ${BLOCK} OR r.up_to < (b.block + 1) * ${BLOCK})`;
+/** The bits from the range's first message in it on, and those up to its last. */
+const IN_RANGE = `b.places
+          & CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END
+          & CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int) ELSE -1 END`;
+/** The smallest blocks tell where messages are, and so how many of theirs are in the range. */
 const BY_PLACES: Way = {
   sizes: [BLOCK, MIDDLE, LARGE],
   taken: (
     blocks,
-  ) => `SELECT b.block, CASE p.size WHEN ${BLOCK} THEN bit_count(c.places::bit(${BLOCK}))::int ELSE b.matches END AS matches,
-          c.places
-        FROM ${blocks} b CROSS JOIN asked r CROSS JOIN LATERAL (
-          SELECT CASE p.size WHEN ${BLOCK} THEN b.places & ${FROM_ABOVE} & ${UP_TO} END AS places
-        ) c`,
+  ) => `SELECT b.block, CASE WHEN ${AT_END} THEN bit_count((${IN_RANGE})::bit(${BLOCK}))::int ELSE b.matches END AS matches,
+          CASE WHEN ${AT_END} THEN ${IN_RANGE} ELSE b.places END AS places
+        FROM ${blocks} b CROSS JOIN asked r`,
   // As many match in its part, but older, as there are bits below its own.
   page: `SELECT low + i + 1 FROM (
         SELECT low, places, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
