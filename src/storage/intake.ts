@@ -1,13 +1,12 @@
 import { Batcher } from '../domain/batcher.ts';
 import type { Environment } from '../domain/caller.ts';
 import { serviceUnavailable } from '../domain/errors.ts';
-import { type AccountState, decideBatch } from '../domain/messages/batch-decision.ts';
-import { acceptedMessage, type IdempotencyClaim, type PreparedMessage } from '../domain/messages/message.ts';
-import { messageResource } from '../domain/messages/message-resource.ts';
+import { decideBatch } from '../domain/messages/batch-decision.ts';
+import type { IdempotencyClaim, PreparedMessage } from '../domain/messages/message.ts';
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
-import { ACCEPTED_STATUS, type AcceptedWithBody, writeAccepted } from './intake-write.ts';
+import { ACCEPTED_STATUS, type Answers, type AnswersLater, writeAccepted } from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
@@ -15,8 +14,7 @@ import type { JobSinkFor } from './unit-of-work.ts';
 
 const LOCK = statement(
   'intake-lock',
-  `SELECT id, balance_minor, ledger_seq, sms_seq, email_seq, push_seq, whatsapp_seq, last_accepted_at
-   FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT id, balance_minor FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
 /** So many characters of an email's texts and attachments take the place of one recipient. */
@@ -29,16 +27,10 @@ export interface IntakeOptions {
   readonly maxWaitingRecipients: number;
 }
 
-interface AccountRow {
-  id: string;
-  balance_minor: number;
-  ledger_seq: number;
-  sms_seq: number;
-  email_seq: number;
-  push_seq: number;
-  whatsapp_seq: number;
-  last_accepted_at: Date | null;
-}
+/** After a refusal or a repeat so many batches of its account are decided message by message: another one is likely. */
+const CAREFUL_BATCHES = 8;
+/** Accounts that this is known of; when there are more it is forgotten, which costs a way to PostgreSQL and back. */
+const MAX_CAREFUL = 10_000;
 
 /** Intake on PostgreSQL, by group commit: one transaction at a time, with all that came while the last one ran. */
 export class PgIntake implements Intake {
@@ -48,6 +40,8 @@ export class PgIntake implements Intake {
   readonly #batches: Batcher<PreparedMessage, IntakeAnswer>;
   /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
   readonly #claims = new Map<string, Promise<IntakeAnswer>>();
+  /** Accounts whose batches are decided message by message, so many more of them. */
+  readonly #careful = new Map<string, number>();
 
   constructor(sql: Sql, jobsFor: JobSinkFor, options: IntakeOptions) {
     this.#sql = sql;
@@ -93,41 +87,86 @@ export class PgIntake implements Intake {
     return this.#batches.drain();
   }
 
-  #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
-    return this.#sql.transaction(async (sql) => {
+  /**
+   * All of a batch is accepted in one way to PostgreSQL and back, which finds out by itself whether it can be: most can.
+   * Where it cannot, nothing is written, and the batch is decided message by message.
+   */
+  async #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
+    const answers = (await this.#acceptWhole(batch)) ?? (await this.#decide(batch));
+    return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
+  }
+
+  /** Undefined where the batch is not accepted as a whole. */
+  async #acceptWhole(batch: readonly PreparedMessage[]): Promise<Answers | undefined> {
+    if (batch.some(({ accountId }) => this.#careful.has(accountId))) return undefined;
+    try {
+      return await this.#transaction(async (sql) => {
+        const ids = accountsOf(batch);
+        // One account is locked by the statement that adds to it; of many, always in the order of their ids.
+        if (ids.length > 1) sql.send(LOCK, [ids]);
+        return this.#write(sql, batch);
+      });
+    } catch (error) {
+      if (databaseFault(error)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Accepts what its account can pay and has not been answered before, with the accounts locked. */
+  async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
+    const answers = await this.#transaction(async (sql) => {
       // Sent together. What another process answered before it let go of the accounts is found: the second statement
       // begins when the first has its locks.
-      const [accounts, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
-      const { decisions, after } = decideBatch(
-        batch.filter((prepared) => !answers.has(prepared)),
-        accounts,
-      );
-      const accepted: AcceptedWithBody[] = [];
-      for (const decision of decisions) {
-        if (decision.kind === 'refuse') {
-          answers.set(decision.asked, { kind: 'insufficient', balanceMinor: decision.balanceMinor });
-          continue;
-        }
-        const message = acceptedMessage(decision.prepared, decision.seq);
-        const body = JSON.stringify(messageResource(message));
-        accepted.push({ decision, body });
-        answers.set(decision.asked, { kind: 'accepted', message, body });
+      const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
+      const asked = batch.filter((prepared) => !answers.has(prepared));
+      const { affordable, refused } = decideBatch(asked, balances);
+      for (const { prepared, balanceMinor } of refused) {
+        answers.set(prepared, { kind: 'insufficient', balanceMinor });
       }
-      if (accepted.length > 0) {
-        await writeAccepted(sql, accepted, after);
-        announceLive(
-          sql,
-          'message',
-          accepted.map(({ decision }) => decision.prepared),
-        );
-        await this.#jobsFor({ connection: sql.sender, onEnd: (callback) => sql.onEnd(callback) }).enqueue(
-          submitJobs(accepted.map(({ decision }) => decision.prepared)),
-        );
-      }
-      return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
+      if (affordable.length === 0) return async () => answers;
+      const accepted = await this.#write(sql, affordable);
+      return async () => new Map([...answers, ...(await accepted())]);
     });
+    for (const id of accountsOf(batch)) {
+      const isSmooth = batch.every(
+        (prepared) => prepared.accountId !== id || answers.get(prepared)?.kind === 'accepted',
+      );
+      this.#note(id, isSmooth);
+    }
+    return answers;
+  }
+
+  /** Takes note of an account's batch that was decided message by message, and whether all were accepted. */
+  #note(accountId: string, isSmooth: boolean): void {
+    const left = (isSmooth ? (this.#careful.get(accountId) ?? 0) : CAREFUL_BATCHES + 1) - 1;
+    if (left <= 0) this.#careful.delete(accountId);
+    else {
+      if (this.#careful.size >= MAX_CAREFUL) this.#careful.clear();
+      this.#careful.set(accountId, left);
+    }
+  }
+
+  /** What `work` sends commits together; then its answers are had. */
+  async #transaction(work: (sql: Sql) => Promise<AnswersLater>): Promise<Answers> {
+    const answersLater = await this.#sql.transaction(work);
+    return answersLater();
+  }
+
+  async #write(sql: Sql, batch: readonly PreparedMessage[]): Promise<AnswersLater> {
+    const answersLater = writeAccepted(sql, batch);
+    announceLive(sql, 'message', batch);
+    const transaction = {
+      connection: sql.sender,
+      onEnd: (callback: (isCommitted: boolean) => void) => sql.onEnd(callback),
+    };
+    await this.#jobsFor(transaction).enqueue(submitJobs(batch));
+    return answersLater;
   }
 }
+
+const accountsOf = (batch: readonly PreparedMessage[]) => [
+  ...new Set(batch.map(({ accountId }) => accountId)),
+];
 
 /** How much of a bound in recipients a message takes: memory must stay bounded for emails of megabytes, too. */
 const weightOf = ({ recipients, bulk }: PreparedMessage): number =>
@@ -174,18 +213,8 @@ function claimOf(prepared: PreparedMessage): ScopedClaim | undefined {
   return idempotency ? { ...prepared, idempotency } : undefined;
 }
 
-async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, AccountState>> {
-  const ids = [...new Set(batch.map((prepared) => prepared.accountId))];
-  const rows = await sql.query<AccountRow>(LOCK, [ids]);
-  return new Map(
-    rows.map((row) => [
-      row.id,
-      {
-        balanceMinor: row.balance_minor,
-        ledgerSeq: row.ledger_seq,
-        seq: { sms: row.sms_seq, email: row.email_seq, push: row.push_seq, whatsapp: row.whatsapp_seq },
-        lastAcceptedAt: row.last_accepted_at,
-      },
-    ]),
-  );
+/** The balances of the batch's accounts, which stay locked. */
+async function lockAccounts(sql: Sql, batch: readonly PreparedMessage[]): Promise<Map<string, number>> {
+  const rows = await sql.query<{ id: string; balance_minor: number }>(LOCK, [accountsOf(batch)]);
+  return new Map(rows.map((row) => [row.id, row.balance_minor]));
 }

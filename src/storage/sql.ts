@@ -139,6 +139,17 @@ export class Sql {
     else await this.query(prepared, values);
   }
 
+  /**
+   * Runs a prepared statement of a transaction whose rows are needed only when that has committed: until then they must
+   * not be waited for, and what comes later does not wait either.
+   */
+  send<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    if (!this.#connection) throw new Error('only a transaction sends');
+    const rows = run<Row>(this.#connection, prepared, values);
+    this.#send(rows);
+    return rows;
+  }
+
   /** This transaction as a thing that runs statements whose rows nobody needs. */
   get sender() {
     const connection = this.#connection;

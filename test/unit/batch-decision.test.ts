@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type AccountState, decideBatch } from '../../src/domain/messages/batch-decision.ts';
+import { decideBatch, placeBatch } from '../../src/domain/messages/batch-decision.ts';
 import { CHANNELS, type Channel, type PreparedMessage } from '../../src/domain/messages/message.ts';
 
 const ACCOUNTS = ['a', 'b', 'c'];
@@ -36,75 +36,68 @@ const message = fc.record({
   costMinor: fc.nat(100),
   at: fc.nat(1_000),
 });
-const state = fc.record({
-  balanceMinor: fc.nat(500),
-  ledgerSeq: fc.nat(9),
-  seq: fc.record({ sms: fc.nat(9), email: fc.nat(9), push: fc.nat(9), whatsapp: fc.nat(9) }),
-  lastAcceptedAt: fc.option(
-    fc.nat(1_000).map((at) => new Date(at)),
-    { nil: null },
-  ),
-});
+const balances = fc.tuple(fc.nat(500), fc.nat(500), fc.nat(500));
 
 describe('a batch is decided message by message (contract, POST /developers/sms: rule 4; decision 17)', () => {
   it('as a cashier would who serves them one after the other, whatever the batch', () => {
     fc.assert(
-      fc.property(fc.array(message, { maxLength: 40 }), fc.tuple(state, state, state), (wanted, states) => {
-        const before = new Map(ACCOUNTS.map((id, index) => [id, states[index] as AccountState]));
+      fc.property(fc.array(message, { maxLength: 40 }), balances, (wanted, purses) => {
+        const before = new Map(ACCOUNTS.map((id, index) => [id, purses[index] as number]));
         const batch = wanted.map(({ accountId, channel, costMinor, at }) =>
           prepared(accountId, channel, costMinor, at),
         );
-        const { decisions, after } = decideBatch(batch, before);
+        const { affordable, refused } = decideBatch(batch, before);
+        const { placed, shares } = placeBatch(affordable);
 
         // The cashier: a purse, a roll of numbers for each channel, a book and a clock for each account.
         const desks = new Map(
-          [...before].map(([id, { balanceMinor, seq, ledgerSeq, lastAcceptedAt }]) => [
+          [...before].map(([id, purse]) => [
             id,
-            {
-              purse: balanceMinor,
-              rolls: { ...seq },
-              book: ledgerSeq,
-              clock: lastAcceptedAt?.getTime() ?? 0,
-            },
+            { purse, rolls: { sms: 0, email: 0, push: 0, whatsapp: 0 }, book: 0, clock: -1 },
           ]),
         );
-        const served = batch.map((asked) => {
+        const turnedAway: unknown[] = [];
+        const served = batch.flatMap((asked) => {
           const desk = desks.get(asked.accountId);
           if (!desk) throw new Error('no desk');
-          if (desk.purse < asked.costMinor) return { asked, refusedAt: desk.purse };
+          if (desk.purse < asked.costMinor) {
+            turnedAway.push({ prepared: asked, balanceMinor: desk.purse });
+            return [];
+          }
           desk.purse -= asked.costMinor;
           desk.rolls[asked.channel] += 1;
           if (asked.costMinor > 0) desk.book += 1;
           desk.clock = Math.max(desk.clock, asked.createdAt.getTime());
-          const ledger = asked.costMinor > 0 ? { seq: desk.book, balanceAfterMinor: desk.purse } : null;
-          return { asked, seq: desk.rolls[asked.channel], ledger, at: desk.clock };
+          const entry = asked.costMinor > 0 ? { place: desk.book, left: desk.purse } : undefined;
+          return [{ asked, place: desk.rolls[asked.channel], entry }];
         });
 
+        expect(refused).toEqual(turnedAway);
         expect(
-          decisions.map((decision) =>
-            decision.kind === 'refuse'
-              ? { asked: decision.asked, refusedAt: decision.balanceMinor }
-              : {
-                  asked: decision.asked,
-                  seq: decision.seq,
-                  ledger: decision.ledger,
-                  at: decision.prepared.createdAt.getTime(),
-                },
-          ),
+          placed.map(({ prepared: asked, place, charge, share }) => ({
+            asked,
+            place,
+            entry: charge && {
+              place: charge.place,
+              left: (before.get(share.accountId) ?? 0) - charge.totalMinor,
+            },
+          })),
         ).toEqual(served);
-        const touched = new Set(
-          decisions.flatMap((each) => (each.kind === 'accept' ? [each.asked.accountId] : [])),
+        for (const { share, prepared: asked } of placed) expect(share.accountId).toBe(asked.accountId);
+        expect(
+          shares.map(({ accountId, costMinor, messages, entries, askedAt }) => ({
+            accountId,
+            purse: (before.get(accountId) ?? 0) - costMinor,
+            rolls: messages,
+            book: entries,
+            clock: askedAt.getTime(),
+          })),
+        ).toEqual(
+          [...new Set(served.map(({ asked }) => asked.accountId))].map((accountId) => ({
+            accountId,
+            ...desks.get(accountId),
+          })),
         );
-        expect(new Set(after.keys())).toEqual(touched);
-        for (const [id, { balanceMinor, seq, ledgerSeq, lastAcceptedAt }] of after) {
-          const desk = desks.get(id);
-          expect({
-            purse: balanceMinor,
-            rolls: seq,
-            book: ledgerSeq,
-            clock: lastAcceptedAt?.getTime(),
-          }).toEqual(desk);
-        }
       }),
       { numRuns: 500 },
     );

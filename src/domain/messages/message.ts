@@ -115,6 +115,7 @@ export interface PreparedMessage {
   readonly duplicatesRemoved: number;
   readonly apiKeyId: string | null;
   readonly userId: string | null;
+  /** When it was asked for. */
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
   readonly expiresAt: Date;
@@ -122,7 +123,7 @@ export interface PreparedMessage {
 }
 
 /** The message that `prepared` becomes once accepted under `seq`; sandbox messages are `sent` at once. */
-export function acceptedMessage(prepared: PreparedMessage, seq: number): Message {
+export function acceptedMessage(prepared: PreparedMessage, seq: number, acceptedAt: Date): Message {
   return {
     id: prepared.id,
     accountId: prepared.accountId,
@@ -149,7 +150,7 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number): Message
     duplicatesRemoved: prepared.duplicatesRemoved,
     apiKeyId: prepared.apiKeyId,
     userId: prepared.userId,
-    createdAt: prepared.createdAt,
+    createdAt: acceptedAt,
     scheduledFor: prepared.scheduledFor,
     expiresAt: prepared.expiresAt,
   };

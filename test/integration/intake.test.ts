@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { PreparedMessage } from '../../src/domain/messages/message.ts';
+import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
+import { PgIntake } from '../../src/storage/intake.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { silentLogger } from '../support/database.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+
+const COST = 35;
+const DAY_MS = 86_400_000;
+let gateway: TestGateway;
+let sql: TestSql;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ROLES: 'api' });
+  sql = await openSql(gateway.database);
+});
+afterAll(async () => {
+  await sql.close();
+  await gateway.stop();
+});
+const opened: { destroy(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const knex of opened.splice(0)) await knex.destroy();
+});
+
+/** The intake of a process of its own, and the statements that it sends, by name. */
+function startIntake() {
+  const statements: string[] = [];
+  const knex = createKnex(gateway.database.connection, silentLogger);
+  opened.push(knex);
+  const seen = new Sql(knex);
+  const transaction = seen.transaction.bind(seen);
+  seen.transaction = (work) =>
+    transaction((inside, connection) => {
+      for (const name of ['query', 'send'] as const) {
+        const run = inside[name].bind(inside);
+        inside[name] = ((prepared, values) => {
+          statements.push(prepared.name);
+          return run(prepared, values);
+        }) as typeof inside.query;
+      }
+      return work(inside, connection);
+    });
+  const intake = new PgIntake(seen, (own) => gateway.parts.queue.sinkFor(own), {
+    maxBatchRecipients: 1_000,
+    maxWaitingRecipients: 10_000,
+  });
+  return { intake, statements };
+}
+
+function prepared(accountId: string, changes: Partial<PreparedMessage> = {}): PreparedMessage {
+  return {
+    id: randomUUID(),
+    accountId,
+    channel: 'sms',
+    environment: 'production',
+    from: 'SERVICE',
+    content: 'Hello',
+    payload: null,
+    bulk: null,
+    recipients: [{ address: '+256700123456', costMinor: COST, group: '*' }],
+    costMinor: COST,
+    unitPriceMinor: COST,
+    currency: 'UGX',
+    invalidSkipped: 0,
+    duplicatesRemoved: 0,
+    apiKeyId: null,
+    userId: null,
+    createdAt: new Date(),
+    scheduledFor: null,
+    expiresAt: new Date(Date.now() + DAY_MS),
+    idempotency: null,
+    ...changes,
+  };
+}
+const keyed = (accountId: string, key: string) => prepared(accountId, { idempotency: { route: 'sms', key } });
+const kinds = (answers: readonly IntakeAnswer[]) => answers.map(({ kind }) => kind);
+const stored = (accountId: string) =>
+  sql.query(
+    `SELECT id, seq::int AS seq, created_at FROM messages WHERE account_id = $1 AND channel = 'sms' ORDER BY seq`,
+    [accountId],
+  );
+
+describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
+  it('goes there and back once where all of it can be accepted', async () => {
+    const { accountId } = await gateway.createAccount(COST * 20);
+    const { intake, statements } = startIntake();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => intake.accept(prepared(accountId))));
+    expect(kinds(answers)).toEqual(Array(20).fill('accepted'));
+    expect(new Set(statements)).toEqual(new Set(['intake-write']));
+    const rows = await stored(accountId);
+    expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    // What is answered is what is stored.
+    expect(
+      answers.map((answer) => answer.kind === 'accepted' && [answer.message.id, answer.message.seq]),
+    ).toEqual(rows.map(({ id, seq }) => [id, seq]));
+    await checkLedger(sql, accountId);
+  });
+
+  it('is decided message by message for a while after a refusal, and goes the short way again later', async () => {
+    const { accountId } = await gateway.createAccount(COST);
+    const { intake, statements } = startIntake();
+    const both = await Promise.all([intake.accept(prepared(accountId)), intake.accept(prepared(accountId))]);
+    expect(kinds(both)).toEqual(['accepted', 'insufficient']);
+    expect(await stored(accountId)).toHaveLength(1);
+    expect(statements).toEqual(['intake-write', 'intake-lock', 'intake-write']);
+    const free = () =>
+      intake.accept(
+        prepared(accountId, { environment: 'sandbox', costMinor: 0, unitPriceMinor: 0, recipients: [] }),
+      );
+    statements.length = 0;
+    for (let sent = 0; sent < 9; sent += 1) expect((await free()).kind).toBe('accepted');
+    expect(statements).toEqual([...Array(8).fill(['intake-lock', 'intake-write']).flat(), 'intake-write']);
+    expect((await stored(accountId)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    await checkLedger(sql, accountId);
+  });
+
+  it('a poisonous message fails alone, and so does one that cannot be paid', async () => {
+    const { accountId } = await gateway.createAccount(COST * 3);
+    const { intake } = startIntake();
+    const results = await Promise.allSettled(
+      ['Hello', 'with a \0 in it', 'Hello', 'Hello', 'Hello'].map((content) =>
+        intake.accept(prepared(accountId, { content })),
+      ),
+    );
+    expect(
+      results.map((result) => (result.status === 'fulfilled' ? result.value.kind : result.status)),
+    ).toEqual(['accepted', 'rejected', 'accepted', 'accepted', 'insufficient']);
+    expect((await stored(accountId)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    await checkLedger(sql, accountId);
+  });
+
+  it('two processes accept the messages of an account, and a key in both of them once (decision 19)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 1_000);
+    const processes = [startIntake(), startIntake()];
+    const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
+    const answers = await Promise.all(
+      keys.flatMap((key) =>
+        processes.map(async ({ intake }) => {
+          const answer = await intake.accept(keyed(accountId, key));
+          if (answer.kind === 'insufficient') throw new Error('there is money for all');
+          return { key, kind: answer.kind, body: answer.body };
+        }),
+      ),
+    );
+    for (const key of keys) {
+      const own = answers.filter((answer) => answer.key === key);
+      expect(own.map(({ kind }) => kind).sort()).toEqual(['accepted', 'replayed']);
+      expect(new Set(own.map(({ body }) => body)).size).toBe(1);
+    }
+    const rows = await stored(accountId);
+    expect(rows.map(({ seq }) => seq)).toEqual(keys.map((_, index) => index + 1));
+    const times = rows.map(({ created_at }) => created_at.getTime());
+    expect(times).toEqual([...times].sort((left, right) => left - right));
+    await checkLedger(sql, accountId);
+  });
+
+  it('many accounts at once, in two processes, wait for each other in no ring', async () => {
+    const accounts = await Promise.all(Array.from({ length: 6 }, () => gateway.createAccount(COST * 100)));
+    const orders = [accounts, accounts.toReversed()];
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(
+        [startIntake(), startIntake()].flatMap(({ intake }, process) =>
+          (orders[process] ?? []).map(({ accountId }) => intake.accept(prepared(accountId))),
+        ),
+      );
+      expect(kinds(answers)).toEqual(Array(12).fill('accepted'));
+    }
+    for (const { accountId } of accounts) {
+      expect((await stored(accountId)).map(({ seq }) => seq)).toEqual(
+        Array.from({ length: 20 }, (_, index) => index + 1),
+      );
+      await checkLedger(sql, accountId);
+    }
+  });
+
+  it('a clock that is behind goes on from where the account is, in the stored answer too (decision 20)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { intake } = startIntake();
+    const ahead = new Date(Date.now() + 60_000);
+    expect((await intake.accept(prepared(accountId, { createdAt: ahead }))).kind).toBe('accepted');
+    const content = `🚀 "createdAt":"2020-01-01T00:00:00.000Z" \\"createdAt":"`;
+    const claim = { route: 'sms', key: 'behind' };
+    const answer = await intake.accept(prepared(accountId, { content, idempotency: claim }));
+    if (answer.kind !== 'accepted') throw new Error(answer.kind);
+    expect(answer.message.createdAt).toEqual(ahead);
+    expect(JSON.parse(answer.body)).toMatchObject({ content, createdAt: ahead.toISOString() });
+    const again = await startIntake().intake.replay(accountId, 'production', claim, new Date());
+    expect(again?.body).toBe(answer.body);
+    expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead, ahead]);
+  });
+
+  it('a key can be used again when its answer is no longer kept', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { intake, statements } = startIntake();
+    const claim = { route: 'sms', key: 'old' };
+    const long = new Date(Date.now() - 2 * DAY_MS);
+    await intake.accept(prepared(accountId, { createdAt: long, idempotency: claim }));
+    const answer = await intake.accept(prepared(accountId, { idempotency: claim }));
+    expect(answer.kind).toBe('accepted');
+    expect(statements).toEqual(['intake-write', 'intake-write']);
+    expect((await intake.accept(prepared(accountId, { idempotency: claim }))).kind).toBe('replayed');
+  });
+});
