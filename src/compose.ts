@@ -132,7 +132,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const queue = new PgBossQueue({
     pool: sql.pool,
     logger,
-    listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
+    ...(config.isWorker && { listen: listener.listen.bind(listener) }),
   });
   opened.defer(() => queue.stop());
   await queue.start();

@@ -31,12 +31,12 @@ export interface QueueTransaction {
 export interface QueueOptions {
   readonly pool: SqlRunner;
   readonly logger: Logger;
-  /** Subscribes to a NOTIFY channel; returns the way to end it. */
-  listen(
+  /** Subscribes to a NOTIFY channel; returns the way to end it. A process that works on no jobs hears of none. */
+  readonly listen?: (
     channel: string,
     onMessage: (payload: string) => void,
     onReconnect: () => void,
-  ): Promise<() => Promise<void>>;
+  ) => Promise<() => Promise<void>>;
 }
 
 /**
@@ -55,25 +55,27 @@ export class PgBossQueue implements JobQueue {
     this.#pool = pool;
     const db: Db = {
       executeSql: (text, values) => run(pool, text, values),
-      listen: async (channel, onNotification, onReconnect) => {
-        const close = await listen(
-          channel,
-          (queue) => {
-            onNotification(queue);
-            this.#wake(queue);
-          },
-          () => {
-            onReconnect();
-            for (const worker of this.#workers.values()) worker.wake();
-          },
-        );
-        return { close };
-      },
+      ...(listen && {
+        listen: async (channel, onNotification, onReconnect) => {
+          const close = await listen(
+            channel,
+            (queue) => {
+              onNotification(queue);
+              this.#wake(queue);
+            },
+            () => {
+              onReconnect();
+              for (const worker of this.#workers.values()) worker.wake();
+            },
+          );
+          return { close };
+        },
+      }),
     };
     this.#boss = new PgBoss({
       db,
       schema: SCHEMA,
-      useListenNotify: true,
+      useListenNotify: listen !== undefined,
       schedule: false,
       superviseIntervalSeconds: 2,
       monitorIntervalSeconds: 2,

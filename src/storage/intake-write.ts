@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { type AccountShare, type PlacedMessage, placeBatch } from '../domain/messages/batch-decision.ts';
 import { acceptedMessage, CHANNELS, type Channel, type PreparedMessage } from '../domain/messages/message.ts';
 import { messageResource } from '../domain/messages/message-resource.ts';
@@ -5,15 +6,21 @@ import type { IntakeAnswer } from '../domain/ports/intake.ts';
 import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from './message-blocks.ts';
 import { type Sql, statement } from './sql.ts';
 
+/** What PostgreSQL says of words that are read as a number. */
+const NOT_A_NUMBER = '22P02';
+/** Ends the statement, with words for PostgreSQL's log that name nothing but an account: they are no number. */
+const refuse = (why: string, account: string) => `('account ' || ${account} || ': ${why}')::int`;
+
 /**
- * Adds a batch to its accounts, whatever they have come to: who pays less than the batch costs is refused by the check
- * on balances, and a key whose answer is still kept by the status that an answer must have. All messages of an account
- * are accepted at one time, which never goes back along its numbers; a stored answer names that time.
+ * Adds a batch to its accounts, whatever they have come to. It refuses to where a balance does not cover it or a key has
+ * an answer that is still kept. All messages of an account are accepted at one time, which never goes back along its
+ * numbers; a stored answer names that time.
  */
 const WRITE = statement(
   'intake-write',
   `WITH account AS (
-     UPDATE accounts a SET balance_minor = a.balance_minor - n.cost, ledger_seq = a.ledger_seq + n.entries,
+     UPDATE accounts a SET balance_minor = CASE WHEN a.balance_minor >= n.cost THEN a.balance_minor - n.cost
+         ELSE ${refuse('the balance does not cover a batch', 'a.id')} END, ledger_seq = a.ledger_seq + n.entries,
        sms_seq = a.sms_seq + n.sms, email_seq = a.email_seq + n.email, push_seq = a.push_seq + n.push,
        whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, n.asked)
      FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
@@ -66,7 +73,7 @@ const WRITE = statement(
      JOIN account a ON a.id = n.account_id
      ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
        status_code = CASE WHEN idempotency_records.expires_at <= excluded.expires_at - interval '24 hours'
-         THEN excluded.status_code END,
+         THEN excluded.status_code ELSE ${refuse('a key was used before', 'excluded.account_id')} END,
        body = excluded.body, expires_at = excluded.expires_at
    )
    SELECT id, sms, email, push, whatsapp, accepted FROM account`,
@@ -102,6 +109,11 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
     const before = new Map((await written).map((row) => [row.id, row]));
     return new Map(answered.map((each) => [each.prepared, answerTo(each, before.get(each.share.accountId))]));
   };
+}
+
+/** Whether `writeAccepted` refused a batch as a whole. */
+export function isRefused(error: unknown): boolean {
+  return isNativeError(error) && 'code' in error && error.code === NOT_A_NUMBER;
 }
 
 /** What is answered before it is known what the account had come to. */

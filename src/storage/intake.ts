@@ -6,7 +6,13 @@ import type { IdempotencyClaim, PreparedMessage } from '../domain/messages/messa
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
-import { ACCEPTED_STATUS, type Answers, type AnswersLater, writeAccepted } from './intake-write.ts';
+import {
+  ACCEPTED_STATUS,
+  type Answers,
+  type AnswersLater,
+  isRefused,
+  writeAccepted,
+} from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
@@ -107,7 +113,7 @@ export class PgIntake implements Intake {
         return this.#write(sql, batch);
       });
     } catch (error) {
-      if (databaseFault(error)) throw error;
+      if (!isRefused(error)) throw error;
       return undefined;
     }
   }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -69,6 +70,7 @@ export function createKnex(
       idleTimeoutMillis: 30_000,
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
         connections.add(client);
+        sendTogether(client);
         client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
         done(null, client);
@@ -80,6 +82,19 @@ export function createKnex(
     if (isUnanswered(error)) for (const client of connections) client.__knex__disposed = error;
   });
   return knex;
+}
+
+/** What is sent within one turn, such as all of a transaction that waits for nothing, goes out in one piece. */
+function sendTogether(client: pg.Client): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const write = stream.write.bind(stream) as (...values: unknown[]) => boolean;
+  stream.write = (...values: unknown[]) => {
+    if (stream.writableCorked === 0) {
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    }
+    return write(...values);
+  };
 }
 
 /** A statement with a name: PostgreSQL parses and plans it once a connection. */
