@@ -1,5 +1,12 @@
 import type { PgBoss } from 'pg-boss';
-import type { JobData, JobHandler, NewJob, QueueName, WorkOptions } from '../domain/ports/job-queue.ts';
+import type {
+  JobData,
+  JobHandler,
+  JobKnowledge,
+  NewJob,
+  QueueName,
+  WorkOptions,
+} from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { type HeldRow, JobRows, type SqlRunner } from './job-rows.ts';
 
@@ -26,6 +33,7 @@ interface FetchedJob<Q extends QueueName> {
 interface HeldJob<Q extends QueueName> extends HeldRow {
   readonly data: JobData[Q];
   readonly group: string;
+  readonly known?: JobKnowledge[Q] | undefined;
   readonly isRepeat: boolean;
 }
 
@@ -117,8 +125,8 @@ export class QueueWorker<Q extends QueueName> {
 
   /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
   handOver(id: string, job: NewJob<Q>, place: Place): void {
-    const { data, group } = job;
-    const held = { id, retryCount: 0, isLeased: true, data, group, isRepeat: false };
+    const { data, group, known } = job;
+    const held = { id, retryCount: 0, isLeased: true, data, group, known, isRepeat: false };
     if (this.#isStopping) {
       place.free();
       void this.#giveBack(held, 'the process stops');
@@ -224,9 +232,9 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   async #work(job: HeldJob<Q>): Promise<void> {
-    const { id, data, group, isRepeat } = job;
+    const { id, data, group, known, isRepeat } = job;
     try {
-      await this.#handler({ id, queue: this.#queue, data, group, isRepeat }, this.#drain.signal);
+      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat }, this.#drain.signal);
       await this.#rows.done(job);
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: id }, 'job comes back');

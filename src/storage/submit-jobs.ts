@@ -1,42 +1,52 @@
-import type { PreparedMessage } from '../domain/messages/message.ts';
+import type { Outgoing, PreparedMessage } from '../domain/messages/message.ts';
 import type { NewJob } from '../domain/ports/job-queue.ts';
+
+interface Gathered {
+  readonly group: string;
+  readonly startAfter: Date | null;
+  readonly messageIds: string[];
+  readonly positions: Record<string, number[]>;
+  readonly known: Outgoing[];
+}
 
 /** One job for each route and due time in the batch; a message over several routes names its positions. */
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
-  const jobs = new Map<
-    string,
-    { job: NewJob<'submit'>; messageIds: string[]; positions: Record<string, number[]> }
-  >();
+  const jobs = new Map<string, Gathered>();
   for (const message of messages) {
     if (message.environment === 'sandbox') continue;
-    const byGroup = new Map<string, number[]>();
-    message.recipients.forEach((recipient, position) => {
-      const positions = byGroup.get(recipient.group);
-      if (positions) positions.push(position);
-      else byGroup.set(recipient.group, [position]);
-    });
-    for (const [group, positions] of byGroup) {
-      const key = `${group} ${message.scheduledFor?.getTime() ?? ''}`;
-      let entry = jobs.get(key);
-      if (!entry) {
-        const messageIds: string[] = [];
-        const byMessage: Record<string, number[]> = {};
-        const data = { messageIds, positions: byMessage, attempt: 0 };
-        entry = {
-          job: {
-            queue: 'submit',
-            group,
-            data,
-            ...(message.scheduledFor ? { startAfter: message.scheduledFor } : {}),
-          },
-          messageIds,
-          positions: byMessage,
-        };
-        jobs.set(key, entry);
-      }
+    const startAfter = message.scheduledFor;
+    const byGroup = Map.groupBy(
+      message.recipients.map(({ address, group }, position) => ({ address, group, position })),
+      ({ group }) => group,
+    );
+    for (const [group, recipients] of byGroup) {
+      const key = `${group} ${startAfter?.getTime() ?? ''}`;
+      const entry = jobs.get(key) ?? { group, startAfter, messageIds: [], positions: {}, known: [] };
+      jobs.set(key, entry);
       entry.messageIds.push(message.id);
-      if (byGroup.size > 1) entry.positions[message.id] = positions;
+      if (byGroup.size > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
+      // What is due later is read when its time has come.
+      if (!startAfter) entry.known.push(outgoing(message, recipients));
     }
   }
-  return [...jobs.values()].map((entry) => entry.job);
+  return [...jobs.values()].map(({ group, startAfter, messageIds, positions, known }) => ({
+    queue: 'submit',
+    group,
+    data: { messageIds, positions, attempt: 0 },
+    ...(startAfter ? { startAfter } : { known }),
+  }));
+}
+
+/** The message as a worker would read it: what is due at once is claimed from birth. */
+function outgoing(
+  message: PreparedMessage,
+  recipients: readonly { address: string; position: number }[],
+): Outgoing {
+  const { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt } = message;
+  return {
+    message: { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt },
+    recipients: recipients.map(({ address, position }) => {
+      return { messageId: id, position, address, isClaimed: true };
+    }),
+  };
 }

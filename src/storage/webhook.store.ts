@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from '../domain/ports/page.ts';
-import type { WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
+import type { SealedEndpoint, WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
 import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -14,6 +14,7 @@ interface WebhookRow {
   max_retries: number;
   created_at: Date;
 }
+type SealedRow = WebhookRow & { secret_sealed: string };
 
 const COLUMNS = [
   'id',
@@ -41,9 +42,13 @@ function mapRow(row: WebhookRow): Webhook {
   };
 }
 
+function mapSealed(row: SealedRow): SealedEndpoint {
+  return { webhook: mapRow(row), secretSealed: row.secret_sealed };
+}
+
 const ACTIVE = statement(
   'webhooks-active',
-  `SELECT ${COLUMNS.join(', ')} FROM webhooks
+  `SELECT ${COLUMNS.join(', ')}, secret_sealed FROM webhooks
    WHERE account_id = ANY($1::uuid[]) AND deleted_at IS NULL AND is_active ORDER BY id`,
 );
 const FOR_DELIVERY = statement(
@@ -149,14 +154,13 @@ export class PgWebhookStore implements WebhookStore {
     await this.#sql.table('webhooks').where({ id }).update({ deleted_at: at });
   }
 
-  async active(accountIds: readonly string[]): Promise<readonly Webhook[]> {
-    const rows = await this.#sql.query<WebhookRow>(ACTIVE, [accountIds]);
-    return rows.map(mapRow);
+  async active(accountIds: readonly string[]): Promise<readonly SealedEndpoint[]> {
+    return (await this.#sql.query<SealedRow>(ACTIVE, [accountIds])).map(mapSealed);
   }
 
-  async findForDelivery(id: string) {
-    const [row] = await this.#sql.query<WebhookRow & { secret_sealed: string }>(FOR_DELIVERY, [id]);
-    return row && { webhook: mapRow(row), secretSealed: row.secret_sealed };
+  async findForDelivery(id: string): Promise<SealedEndpoint | undefined> {
+    const [row] = await this.#sql.query<SealedRow>(FOR_DELIVERY, [id]);
+    return row && mapSealed(row);
   }
 
   async markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void> {

@@ -77,7 +77,7 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
 }
 
 /** The payload of an email, as `checkEmailContent` made it. */
-export function emailPayload(message: Message): EmailPayload {
+export function emailPayload(message: Pick<Message, 'payload'>): EmailPayload {
   return message.payload as unknown as EmailPayload;
 }
 

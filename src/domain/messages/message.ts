@@ -76,6 +76,18 @@ export interface Recipient {
   readonly isClaimed: boolean;
 }
 
+/** What of a message its hand-over takes: it never changes. */
+export type OutgoingMessage = Pick<
+  Message,
+  'id' | 'channel' | 'from' | 'content' | 'payload' | 'createdAt' | 'scheduledFor' | 'expiresAt'
+>;
+export type OutgoingRecipient = Pick<Recipient, 'messageId' | 'position' | 'address' | 'isClaimed'>;
+/** A message with those of its recipients that are to be handed over. */
+export interface Outgoing {
+  readonly message: OutgoingMessage;
+  readonly recipients: readonly OutgoingRecipient[];
+}
+
 export interface TimelineEntry {
   readonly at: Date;
   readonly status: string;

@@ -80,7 +80,7 @@ export function checkPushContent(input: PushContentInput): Omit<PushPayload, 'us
 }
 
 /** The payload of a message of the push channel. */
-export function pushPayload(message: Message): PushPayload {
+export function pushPayload(message: Pick<Message, 'payload'>): PushPayload {
   return message.payload as unknown as PushPayload;
 }
 

@@ -7,7 +7,7 @@ import type { RecipientKey, Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock } from '../ports/system.ts';
 import type { Directory } from './channels/channel-rules.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import type { Message, Recipient } from './message.ts';
+import type { Outgoing, OutgoingMessage, OutgoingRecipient } from './message.ts';
 import type { SubmitOutcomes } from './submit-outcomes.ts';
 
 /** Thrown when the process drains before all of a job was handed over: the rest goes back to the queue. */
@@ -25,8 +25,8 @@ const GONE: SubmitOutcome = {
 
 /** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
 interface HeldRecipient {
-  readonly message: Message;
-  readonly recipient: Recipient;
+  readonly message: OutgoingMessage;
+  readonly recipient: OutgoingRecipient;
   readonly isUntouched: boolean;
 }
 
@@ -70,7 +70,8 @@ export class SubmitMessages {
   }
 
   async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
-    const pending = await this.#stores.messages.pending(job.data.messageIds);
+    const pending: readonly Outgoing[] =
+      job.known ?? (await this.#stores.messages.pending(job.data.messageIds));
     const all = pending.flatMap(({ message, recipients }) => {
       const positions = job.data.positions?.[message.id];
       return recipients
@@ -112,8 +113,8 @@ export class SubmitMessages {
   /** The first answer that is not `unavailable`, or the last one that is. */
   async #tryProviders(
     job: HeldJob<'submit'>,
-    message: Message,
-    recipient: Recipient,
+    message: OutgoingMessage,
+    recipient: OutgoingRecipient,
     signal: AbortSignal,
   ): Promise<{ provider: string; outcome: SubmitOutcome }> {
     if (this.#clock.now() >= message.expiresAt) {

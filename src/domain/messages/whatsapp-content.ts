@@ -106,6 +106,6 @@ export function shownContent(content: WhatsAppContent): string {
 }
 
 /** The content of a message of the WhatsApp channel. */
-export function whatsAppContent(message: Message): WhatsAppContent {
+export function whatsAppContent(message: Pick<Message, 'payload'>): WhatsAppContent {
   return message.payload as unknown as WhatsAppContent;
 }

@@ -4,6 +4,9 @@
  * **Group**: jobs of one group (a carrier, an endpoint) share a bound on how many a process holds at once, so
  * that a slow one never takes the places of the others.
  */
+import type { Outgoing } from '../messages/message.ts';
+import type { DueAtEndpoint } from './webhook-stores.ts';
+
 /** `webhook-backlog` holds what an endpoint cannot take at the moment, so that `webhook` stays short for the others. */
 export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import';
 
@@ -34,10 +37,22 @@ export interface JobData {
   'contact-import': ContactImportJob;
 }
 
+/**
+ * What the one who causes a job knows of it, and a worker would have to read first. It goes with the job where that is
+ * handed over within the process, as of the commit, and is never stored.
+ */
+export interface JobKnowledge {
+  submit: readonly Outgoing[];
+  webhook: DueAtEndpoint;
+  'webhook-backlog': undefined;
+  'contact-import': undefined;
+}
+
 export interface NewJob<Q extends QueueName = QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly group: string;
+  readonly known?: JobKnowledge[Q];
   /** Not before this instant; at once when absent. */
   readonly startAfter?: Date;
   /** Fetched before jobs of lower priority; 0 when absent. */
@@ -54,6 +69,8 @@ export interface HeldJob<Q extends QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly group: string;
+  /** Absent where it is to be read. */
+  readonly known?: JobKnowledge[Q] | undefined;
   /** Its worker died or gave it back before: parts of its work may be done. */
   readonly isRepeat: boolean;
 }

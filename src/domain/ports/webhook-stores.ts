@@ -50,9 +50,9 @@ export interface WebhookStore {
   /** The endpoint is not found any more, but its deliveries keep it. */
   markDeleted(id: string, at: Date): Promise<void>;
   /** Active endpoints of these accounts. */
-  active(accountIds: readonly string[]): Promise<readonly Webhook[]>;
+  active(accountIds: readonly string[]): Promise<readonly SealedEndpoint[]>;
   /** Endpoint with its secret, also when inactive; undefined when deleted. */
-  findForDelivery(id: string): Promise<{ webhook: Webhook; secretSealed: string } | undefined>;
+  findForDelivery(id: string): Promise<SealedEndpoint | undefined>;
   /** Remembers since when endpoints fail, where they did not fail before. */
   markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
   /** Forgets that endpoints failed; writes nothing where they did not. */
@@ -69,6 +69,20 @@ export interface DueDelivery {
   readonly accountId: string;
   readonly event: EventType;
   readonly body: string;
+}
+
+/** An endpoint with its secret as it is stored. */
+export interface SealedEndpoint {
+  readonly webhook: Webhook;
+  readonly secretSealed: string;
+}
+
+/** Deliveries that are due, and their endpoint as it was when it was read. */
+export interface DueAtEndpoint {
+  readonly endpoint: SealedEndpoint;
+  /** On the clock of performance.now, ms. */
+  readonly readAt: number;
+  readonly due: readonly DueDelivery[];
 }
 
 /** What an attempt made of a delivery. */

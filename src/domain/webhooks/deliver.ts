@@ -3,7 +3,7 @@ import { JobInterrupted } from '../messages/submit-messages.ts';
 import type { HeldJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids, SecretBox } from '../ports/system.ts';
-import type { DueDelivery } from '../ports/webhook-stores.ts';
+import type { DueDelivery, SealedEndpoint } from '../ports/webhook-stores.ts';
 import type { AttemptResult, WebhookTransport } from '../ports/webhook-transport.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 import { backlogJobs } from './fan-out.ts';
@@ -67,10 +67,13 @@ export class DeliverWebhooks {
     const { webhookId, deliveryIds, attempt } = job.data;
     const lane = this.#lanes.of(webhookId);
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
-    const endpoint = new FreshEndpoint(() => this.#read(webhookId));
+    const endpoint = new FreshEndpoint(
+      () => this.#read(webhookId),
+      job.known && { value: this.#opened(job.known.endpoint), readAt: job.known.readAt },
+    );
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
-    const due = await this.#stores.deliveries.due(webhookId, deliveryIds, attempt);
+    const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt));
     const left = await this.#attemptAll(due, attempt + 1, lane, endpoint, PATIENCE_MS[job.queue], signal);
     if (left.length === 0) return;
     if (signal.aborted) throw new JobInterrupted('the process is draining');
@@ -149,7 +152,11 @@ export class DeliverWebhooks {
 
   async #read(webhookId: string): Promise<Endpoint | undefined> {
     const found = await this.#stores.webhooks.findForDelivery(webhookId);
-    return found && { webhook: found.webhook, secret: this.#secrets.open(found.secretSealed) };
+    return found && this.#opened(found);
+  }
+
+  #opened({ webhook, secretSealed }: SealedEndpoint): Endpoint {
+    return { webhook, secret: this.#secrets.open(secretSealed) };
   }
 }
 
@@ -173,8 +180,9 @@ class FreshEndpoint {
   #last: Promise<Endpoint | undefined> | undefined;
   #readAt = 0;
 
-  constructor(read: () => Promise<Endpoint | undefined>) {
+  constructor(read: () => Promise<Endpoint | undefined>, last?: { value: Endpoint; readAt: number }) {
     this.#read = read;
+    if (last) [this.#last, this.#readAt] = [Promise.resolve(last.value), last.readAt];
   }
 
   get(): Promise<Endpoint | undefined> {

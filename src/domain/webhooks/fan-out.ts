@@ -1,6 +1,7 @@
 import type { NewJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
+import type { DueDelivery } from '../ports/webhook-stores.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
 import type { Webhook, WebhookDelivery } from './webhook.ts';
 
@@ -11,16 +12,29 @@ const DELIVERIES_PER_JOB = 100;
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   const recorded = await tx.events.append(events);
-  const webhooks = await tx.webhooks.active([...new Set(recorded.map((event) => event.accountId))]);
-  const byAccount = Map.groupBy(webhooks, (webhook) => webhook.accountId);
-  const deliveries = recorded.flatMap((event) =>
+  const readAt = performance.now();
+  const endpoints = await tx.webhooks.active([...new Set(recorded.map((event) => event.accountId))]);
+  const byAccount = Map.groupBy(endpoints, ({ webhook }) => webhook.accountId);
+  const owed = recorded.flatMap((event) =>
     (byAccount.get(event.accountId) ?? [])
-      .filter((webhook) => webhook.events.includes(event.type))
-      .map((webhook) => newDelivery(ids, webhook, event)),
+      .filter(({ webhook }) => webhook.events.includes(event.type))
+      .map((endpoint) => ({ endpoint, event, delivery: newDelivery(ids, endpoint.webhook, event) })),
   );
+  const deliveries = owed.map(({ delivery }) => delivery);
   await tx.deliveries.insert(deliveries);
   tx.announceLive('delivery', deliveries);
-  await tx.jobs.enqueue(deliveryJobs(deliveries));
+  const jobs = [...Map.groupBy(owed, ({ endpoint }) => endpoint)].flatMap(([endpoint, own]) => {
+    const due = new Map(own.map(({ delivery, event }) => [delivery.id, dueDelivery(delivery, event.body)]));
+    return deliveryJobs(own.map(({ delivery }) => delivery)).map((job) => {
+      const known = job.data.deliveryIds.flatMap((id) => due.get(id) ?? []);
+      return { ...job, known: { endpoint, readAt, due: known } };
+    });
+  });
+  await tx.jobs.enqueue(jobs);
+}
+
+function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): DueDelivery {
+  return { id, accountId, event, body };
 }
 
 /** A delivery of `event` to `webhook` with no attempt yet. */

@@ -2,7 +2,7 @@ import type { Device } from '../../devices/device.ts';
 import type { Submission } from '../../ports/provider.ts';
 import type { MovedRecipient, RecipientMove, Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
-import type { Message, Recipient } from '../message.ts';
+import type { Message, OutgoingMessage, OutgoingRecipient, Recipient } from '../message.ts';
 
 export interface ResourceMembers {
   readonly metadata: Record<string, number | string>;
@@ -24,8 +24,8 @@ export interface ChannelRules {
   shownTo?(message: Message): readonly string[];
   /** What is handed to the provider for one recipient; undefined when nobody is at its address any more. */
   submission(
-    message: Message,
-    recipient: Recipient,
+    message: OutgoingMessage,
+    recipient: OutgoingRecipient,
     attempt: number,
     directory: Directory,
   ): Submission | Promise<Submission | undefined>;

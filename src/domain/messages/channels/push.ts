@@ -1,6 +1,6 @@
 import { deviceIdIn } from '../../devices/device.ts';
 import { type PushSubmission, UNREGISTERED } from '../../ports/provider.ts';
-import type { Message, Recipient } from '../message.ts';
+import type { Message, OutgoingMessage, Recipient } from '../message.ts';
 import { messageEvent } from '../message-events.ts';
 import { pushPayload } from '../push-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
@@ -99,7 +99,7 @@ function shownTo(message: Message): readonly string[] {
   return [...userIds, ...deviceIds];
 }
 
-function keepUntil(message: Message): Date | undefined {
+function keepUntil(message: OutgoingMessage): Date | undefined {
   const { ttlSeconds } = pushPayload(message);
   if (ttlSeconds === null) return undefined;
   return new Date((message.scheduledFor ?? message.createdAt).getTime() + ttlSeconds * 1000);
