@@ -26,6 +26,7 @@ import * as fullPages from './20261121002300_full_pages.ts';
 import * as referencesWithoutChecks from './20261121002400_references_without_checks.ts';
 import * as messagePlaces from './20261121002500_message_places.ts';
 import * as rareDeliveries from './20261121002600_rare_deliveries.ts';
+import * as heldJobs from './20261121002700_held_jobs.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121002400_references_without_checks', ...referencesWithoutChecks },
   { name: '20261121002500_message_places', ...messagePlaces },
   { name: '20261121002600_rare_deliveries', ...rareDeliveries },
+  { name: '20261121002700_held_jobs', ...heldJobs },
 ];

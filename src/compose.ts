@@ -131,6 +131,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   await changes.start();
   const queue = new PgBossQueue({
     pool: sql.pool,
+    transaction: (work) => sql.transaction((_, connection) => work(connection)),
     logger,
     ...(config.isWorker && { listen: listener.listen.bind(listener) }),
   });

@@ -9,10 +9,14 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { LEASE_SECONDS, SCHEMA, type SqlRunner } from './job-rows.ts';
+import { heldJobs, type NewHeldJob, type SqlRunner } from './held-jobs.ts';
 import { type Place, QueueWorker, type StoredData } from './queue-worker.ts';
 
-/** A held job whose process shows no life for this long goes back to the queue. */
+/** Schema that pg-boss keeps its tables in. */
+const SCHEMA = 'pgboss';
+/** How often a process looks for what nobody tells it of: bounds how late another process's due job is found. */
+const LOOK_MS = 500;
+/** A job from the queue whose process shows no life for this long goes back to the queue. */
 const HEARTBEAT_SECONDS = 10;
 /** However long a handler lives, a job with heartbeats is its own; this bounds only a handler that hangs. */
 const EXPIRE_SECONDS = 600;
@@ -20,6 +24,11 @@ const EXPIRE_SECONDS = 600;
 const RETRY_LIMIT = 1_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
 const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
+const LOOK = `SELECT EXISTS (SELECT FROM held_jobs WHERE due_at < now()) AS lapsed,
+  ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (
+    SELECT FROM ${SCHEMA}.job j WHERE j.name = name.name AND j.state < 'active' AND NOT j.blocked
+      AND j.start_after < ${SCHEMA}.job_now())) AS due`;
+const HELD = 'SELECT queue, count(*)::int AS count FROM held_jobs GROUP BY queue';
 
 /** The transaction that jobs commit with. */
 export interface QueueTransaction {
@@ -30,6 +39,7 @@ export interface QueueTransaction {
 
 export interface QueueOptions {
   readonly pool: SqlRunner;
+  transaction<T>(work: (connection: SqlRunner) => Promise<T>): Promise<T>;
   readonly logger: Logger;
   /** Subscribes to a NOTIFY channel; returns the way to end it. A process that works on no jobs hears of none. */
   readonly listen?: (
@@ -41,18 +51,23 @@ export interface QueueOptions {
 
 /**
  * Jobs on pg-boss. Jobs commit with the transaction that causes them. This process's own worker, where it has room,
- * is handed a job with the commit and never has to look for it; NOTIFY wakes the workers of every process for the
- * others; deferred jobs are fetched by timer at their due time.
+ * is handed a job with the commit and never has to look for it: such a job is in no queue, only a lease tells of it.
+ * NOTIFY wakes the workers of every process for the others; deferred jobs are fetched by timer at their due time.
  */
 export class PgBossQueue implements JobQueue {
   readonly #boss: PgBoss;
   readonly #logger: Logger;
   readonly #pool: SqlRunner;
+  readonly #transaction: QueueOptions['transaction'];
+  #isStopping = false;
+  #lookTimer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
   readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, keyof QueueWorker<QueueName>>>();
 
-  constructor({ pool, logger, listen }: QueueOptions) {
+  constructor({ pool, transaction, logger, listen }: QueueOptions) {
     this.#logger = logger;
     this.#pool = pool;
+    this.#transaction = transaction;
     const db: Db = {
       executeSql: (text, values) => run(pool, text, values),
       ...(listen && {
@@ -104,12 +119,21 @@ export class PgBossQueue implements JobQueue {
     const db: Db = { executeSql: (text, values) => run(connection, text, values) };
     return {
       enqueue: async (jobs) => {
-        for (const name of QUEUES) {
-          const own = jobs.filter((job) => job.queue === name).map((job) => this.#placed(job));
-          if (own.length === 0) continue;
-          onEnd((isCommitted) => this.#handOver(name, own, isCommitted));
-          await this.#boss.insert(name, own.map(toInsert), { db });
+        if (jobs.length === 0) return;
+        const placed = jobs.map((job) => this.#placed(job));
+        onEnd((isCommitted) => this.#handOver(placed, isCommitted));
+        const held = placed.flatMap(({ id, job, place }) => (place ? [heldJob(id, job)] : []));
+        if (held.length > 0) await heldJobs.hold(connection, held);
+        for (const [name, own] of Map.groupBy(placed, ({ job }) => job.queue)) {
+          const queued = own.filter(({ place }) => !place);
+          if (queued.length > 0) await this.#boss.insert(name, queued.map(toInsert), { db });
         }
+      },
+      end: async (jobs) => {
+        const ids = jobs
+          .filter(({ id, queue }) => this.#workers.get(queue)?.endWith(id, onEnd))
+          .map(({ id }) => id);
+        if (ids.length > 0) await heldJobs.end(connection, ids);
       },
     };
   }
@@ -118,9 +142,13 @@ export class PgBossQueue implements JobQueue {
     const worker = new QueueWorker(this.#boss, this.#pool, queue, options, this.#logger, handler);
     this.#workers.set(queue, worker);
     worker.start(HEARTBEAT_SECONDS);
+    this.#looking ??= this.#look();
   }
 
   async stopWorking(timeoutMs: number): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#lookTimer);
+    await this.#looking;
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(timeoutMs)));
   }
 
@@ -141,7 +169,42 @@ export class PgBossQueue implements JobQueue {
         return [name, stats ? stats.queuedCount + stats.activeCount : 0] as const;
       }),
     );
-    return Object.fromEntries(depths) as Record<QueueName, number>;
+    const { rows } = await this.#pool.query({ text: HELD });
+    const held = new Map((rows as { queue: string; count: number }[]).map((row) => [row.queue, row.count]));
+    return Object.fromEntries(depths.map(([name, count]) => [name, count + (held.get(name) ?? 0)])) as Record<
+      QueueName,
+      number
+    >;
+  }
+
+  /** Wakes the workers of queues in which something is due, and puts there what is held by nobody any more. */
+  async #look(): Promise<void> {
+    try {
+      const values = [[...this.#workers.keys()]];
+      const { rows } = await this.#pool.query({ name: 'queue-look', text: LOOK, values });
+      const [found] = rows as { lapsed: boolean; due: string[] }[];
+      for (const queue of found?.due ?? []) this.#wake(queue);
+      if (found?.lapsed) await this.#recover();
+    } catch (error) {
+      if (!this.#isStopping) this.#logger.warn({ err: error }, 'cannot look for jobs');
+    }
+    if (this.#isStopping) return;
+    this.#lookTimer = setTimeout(() => {
+      this.#looking = this.#look();
+    }, LOOK_MS);
+  }
+
+  async #recover(): Promise<void> {
+    await this.#transaction(async (connection) => {
+      const db: Db = { executeSql: (text, values) => run(connection, text, values) };
+      for (const [queue, own] of Map.groupBy(await heldJobs.takeLapsed(connection), ({ queue }) => queue)) {
+        await this.#boss.insert(
+          queue,
+          own.map(({ id, job }) => ({ id, ...job })),
+          { db },
+        );
+      }
+    });
   }
 
   #wake(queue: string): void {
@@ -154,9 +217,9 @@ export class PgBossQueue implements JobQueue {
   }
 
   /** Begins with what this process has places for, and sets timers for what is due later: no NOTIFY tells of it. */
-  #handOver(queue: QueueName, jobs: readonly PlacedJob[], isCommitted: boolean): void {
-    const worker = this.#workers.get(queue);
+  #handOver(jobs: readonly PlacedJob[], isCommitted: boolean): void {
     for (const { id, job, place } of jobs) {
+      const worker = this.#workers.get(job.queue);
       if (!isCommitted) place?.free();
       else if (place) worker?.handOver(id, job, place);
       else if (job.startAfter) worker?.wakeAt(job.startAfter);
@@ -171,16 +234,19 @@ interface PlacedJob {
   readonly place: Place | undefined;
 }
 
-function toInsert({ id, job, place }: PlacedJob) {
-  const data: StoredData<QueueName> = place ? { ...job.data, wasHandedOver: true } : job.data;
+function toInsert({ id, job }: Pick<PlacedJob, 'id' | 'job'>) {
   return {
     id,
-    data,
+    data: job.data,
     group: { id: job.group },
     ...(job.priority === undefined ? {} : { priority: job.priority }),
     ...(job.startAfter ? { startAfter: job.startAfter.toISOString() } : {}),
-    ...(place ? { startAfter: LEASE_SECONDS } : {}),
   };
+}
+
+function heldJob(id: string, job: NewJob): NewHeldJob {
+  const data: StoredData<QueueName> = { ...job.data, wasHandedOver: true };
+  return { id, queue: job.queue, job: toInsert({ id, job: { ...job, data } }) };
 }
 
 const names = new Map<string, string>();

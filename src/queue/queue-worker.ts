@@ -8,10 +8,9 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { type HeldRow, JobRows, type SqlRunner } from './job-rows.ts';
+import type { SqlRunner } from './held-jobs.ts';
+import { type HeldRow, JobRows } from './job-rows.ts';
 
-/** How long a worker looks away when nobody wakes it: bounds how late another process's due job is found. */
-const POLL_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
@@ -40,6 +39,8 @@ interface HeldJob<Q extends QueueName> extends HeldRow {
 interface Held {
   readonly row: HeldRow;
   readonly done: Promise<void>;
+  /** It ended with the transaction that recorded its work. */
+  hasEnded: boolean;
 }
 
 /** A place for one job among those that a worker holds. */
@@ -135,6 +136,16 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
+  /** Whether a job that is done can end with the transaction of `onEnd`, which then must delete its lease. */
+  endWith(id: string, onEnd: (callback: (isCommitted: boolean) => void) => void): boolean {
+    const held = this.#held.get(id);
+    if (!held?.row.isLeased) return false;
+    onEnd((isCommitted) => {
+      held.hasEnded ||= isCommitted;
+    });
+    return true;
+  }
+
   /** Takes nothing new and waits for what is held; after `timeoutMs` the rest is given back. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
@@ -228,14 +239,14 @@ export class QueueWorker<Q extends QueueName> {
       this.#held.delete(job.id);
       place.free();
     });
-    this.#held.set(job.id, { row: job, done });
+    this.#held.set(job.id, { row: job, done, hasEnded: false });
   }
 
   async #work(job: HeldJob<Q>): Promise<void> {
     const { id, data, group, known, isRepeat } = job;
     try {
       await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat }, this.#drain.signal);
-      await this.#rows.done(job);
+      if (!this.#held.get(id)?.hasEnded) await this.#rows.done(job);
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: id }, 'job comes back');
       await this.#giveBack(job, error instanceof Error ? error.message : 'failed');
@@ -259,15 +270,13 @@ export class QueueWorker<Q extends QueueName> {
       );
   }
 
+  /** Until it is woken. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
-      const wakeUp = () => {
-        clearTimeout(timer);
+      this.#sleeper = () => {
         this.#sleeper = undefined;
         resolve();
       };
-      const timer = setTimeout(wakeUp, POLL_MS);
-      this.#sleeper = wakeUp;
     });
   }
 }

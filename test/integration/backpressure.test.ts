@@ -195,8 +195,10 @@ describe('a carrier slower than the senders', () => {
     const { key, accountId } = await gateway.createAccount();
     const jobs = async () => {
       const rows = await sql.query(
-        `SELECT CASE WHEN state = 'active' OR start_after > now() THEN 'held' ELSE 'waiting' END AS what,
-           count(*)::int AS count FROM pgboss.job WHERE name = 'submit' GROUP BY 1`,
+        `SELECT what, count(*)::int AS count FROM (
+           SELECT CASE state WHEN 'active' THEN 'held' ELSE 'waiting' END AS what FROM pgboss.job
+           WHERE name = 'submit'
+           UNION ALL SELECT 'held' FROM held_jobs WHERE queue = 'submit') job GROUP BY 1`,
       );
       return new Map<string, number>(rows.map(({ what, count }) => [what, count]));
     };

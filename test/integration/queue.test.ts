@@ -32,6 +32,7 @@ describe('the queue', () => {
       await listener.stop();
     }
     await knex('pgboss.job').del();
+    await knex('held_jobs').del();
   });
   afterAll(async () => {
     await knex.destroy();
@@ -44,6 +45,7 @@ describe('the queue', () => {
     await listener.start();
     const queue = new PgBossQueue({
       pool: sql.pool,
+      transaction: (work) => sql.transaction((_, connection) => work(connection)),
       logger: silentLogger,
       listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
     });
@@ -103,17 +105,16 @@ describe('the queue', () => {
     // Before the next turn of the event loop: nothing was asked of the database.
     expect(seen).toMatchObject([{ data: { messageIds: ['mine'], attempt: 0 }, known: [], isRepeat: false }]);
     const lease = async () => {
-      const [row] = await knex('pgboss.job').select(
-        'state',
-        knex.raw('extract(epoch FROM start_after - now())::float8 AS seconds'),
-        'start_after',
+      const [row] = await knex('held_jobs').select(
+        knex.raw('extract(epoch FROM due_at - now())::float8 AS seconds'),
+        'due_at',
       );
       return row;
     };
     const first = await lease();
-    expect(first.state).toBe('created');
     expect(first.seconds).toBeGreaterThan(5);
-    await eventually(async () => (await lease()).start_after > first.start_after);
+    await eventually(async () => (await lease()).due_at > first.due_at);
+    expect(await knex('pgboss.job')).toEqual([]);
     expect(elsewhere).toEqual([]);
     for (const end of ends) end();
     await eventually(async () => (await own.depth()).submit === 0);
@@ -127,12 +128,40 @@ describe('the queue', () => {
     await alive.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => void seen.push(held));
     await eventually(async () => {
       // Its lease has run out: nobody postpones it any more.
-      await knex.raw(`UPDATE pgboss.job SET start_after = now() WHERE state = 'created'`);
+      await knex.raw('UPDATE held_jobs SET due_at = now()');
       return seen.length > 0;
     });
     expect(seen).toMatchObject([{ data: { messageIds: ['left'] }, isRepeat: true }]);
     // What was known when it was caused may hold no longer.
     expect(seen[0]?.known).toBeUndefined();
+  });
+
+  it('ends a job that was handed over with the transaction that records its work, or not at all', async () => {
+    const queue = await open();
+    const seen: HeldJob<'submit'>[] = [];
+    const ends: (() => void)[] = [];
+    await queue.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => {
+      seen.push(held);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+    const end = (after = async () => {}) =>
+      sql.transaction(async (inside, connection) => {
+        await queue.sinkFor({ connection, onEnd: (callback) => inside.onEnd(callback) }).end(seen);
+        await after();
+      });
+    await enqueue(queue, [job('one')]);
+    await expect(end(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(await queue.depth()).toMatchObject({ submit: 1 });
+    await end();
+    expect(await queue.depth()).toMatchObject({ submit: 0 });
+    // The next one, which there was no place for, comes from the queue: it is the handler that ends it.
+    await enqueue(queue, [job('two')]);
+    for (const resolve of ends.splice(0)) resolve();
+    await eventually(() => seen.length === 2);
+    await end();
+    expect(await knex('pgboss.job')).toHaveLength(1);
+    for (const resolve of ends) resolve();
+    await eventually(async () => (await queue.depth()).submit === 0);
   });
 
   it('frees the place of a job that was rolled back', async () => {

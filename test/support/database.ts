@@ -63,6 +63,7 @@ export async function createTemplate(server: ServerConnection): Promise<void> {
     await migrate(knex);
     const queue = new PgBossQueue({
       pool: new Sql(knex).pool,
+      transaction: (work) => new Sql(knex).transaction((_, connection) => work(connection)),
       logger: silentLogger,
       listen: async () => async () => undefined,
     });

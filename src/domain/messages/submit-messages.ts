@@ -1,5 +1,6 @@
 import { Batcher } from '../batcher.ts';
 import type { Device } from '../devices/device.ts';
+import type { OpenJob } from '../open-job.ts';
 import type { HeldJob } from '../ports/job-queue.ts';
 import type { Provider, Submission, SubmitOutcome } from '../ports/provider.ts';
 import type { Routing } from '../ports/routing.ts';
@@ -64,7 +65,8 @@ export class SubmitMessages {
   /** Resolves when every recipient's outcome is stored; throws `JobInterrupted` when `signal` came first. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const held = await this.#hold(job);
-    const results = await Promise.allSettled(held.map((each) => this.#submit(job, each, signal)));
+    const open = { held: job, open: held.length };
+    const results = await Promise.allSettled(held.map((each) => this.#submit(job, each, open, signal)));
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
   }
@@ -94,6 +96,7 @@ export class SubmitMessages {
   async #submit(
     job: HeldJob<'submit'>,
     { message, recipient, isUntouched }: HeldRecipient,
+    open: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
     const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
@@ -107,6 +110,7 @@ export class SubmitMessages {
       outcome,
       mayBeFreed: isUntouched && outcome.kind === 'unavailable' && outcome.nothingLeft === true,
       at: this.#clock.now(),
+      job: open,
     });
   }
 

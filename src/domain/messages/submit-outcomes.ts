@@ -1,4 +1,5 @@
 import { Batcher } from '../batcher.ts';
+import { type OpenJob, recordParts } from '../open-job.ts';
 import type { NewJob } from '../ports/job-queue.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
 import type { RecipientMove, SidRow, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
@@ -22,6 +23,8 @@ export interface SubmitResult {
   /** Nothing of it has left, in this try or before: it may be canceled until the next one (decision 18). */
   readonly mayBeFreed: boolean;
   readonly at: Date;
+  /** The job that this is a part of. */
+  readonly job: OpenJob;
 }
 
 /** Records outcomes of hand-overs, many in one transaction: states, sids, refunds, events and the next tries. */
@@ -41,8 +44,9 @@ export class SubmitOutcomes {
     return this.#batches.add(result);
   }
 
-  #record(results: readonly SubmitResult[]): Promise<undefined[]> {
-    return this.#uow.run(async (tx) => {
+  async #record(results: readonly SubmitResult[]): Promise<undefined[]> {
+    const jobs = results.map((result) => result.job);
+    await recordParts(this.#uow, jobs, async (tx) => {
       const messages = await tx.messages.lock([...new Set(results.map((result) => result.messageId))]);
       const steps = results.map((result) => stepOf(result, messages.get(result.messageId)));
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
@@ -59,8 +63,8 @@ export class SubmitOutcomes {
       announceMessages(tx, messages, retried);
       await tx.messages.release(retried.filter((result) => result.mayBeFreed));
       await tx.jobs.enqueue(retryJobs(retries));
-      return results.map(() => undefined);
     });
+    return results.map(() => undefined);
   }
 
   async #rememberSids(

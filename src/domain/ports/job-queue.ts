@@ -62,6 +62,8 @@ export interface NewJob<Q extends QueueName = QueueName> {
 /** The transactional half: part of `Tx`. */
 export interface JobSink {
   enqueue(jobs: readonly NewJob[]): Promise<void>;
+  /** Says that the work of these jobs, which this process holds, is recorded: they end with the transaction. */
+  end(jobs: readonly Pick<HeldJob<QueueName>, 'id' | 'queue'>[]): Promise<void>;
 }
 
 export interface HeldJob<Q extends QueueName> {

@@ -1,5 +1,6 @@
 import { Batcher } from '../batcher.ts';
 import { JobInterrupted } from '../messages/submit-messages.ts';
+import { type OpenJob, recordParts } from '../open-job.ts';
 import type { HeldJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Stores, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids, SecretBox } from '../ports/system.ts';
@@ -27,7 +28,7 @@ export class DeliverWebhooks {
   readonly #transport: WebhookTransport;
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
-  readonly #records: Batcher<RecordedAttempt, undefined>;
+  readonly #records: Batcher<{ readonly attempt: RecordedAttempt; readonly job: OpenJob }, undefined>;
   readonly #moves: Batcher<WebhookJob, undefined>;
   readonly #lanes = new EndpointLanes();
 
@@ -44,9 +45,11 @@ export class DeliverWebhooks {
     this.#secrets = secrets;
     this.#clock = system.clock;
     this.#records = new Batcher(
-      async (attempts) => {
-        await recordAttempts(uow, system, attempts);
-        return attempts.map(() => undefined);
+      async (parts) => {
+        const jobs = parts.map(({ job }) => job);
+        const attempts = parts.map(({ attempt }) => attempt);
+        await recordParts(uow, jobs, (tx) => recordAttempts(tx, system, attempts));
+        return parts.map(() => undefined);
       },
       { maxWeight: 500, isolate: () => true },
     );
@@ -74,7 +77,16 @@ export class DeliverWebhooks {
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
     const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt));
-    const left = await this.#attemptAll(due, attempt + 1, lane, endpoint, PATIENCE_MS[job.queue], signal);
+    const open = { held: job, open: due.length };
+    const left = await this.#attemptAll(
+      due,
+      attempt + 1,
+      open,
+      lane,
+      endpoint,
+      PATIENCE_MS[job.queue],
+      signal,
+    );
     if (left.length === 0) return;
     if (signal.aborted) throw new JobInterrupted('the process is draining');
     const gone = refusalOf(await endpoint.get());
@@ -86,6 +98,7 @@ export class DeliverWebhooks {
   async #attemptAll(
     due: readonly DueDelivery[],
     number: number,
+    open: OpenJob,
     lane: Lane,
     endpoint: FreshEndpoint,
     patienceMs: number,
@@ -113,7 +126,7 @@ export class DeliverWebhooks {
       } finally {
         lane.leave(attempted?.result);
       }
-      if (attempted) await this.#records.add(attempted.recorded);
+      if (attempted) await this.#records.add({ attempt: attempted.recorded, job: open });
       else left.push(delivery.id);
     };
     try {

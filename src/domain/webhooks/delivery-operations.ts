@@ -221,7 +221,7 @@ export function deliveryOperations(deps: Dependencies) {
           at,
         });
         const record = attemptRecord(webhook, delivery, 1, at, clock.now(), result);
-        await recordAttempts(uow, deps, [{ webhookId: webhook.id, record }]);
+        await uow.run((tx) => recordAttempts(tx, deps, [{ webhookId: webhook.id, record }]));
         return detailsOf((await stores.deliveries.find(delivery.accountId, delivery.id)) ?? delivery);
       },
     ),

@@ -1,6 +1,6 @@
 import { recordChange } from '../audit/record-change.ts';
 import type { SystemCaller } from '../caller.ts';
-import type { Tx, UnitOfWork } from '../ports/stores.ts';
+import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { AttemptRecord, DueDelivery } from '../ports/webhook-stores.ts';
 import type { AttemptResult } from '../ports/webhook-transport.ts';
@@ -54,31 +54,29 @@ export function attemptRecord(
  * Stores attempts and, in the same transaction, the jobs of the retries they call for and what they say of their
  * endpoints: one in which every attempt failed for 5 days is switched off, with the reason and an audit entry.
  */
-export function recordAttempts(
-  uow: UnitOfWork,
+export async function recordAttempts(
+  tx: Tx,
   system: { clock: Clock; ids: Ids },
   attempts: readonly RecordedAttempt[],
 ): Promise<void> {
-  return uow.run(async (tx) => {
-    const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
-    const counted = attempts.filter(({ record }) => recorded.has(record.deliveryId));
-    tx.announceLive(
-      'delivery',
-      counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
-    );
-    const retries = counted.filter(({ record }) => record.nextRetryAt !== null);
-    await tx.jobs.enqueue(
-      deliveryJobs(
-        retries.map(({ webhookId, record }) => ({
-          id: record.deliveryId,
-          webhookId,
-          attempts: record.number,
-          nextRetryAt: record.nextRetryAt,
-        })),
-      ),
-    );
-    await judgeEndpoints(tx, system, counted);
-  });
+  const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
+  const counted = attempts.filter(({ record }) => recorded.has(record.deliveryId));
+  tx.announceLive(
+    'delivery',
+    counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
+  );
+  const retries = counted.filter(({ record }) => record.nextRetryAt !== null);
+  await tx.jobs.enqueue(
+    deliveryJobs(
+      retries.map(({ webhookId, record }) => ({
+        id: record.deliveryId,
+        webhookId,
+        attempts: record.number,
+        nextRetryAt: record.nextRetryAt,
+      })),
+    ),
+  );
+  await judgeEndpoints(tx, system, counted);
 }
 
 async function judgeEndpoints(

@@ -1,0 +1,55 @@
+/** Runs SQL with `$n` placeholders: on the pool, or on one transaction's connection. */
+export interface SqlRunner {
+  query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
+}
+
+/** A job that is to be held from the commit on; `job` is what the queue is given where it comes back. */
+export interface NewHeldJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly job: object;
+}
+
+/** A job's row belongs to the process that took it with the commit, until so many seconds after its last sign of life. */
+const LEASE_SECONDS = 15;
+/** What is given back is anybody's after this time. */
+const GIVEN_BACK_SECONDS = 1;
+const MAX_LAPSED = 200;
+
+const HOLD = `INSERT INTO held_jobs (id, due_at, queue, job)
+  SELECT id, now() + ${LEASE_SECONDS} * interval '1 second', queue, job
+  FROM json_to_recordset($1::json) AS j (id uuid, queue text, job json)`;
+const EXTEND = `UPDATE held_jobs SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[])`;
+const END = 'DELETE FROM held_jobs WHERE id = ANY($1::uuid[])';
+const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
+    SELECT id FROM held_jobs WHERE due_at < now() ORDER BY due_at LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED)
+  RETURNING id, queue, job`;
+
+/**
+ * Jobs that a process holds without their having been in the queue: leases. They are no rows of the queue because
+ * such a row takes ten times as long to write.
+ */
+export const heldJobs = {
+  async hold(sql: SqlRunner, jobs: readonly NewHeldJob[]): Promise<void> {
+    await sql.query({ name: 'held-jobs-hold', text: HOLD, values: [JSON.stringify(jobs)] });
+  },
+
+  /** Forgets jobs whose work is recorded. */
+  async end(sql: SqlRunner, ids: readonly string[]): Promise<void> {
+    await sql.query({ name: 'held-jobs-end', text: END, values: [ids] });
+  },
+
+  /** Shows that the process lives and still holds the jobs. */
+  async extend(sql: SqlRunner, ids: readonly string[]): Promise<void> {
+    await sql.query({ name: 'held-jobs-extend', text: EXTEND, values: [ids, LEASE_SECONDS] });
+  },
+
+  async giveBack(sql: SqlRunner, id: string): Promise<void> {
+    await sql.query({ name: 'held-jobs-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
+  },
+
+  /** Takes jobs out that were given back, or whose process shows no life any more. */
+  async takeLapsed(sql: SqlRunner): Promise<readonly NewHeldJob[]> {
+    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as NewHeldJob[];
+  },
+};
