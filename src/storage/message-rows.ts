@@ -1,6 +1,6 @@
 import type { Environment } from '../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
-import type { MovedRecipient } from '../domain/ports/stores.ts';
+import type { MovedRecipient, StatusCounts } from '../domain/ports/stores.ts';
 
 export interface MessageRow {
   id: string;
@@ -14,6 +14,7 @@ export interface MessageRow {
   to: string[];
   sid: string | null;
   reached: number;
+  delivered: number;
   failed: number;
   unregistered: number;
   read_at: Date | null;
@@ -63,6 +64,11 @@ export function mapMessage(row: MessageRow): Message {
     scheduledFor: row.scheduled_for,
     expiresAt: row.expires_at,
   };
+}
+
+/** How many of the message's recipients stand where. */
+export function countsOf({ to, reached, delivered, failed }: MessageRow): StatusCounts {
+  return { pending: to.length - reached - failed, sent: reached - delivered, delivered, failed };
 }
 
 export interface RecipientRow {
@@ -130,6 +136,7 @@ export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
     SELECT ${STATUS} AS status, array_agg(address ORDER BY position) AS "to",
       (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
+      count(*) FILTER (WHERE status = 'delivered') AS delivered,
       count(*) FILTER (WHERE status = 'failed') AS failed,
       count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at
     FROM recipients WHERE message_id = m.id) r`;

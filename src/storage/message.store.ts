@@ -1,12 +1,12 @@
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type {
+  LockedMessage,
   MessageFilter,
   MessageStore,
   MovedRecipient,
   RecipientKey,
   RecipientMove,
-  StatusCounts,
   StatusMove,
   TimelineNote,
 } from '../domain/ports/stores.ts';
@@ -16,6 +16,7 @@ import { LOCK_MESSAGES } from './locks.ts';
 import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from './message-blocks.ts';
 import { messageHistory } from './message-history.ts';
 import {
+  countsOf,
   MESSAGE_COLUMNS,
   type MessageRow,
   mapMessage,
@@ -83,11 +84,6 @@ const MARK_READ = statement(
   `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
    WHERE ${JOINED} AND r.status = 'delivered' AND r.read_at IS NULL
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
-);
-const STATUS_COUNTS = statement(
-  'recipient-status-counts',
-  `SELECT message_id, status, count(*) AS count FROM recipients WHERE message_id = ANY($1::uuid[])
-   GROUP BY message_id, status`,
 );
 const CLEAR_REASON = statement(
   'message-clear-reason',
@@ -167,9 +163,11 @@ export class PgMessageStore implements MessageStore {
     });
   }
 
-  async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, Message>> {
+  async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>> {
     await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    return this.#byIds(messageIds);
+    // A statement of its own: it must see what was committed while this one waited for the locks.
+    const rows = await this.#sql.query<MessageRow>(BY_IDS, [messageIds]);
+    return new Map(rows.map((row) => [row.id, { ...mapMessage(row), counts: countsOf(row) }]));
   }
 
   async move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]> {
@@ -214,20 +212,6 @@ export class PgMessageStore implements MessageStore {
       recipients.map((recipient) => recipient.messageId),
       recipients.map((recipient) => recipient.position),
     ]);
-  }
-
-  async statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>> {
-    const rows = await this.#sql.query<{ message_id: string; status: MessageStatus; count: number }>(
-      STATUS_COUNTS,
-      [messageIds],
-    );
-    const counts = new Map<string, Partial<Record<MessageStatus, number>>>();
-    for (const row of rows) {
-      const own = counts.get(row.message_id) ?? {};
-      own[row.status] = row.count;
-      counts.set(row.message_id, own);
-    }
-    return counts;
   }
 
   async countMoves(moves: readonly StatusMove[]): Promise<void> {

@@ -144,10 +144,10 @@ describe('the queue', () => {
       seen.push(held);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
-    const end = (after = async () => {}) =>
+    const end = (rest = async () => {}) =>
       sql.transaction(async (inside, connection) => {
         await queue.sinkFor({ connection, onEnd: (callback) => inside.onEnd(callback) }).end(seen);
-        await after();
+        await rest();
       });
     await enqueue(queue, [job('one')]);
     await expect(end(() => Promise.reject(new Error('no')))).rejects.toThrow('no');

@@ -1,10 +1,17 @@
-import type { MovedRecipient, RecipientMove, StatusMove, Tx } from '../ports/stores.ts';
+import type {
+  LockedMessage,
+  MovedRecipient,
+  RecipientMove,
+  StatusCounts,
+  StatusMove,
+  Tx,
+} from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
 import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import type { Message } from './message.ts';
+import type { Message, MessageStatus } from './message.ts';
 import { canMove, messageStatus } from './status.ts';
 
 /**
@@ -15,7 +22,7 @@ import { canMove, messageStatus } from './status.ts';
 export async function applyMoves(
   tx: Tx,
   ids: Ids,
-  messages: ReadonlyMap<string, Message>,
+  messages: ReadonlyMap<string, LockedMessage>,
   moves: readonly RecipientMove[],
 ): Promise<ReadonlySet<RecipientMove>> {
   const allowed = firstOfEach(moves.filter((move) => canMove(move.from, move.to)));
@@ -45,9 +52,7 @@ export async function applyMoves(
       });
     }
   }
-  const settled = await followStatus(tx, messages, [
-    ...new Set(moved.map((recipient) => recipient.messageId)),
-  ]);
+  const settled = await followStatus(tx, messages, [...done.keys()]);
   const at = allowed[0]?.at;
   if (at) events.push(...(await settledEvents(tx, settled, at)));
   await tx.accounts.credit(refunds);
@@ -79,20 +84,31 @@ async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Pro
 }
 
 /** Counts the statuses that follow from the recipients'; returns the messages that are pending no more. */
-async function followStatus(tx: Tx, messages: ReadonlyMap<string, Message>, changed: readonly string[]) {
-  if (changed.length === 0) return [];
-  const counts = await tx.messages.statusCounts(changed);
-  const moves: StatusMove[] = [];
-  for (const [id, count] of counts) {
+async function followStatus(
+  tx: Tx,
+  messages: ReadonlyMap<string, LockedMessage>,
+  moves: readonly RecipientMove[],
+) {
+  const statuses: StatusMove[] = [];
+  for (const [id, own] of Map.groupBy(moves, (move) => move.messageId)) {
     const message = messages.get(id);
-    const status = messageStatus(count);
-    if (!message || message.status === status) continue;
-    moves.push({ message, to: status });
+    if (!message) continue;
+    const to = messageStatus(countsAfter(message.counts, own));
+    if (message.status !== to) statuses.push({ message, to });
   }
-  await tx.messages.countMoves(moves);
-  return moves
+  await tx.messages.countMoves(statuses);
+  return statuses
     .map(({ message }) => message)
     .filter(({ status, environment }) => status === 'pending' && environment === 'production');
+}
+
+function countsAfter(counts: StatusCounts, moves: readonly RecipientMove[]): StatusCounts {
+  const after: Partial<Record<MessageStatus, number>> = { ...counts };
+  for (const { from, to } of moves) {
+    after[from] = (after[from] ?? 0) - 1;
+    after[to] = (after[to] ?? 0) + 1;
+  }
+  return after;
 }
 
 function key(recipient: { messageId: string; position: number }): string {

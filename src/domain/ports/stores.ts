@@ -94,6 +94,11 @@ export interface MessageFilter {
 
 export type StatusCounts = Readonly<Partial<Record<MessageStatus, number>>>;
 
+/** A message whose row is locked, and how many of its recipients stand where. */
+export interface LockedMessage extends Message {
+  readonly counts: StatusCounts;
+}
+
 /** A message, as it was, and the status that it has since its recipients moved. */
 export interface StatusMove {
   readonly message: Message;
@@ -149,7 +154,7 @@ export interface MessageStore {
   /** Messages with the recipients among them that are still pending. */
   pending(messageIds: readonly string[]): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
   /** Locks the messages' rows in the order of their ids, so that their status can follow their recipients. */
-  lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, Message>>;
+  lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
   /** Carries out the moves that still apply (the recipient's status is `from`) and returns those. */
   move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]>;
   /** Records when delivered recipients read the message, and returns those of which it was not known yet. */
@@ -161,8 +166,6 @@ export interface MessageStore {
   claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
   /** Frees claimed recipients of which nothing has left. */
   release(recipients: readonly RecipientKey[]): Promise<void>;
-  /** How many recipients of each message stand where. */
-  statusCounts(messageIds: readonly string[]): Promise<ReadonlyMap<string, StatusCounts>>;
   /** Counts each message's move in the usage; a reason given for its former status holds no longer. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
   note(notes: readonly TimelineNote[]): Promise<void>;

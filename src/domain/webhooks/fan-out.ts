@@ -11,9 +11,12 @@ const DELIVERIES_PER_JOB = 100;
 /** Records events and owes each to every active endpoint that subscribed to it, with the jobs that deliver them. */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const recorded = await tx.events.append(events);
   const readAt = performance.now();
-  const endpoints = await tx.webhooks.active([...new Set(recorded.map((event) => event.accountId))]);
+  // Asked together: the one does not need to know of the other.
+  const [recorded, endpoints] = await Promise.all([
+    tx.events.append(events),
+    tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
+  ]);
   const byAccount = Map.groupBy(endpoints, ({ webhook }) => webhook.accountId);
   const owed = recorded.flatMap((event) =>
     (byAccount.get(event.accountId) ?? [])
