@@ -32,7 +32,7 @@ const MISSING = statement(
      AND e.type = ANY($5::text[]) AND e.type <> 'webhook.test'
      AND NOT EXISTS (SELECT FROM webhook_deliveries d
        WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
-   ORDER BY e.seq LIMIT $7`,
+   ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
 );
 // Feeds are in the order of time but for moments, so the oldest event tells whether a feed has anything to forget:
 // no index on the time is needed. Locked rows are another process's, at the same work.
@@ -47,9 +47,6 @@ const FORGET = statement(
        SELECT e.account_id, e.seq, e.recorded_at FROM events e
        WHERE e.account_id = feed.account_id ORDER BY e.seq LIMIT $2 FOR UPDATE SKIP LOCKED) e
      WHERE e.recorded_at < $1 LIMIT $2
-   ), deliveries AS (
-     -- Together, and not one by one as the deletion of their events would.
-     DELETE FROM webhook_deliveries d USING old WHERE d.account_id = old.account_id AND d.event_seq = old.seq
    )
    DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
 );

@@ -95,12 +95,6 @@ const ERASE_MESSAGES = statement(
    UPDATE messages m SET content = '', payload = n.payload, bulk = NULL
    FROM unnest($1::uuid[], $2::jsonb[]) AS n (id, payload) WHERE m.id = n.id`,
 );
-// Before their events, whose deletion would take them one by one.
-const REMOVE_DELIVERIES = statement(
-  'retention-remove-deliveries',
-  `DELETE FROM webhook_deliveries d USING events e
-   WHERE e.message_id = ANY($1::uuid[]) AND d.account_id = e.account_id AND d.event_seq = e.seq`,
-);
 const REMOVE_EVENTS = statement(
   'retention-remove-events',
   `DELETE FROM events WHERE message_id = ANY($1::uuid[])`,
@@ -251,7 +245,6 @@ export class PgRetentionStore implements RetentionStore {
   }
 
   async remove(messageIds: readonly string[]): Promise<void> {
-    await this.#sql.query(REMOVE_DELIVERIES, [messageIds]);
     await this.#sql.query(REMOVE_EVENTS, [messageIds]);
     await this.#sql.query(REMOVE_MESSAGES, [messageIds]);
   }

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PgEventStore } from '../../src/storage/event.store.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { PgWebhookStore } from '../../src/storage/webhook.store.ts';
+import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** What foreign keys would hold, where rows come with every message and none is checked. */
 describe('references of what comes with every message', () => {
@@ -47,13 +52,70 @@ describe('references of what comes with every message', () => {
     expect(await sql.query(`SELECT FROM ${table} ${named}`, [row.key])).toHaveLength(1);
   });
 
-  it('are not checked row by row, but for a delivery to its event', async () => {
+  it('are not checked row by row', async () => {
     const rows = await sql.query(
       `SELECT conrelid::regclass::text AS of, confrelid::regclass::text AS to FROM pg_constraint WHERE contype = 'f'
        AND conrelid::regclass::text IN ('messages', 'recipients', 'recipients_open', 'recipients_settled',
-         'ledger_entries', 'idempotency_records', 'events', 'provider_sids', 'webhook_deliveries')`,
+         'ledger_entries', 'idempotency_records', 'events', 'provider_sids', 'webhook_deliveries', 'webhook_attempts')`,
     );
-    expect(rows).toEqual([{ of: 'webhook_deliveries', to: 'events' }]);
+    expect(rows).toEqual([]);
+  });
+
+  it('the deliveries of an event and their attempts go with it, and no others', async () => {
+    const receiver = await startWebhookReceiver();
+    opened.push(receiver);
+    const body = { url: receiver.url, events: ['sms.sent'] };
+    const { body: registered } = await gateway.call('POST', '/developers/webhooks', {
+      key: account.key,
+      body,
+    });
+    const messages = [await send(), await send()];
+    const deliveries = () =>
+      sql.query(
+        `SELECT e.message_id, d.id, count(a.*)::int AS attempts FROM webhook_deliveries d
+         LEFT JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+         LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
+         WHERE d.webhook_id = $1 GROUP BY e.message_id, d.id ORDER BY d.id`,
+        [registered.webhook.id],
+      );
+    await eventually(async () => {
+      const found = await deliveries();
+      return found.length === 4 && found.every(({ attempts }) => attempts === 1);
+    });
+    await sql.query('DELETE FROM events WHERE message_id = $1', [messages[0]]);
+    expect(await deliveries()).toMatchObject([1, 2].map(() => ({ message_id: messages[1], attempts: 1 })));
+    const orphans = await sql.query(
+      'SELECT FROM webhook_attempts WHERE delivery_id NOT IN (SELECT id FROM webhook_deliveries)',
+    );
+    expect(orphans).toEqual([]);
+  });
+
+  it('an event that recovery reads is not forgotten before it is owed', async () => {
+    const [event] = await sql.query('SELECT account_id, seq FROM events LIMIT 1');
+    const [row] = await sql.query('SELECT id FROM webhooks WHERE account_id = $1 LIMIT 1', [
+      event.account_id,
+    ]);
+    await sql.query('DELETE FROM webhook_deliveries');
+    const left = () =>
+      sql.query('SELECT seq FROM events WHERE account_id = $1 AND seq = $2', [event.account_id, event.seq]);
+    const knex = createKnex(gateway.database.connection, silentLogger);
+    try {
+      const pool = new Sql(knex);
+      const forget = () => new PgEventStore(pool).forgetBefore(new Date(Date.now() + 1_000), 1_000);
+      const webhook = await new PgWebhookStore(pool).find(event.account_id, row.id);
+      if (!webhook) throw new Error('no endpoint');
+      await pool.transaction(async (inside) => {
+        const span = { since: new Date(0), until: new Date() };
+        const missing = await new PgEventStore(inside).missing(webhook, span, event.seq - 1, 1);
+        expect(missing.map(({ seq }) => seq)).toEqual([event.seq]);
+        await forget();
+        expect(await left()).toHaveLength(1);
+      });
+      await forget();
+      expect(await left()).toEqual([]);
+    } finally {
+      await knex.destroy();
+    }
   });
 
   it('the recipients and sids of a message go with it, and no others', async () => {

@@ -16,7 +16,8 @@ export interface EventStore {
   after(accountId: string, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   /**
    * Events after a number, recorded in a span of time (ends included), that an endpoint subscribes to and has no
-   * delivery for. Tests are not among them: they were meant for one endpoint.
+   * delivery for; nobody forgets them before the transaction ends. Tests are not among them: they were meant for one
+   * endpoint.
    */
   missing(
     webhook: Webhook,
