@@ -12,8 +12,8 @@ import type {
 } from '../domain/ports/stores.ts';
 import type { SweepMark } from '../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../domain/uuid.ts';
+import { countMoves } from './count-moves.ts';
 import { LOCK_MESSAGES } from './locks.ts';
-import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from './message-blocks.ts';
 import { messageHistory } from './message-history.ts';
 import {
   countsOf,
@@ -84,20 +84,6 @@ const MARK_READ = statement(
   `UPDATE recipients r SET read_at = $3 FROM ${KEYS}
    WHERE ${JOINED} AND r.status = 'delivered' AND r.read_at IS NULL
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
-);
-const CLEAR_REASON = statement(
-  'message-clear-reason',
-  `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
-);
-const COUNT_MOVES = statement(
-  'usage-count-moves',
-  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages, cost_minor)
-   SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment, step.status, api_key_id,
-     ${BLOCK_OF_SEQ}, ${PLACES_OF_SEQ}, sum(step.sign), sum(step.sign * cost_minor)
-   FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[],
-     $9::bigint[]) AS n (account_id, created_at, channel, environment, api_key_id, cost_minor, source, target, seq)
-   CROSS JOIN LATERAL (VALUES (source, -1), (target, 1)) AS step (status, sign)
-   GROUP BY 1, 2, 3, 4, 5, 6, 7`,
 );
 const NOTE = statement(
   'timeline-note',
@@ -215,21 +201,7 @@ export class PgMessageStore implements MessageStore {
   }
 
   async countMoves(moves: readonly StatusMove[]): Promise<void> {
-    if (moves.length === 0) return;
-    const messages = moves.map(({ message }) => message);
-    const explained = messages.filter((message) => message.statusReason !== null);
-    if (explained.length > 0) await this.#sql.execute(CLEAR_REASON, [explained.map((message) => message.id)]);
-    await this.#sql.execute(COUNT_MOVES, [
-      messages.map((message) => message.accountId),
-      messages.map((message) => message.createdAt),
-      messages.map((message) => message.channel),
-      messages.map((message) => message.environment),
-      messages.map((message) => message.apiKeyId ?? ''),
-      messages.map((message) => message.costMinor),
-      messages.map((message) => message.status),
-      moves.map(({ to }) => to),
-      messages.map((message) => message.seq),
-    ]);
+    await countMoves(this.#sql, moves);
   }
 
   async note(notes: readonly TimelineNote[]): Promise<void> {

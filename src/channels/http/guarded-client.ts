@@ -7,6 +7,7 @@
  * (origin-pools). Redirects are not followed, environment proxies not used, bodies not decompressed.
  * One deadline covers all of it (contract "URL requirements", decision 32).
  */
+import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import { createAddressGuard } from './address-guard.ts';
 import { type Dial, notPublic, type TlsTrust } from './guarded-connector.ts';
@@ -84,6 +85,9 @@ const MAX_DIALLED = 4;
 /** How long one address may keep the others from being tried. */
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
+/** URLs whose reading is kept: it says nothing of whether the addresses behind them may be dialled. */
+const MAX_TARGETS = 1_000;
+
 /** The guarded client (see the head of this file). Throws when `allowedNetworks` cannot be read. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { allowedNetworks, requireHttps, maxConnectionsPerOrigin, tls, dial } = options;
@@ -93,7 +97,14 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   );
   const pools = new OriginPools({ guard, maxConnectionsPerOrigin, tls, dial });
   const gate = new OriginGate(maxConnectionsPerOrigin);
+  const targets = new LRUCache<string, Target>({ max: MAX_TARGETS });
   let closed = false;
+
+  const targetOf = (url: string): Target => {
+    const target = targets.get(url) ?? parseTarget(url, requireHttps);
+    targets.set(url, target);
+    return target;
+  };
 
   const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
     // One bad address refuses the name: any of them may be dialled, and a name with both is an attack.
@@ -170,7 +181,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     const durationMs = () => Math.round(performance.now() - startedAt);
     try {
       if (closed) throw shuttingDown();
-      const target = parseTarget(wanted.url, requireHttps);
+      const target = targetOf(wanted.url);
       const addresses = await checkedAddresses(target, wanted.timeoutMs);
       const response = await admitted(target, addresses, wanted, deadline);
       const { status, headers, incomplete } = response;
