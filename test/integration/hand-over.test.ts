@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { openSql, type TestSql } from '../support/sql.ts';
+import { countStatements } from '../support/statements.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const READS_PENDING = /FROM recipients WHERE .* AND status = 'pending'/s;
+const READS_DUE = /FROM webhook_deliveries d\s+JOIN events e .* AND d\.attempts = /s;
+
+describe('a job that its own process begins with', () => {
+  let gateway: TestGateway;
+  let sql: TestSql;
+  let account: TestAccount;
+  const opened: { stop(): Promise<unknown> }[] = [];
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    opened.push(gateway);
+    sql = await openSql(gateway.database);
+    opened.push({ stop: () => sql.close() });
+    account = await gateway.createAccount();
+  });
+  afterAll(async () => {
+    for (const each of opened.reverse()) await each.stop();
+  });
+
+  it('brings what was just written: nothing of it is read again, and what is sent is what was recorded', async () => {
+    const { key } = account;
+    const receiver = await startWebhookReceiver();
+    opened.push(receiver);
+    const hook = { url: receiver.url, events: ['sms.sent', 'sms.failed'] };
+    await gateway.call('POST', '/developers/webhooks', { key, body: hook });
+    using statements = countStatements();
+    const body = { to: '0700123456,0700000001', message: 'Hello "you"' };
+    const sent = await gateway.call('POST', '/developers/sms', { key, body });
+    await eventually(async () => {
+      const rows = await sql.query(`SELECT FROM webhook_deliveries WHERE status = 'success'`);
+      return rows.length === 2;
+    });
+    const texts = statements.texts();
+    expect(texts.filter((text) => READS_PENDING.test(text) || READS_DUE.test(text))).toEqual([]);
+    const feed = await gateway.call('GET', '/developers/events', { key });
+    const byEvent = (left: { event: string }, right: { event: string }) =>
+      left.event.localeCompare(right.event);
+    expect(receiver.received.map((received) => received.body).sort(byEvent)).toEqual(
+      [...feed.body.data].sort(byEvent),
+    );
+    expect(feed.body.data.map((event: { messageId: string }) => event.messageId)).toEqual([
+      sent.body.id,
+      sent.body.id,
+    ]);
+    // They ended with what they recorded.
+    await eventually(async () => (await sql.query('SELECT FROM held_jobs')).length === 0);
+    expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
+  });
+});
