@@ -7,6 +7,12 @@ export interface BatcherOptions<Item> {
   readonly weight?: (item: Item) => number;
   /** A batch's weight at the most; a single heavier item goes alone. */
   readonly maxWeight: number;
+  /**
+   * Of more items than this a batch takes half of all that are about, those of the last one among them: so one half is
+   * answered and comes back while the other is under way. Without it all would go together, and each side wait for the
+   * other. Never when absent.
+   */
+  readonly halvedAbove?: number;
   /** Whether items should be tried again one by one after a batch failed with `error`, so that a poisonous one fails alone. */
   readonly isolate?: (error: unknown) => boolean;
 }
@@ -24,6 +30,8 @@ export class Batcher<Item, Result> {
   #waiting: Waiting<Item, Result>[] = [];
   #waitingWeight = 0;
   #running: Promise<void> | undefined;
+  /** How many items the last batch had. */
+  #lastCount = 0;
 
   /** `work` answers with one result an item, in the same order. */
   constructor(work: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item>) {
@@ -68,15 +76,18 @@ export class Batcher<Item, Result> {
   }
 
   #take(): Waiting<Item, Result>[] {
+    const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);
+    const most = Math.max(this.#options.halvedAbove ?? Number.POSITIVE_INFINITY, half);
     let weight = 0;
     let count = 0;
     for (const { item } of this.#waiting) {
       const next = weight + this.#weight(item);
-      if (count > 0 && next > this.#options.maxWeight) break;
+      if (count === most || (count > 0 && next > this.#options.maxWeight)) break;
       weight = next;
       count += 1;
     }
     this.#waitingWeight -= weight;
+    this.#lastCount = count;
     return this.#waiting.splice(0, count);
   }
 

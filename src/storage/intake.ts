@@ -33,6 +33,8 @@ export interface IntakeOptions {
   readonly maxWaitingRecipients: number;
 }
 
+/** Of more messages than this, half are answered while the other half is committed. */
+const HALVED_ABOVE = 32;
 /** After a refusal or a repeat so many batches of its account are decided message by message: another one is likely. */
 const CAREFUL_BATCHES = 8;
 /** Accounts that this is known of; when there are more it is forgotten, which costs a way to PostgreSQL and back. */
@@ -56,6 +58,7 @@ export class PgIntake implements Intake {
     this.#batches = new Batcher((batch) => this.#commit(batch), {
       weight: weightOf,
       maxWeight: options.maxBatchRecipients,
+      halvedAbove: HALVED_ABOVE,
       isolate: (error) => databaseFault(error) === undefined,
     });
   }

@@ -35,6 +35,46 @@ describe('Batcher', () => {
     expect(batches[2]?.items).toEqual([5]);
   });
 
+  it('takes half of many, so that the others come back while it is under way', async () => {
+    const batches: { items: readonly number[]; finish: () => void }[] = [];
+    const batcher = new Batcher<number, number>(
+      (items) =>
+        new Promise((resolve) => {
+          batches.push({ items, finish: () => resolve(items) });
+        }),
+      { maxWeight: 1_000, halvedAbove: 4 },
+    );
+    const until = async (holds: () => boolean) => {
+      while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+    };
+    // Ten who ask again as soon as they are answered.
+    let answered = 0;
+    const ask = async (item: number) => {
+      for (;;) {
+        await batcher.add(item);
+        answered += 1;
+      }
+    };
+    for (let item = 0; item < 10; item += 1) void ask(item);
+    for (let batch = 0; batch < 6; batch += 1) {
+      await until(() => batches.length > batch && answered === Math.max(0, batch - 1) * 5);
+      batches[batch]?.finish();
+    }
+    await until(() => answered === 30 && batches.length === 7);
+    expect(batches.map(({ items }) => items.length)).toEqual([5, 5, 5, 5, 5, 5, 5]);
+    // Few go together.
+    const few = new Batcher<number, number>(
+      async (items) => {
+        sizes.push(items.length);
+        return items;
+      },
+      { maxWeight: 1_000, halvedAbove: 4 },
+    );
+    const sizes: number[] = [];
+    await Promise.all([1, 2, 3, 4].map((item) => few.add(item)));
+    expect(sizes).toEqual([4]);
+  });
+
   it('lets the next batch do what it begins with before it answers the last', async () => {
     const done: string[] = [];
     const finish: (() => void)[] = [];
