@@ -6,6 +6,8 @@ import type { Page, PageRequest } from '../domain/ports/page.ts';
 import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
 interface ContactRow {
   id: string;
   account_id: string;
@@ -97,6 +99,50 @@ const UPDATE_ALL = statement(
 );
 const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
 
+/** Whom `askedOf` asks for, of contacts that are at hand; `strpos` knows no wildcards to escape. */
+const MATCHES = `account_id = $1::uuid AND (strpos(search_text, $2) > 0 OR phone = $3)
+  AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
+const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
+/** Those and few others, by an index that is all the planner may choose from: it knows nothing of what is asked for. */
+const NARROWED = `(SELECT ${SEARCHED} FROM contacts
+   WHERE search_terms(right(account_id::text, 4), search_text, tags)
+     @@ search_query(right($1::uuid::text, 4), ARRAY[$2, $3], $4) OFFSET 0) AS narrowed`;
+const FOUND = `SELECT id FROM ${NARROWED} WHERE ${MATCHES}`;
+const COUNT_FOUND = statement('contacts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
+/** A page and how many there are; a row without an id where the page is past the end. */
+const FOUND_PAGE = statement(
+  'contacts-found-page',
+  `WITH found AS MATERIALIZED (${FOUND})
+   SELECT counted.total, c.* FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN (
+     SELECT ${COLUMNS.map((column) => `contacts.${column}`).join(', ')} FROM contacts
+     JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $5 OFFSET $6) AS page USING (id)) AS c ON true
+   ORDER BY c.id DESC`,
+);
+/** So many contacts are looked at before the index: what many have is found among them. */
+const NEAR = 80;
+/** The newest that match among the next contacts; where those are too few, all that match beyond are sorted. */
+const FOUND_SLICE = statement(
+  'contacts-found-slice',
+  `WITH near AS MATERIALIZED (
+     SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND id < $6::uuid ORDER BY id DESC LIMIT ${NEAR}
+   ), found AS MATERIALIZED (SELECT ${COLUMNS.join(', ')} FROM near WHERE ${MATCHES} ORDER BY id DESC LIMIT $5)
+   SELECT * FROM found
+   UNION ALL (
+     SELECT ${COLUMNS.join(', ')} FROM ${NARROWED}
+     WHERE ${MATCHES} AND id < (SELECT id FROM near ORDER BY id OFFSET ${NEAR - 1})
+       AND (SELECT count(*) FROM near) = ${NEAR} AND (SELECT count(*) FROM found) < $5
+     ORDER BY id DESC LIMIT $5)
+   ORDER BY id DESC LIMIT $5`,
+);
+
+/** The account, part of the text, phone and tag that a filter asks for; undefined when it asks for everybody. */
+function askedOf(accountId: string, { search = '', tag }: ContactFilter) {
+  // Spaces at the ends mean nothing: one may have been the plus sign of a number, which is found in any of its forms.
+  const part = foldForSearch(search.trim());
+  if (part === '' && tag === undefined) return undefined;
+  return [accountId, part, parseMsisdn(search) ?? null, tag ?? null] as const;
+}
+
 /** Contacts as the JSON that the statements over many of them read. */
 function toRows(contacts: readonly Contact[]): string {
   return JSON.stringify(
@@ -117,48 +163,54 @@ export class PgContactStore implements ContactStore {
   }
 
   async page(accountId: string, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
-    const matching = this.#matching(accountId, filter);
-    const total = await this.count(accountId, filter);
     const skipped = (page - 1) * limit;
-    if (skipped >= total) return { rows: [], total };
-    const rows: ContactRow[] = await matching
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .offset(skipped)
-      .select(...COLUMNS);
-    return { rows: rows.map(mapRow), total };
+    const asked = askedOf(accountId, filter);
+    if (asked === undefined) {
+      const total = await ownRows(this.#sql, accountId, 'contacts');
+      if (skipped >= total) return { rows: [], total };
+      const rows: ContactRow[] = await this.#sql
+        .table<ContactRow>('contacts')
+        .where('account_id', accountId)
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset(skipped)
+        .select(...COLUMNS);
+      return { rows: rows.map(mapRow), total };
+    }
+    const rows = await this.#sql.query<{ total: number } & (ContactRow | { id: null })>(FOUND_PAGE, [
+      ...asked,
+      limit,
+      skipped,
+    ]);
+    return {
+      rows: rows.flatMap((row) => (row.id === null ? [] : [mapRow(row)])),
+      total: rows[0]?.total ?? 0,
+    };
   }
 
   async slice(
     accountId: string,
     filter: ContactFilter,
-    { limit, after }: KeyRange,
+    { limit, after = LAST_UUID }: KeyRange,
   ): Promise<readonly Contact[]> {
-    const matching = this.#matching(accountId, filter).orderBy('id', 'desc').limit(limit);
-    if (after !== undefined) matching.where('id', '<', after);
-    const rows: ContactRow[] = await matching.select(...COLUMNS);
+    const asked = askedOf(accountId, filter);
+    const rows: ContactRow[] = asked
+      ? await this.#sql.query<ContactRow>(FOUND_SLICE, [...asked, limit, after])
+      : await this.#sql
+          .table<ContactRow>('contacts')
+          .where('account_id', accountId)
+          .where('id', '<', after)
+          .orderBy('id', 'desc')
+          .limit(limit)
+          .select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(accountId: string, filter: ContactFilter): Promise<number> {
-    if (filter.tag === undefined && filter.search === undefined)
-      return ownRows(this.#sql, accountId, 'contacts');
-    return this.#sql.count(this.#matching(accountId, filter));
-  }
-
-  #matching(accountId: string, filter: ContactFilter) {
-    const matching = this.#sql.table<ContactRow>('contacts').where('account_id', accountId);
-    if (filter.tag !== undefined) matching.whereRaw('tags @> ARRAY[?]::text[]', [filter.tag]);
-    if (filter.search !== undefined) {
-      // A number is found in any of its forms; within the text, `strpos` knows no wildcards to escape. Spaces at
-      // the ends mean nothing: one may have been the plus sign of a number.
-      const phone = parseMsisdn(filter.search) ?? null;
-      matching.whereRaw('(strpos(search_text, ?) > 0 OR phone = ?::text)', [
-        foldForSearch(filter.search.trim()),
-        phone,
-      ]);
-    }
-    return matching;
+  async count(accountId: string, filter: ContactFilter): Promise<number> {
+    const asked = askedOf(accountId, filter);
+    if (asked === undefined) return ownRows(this.#sql, accountId, 'contacts');
+    const [counted] = await this.#sql.query<{ total: number }>(COUNT_FOUND, asked);
+    return counted?.total ?? 0;
   }
 
   async find(accountId: string, id: string): Promise<Contact | undefined> {
