@@ -118,8 +118,8 @@ const FOUND_PAGE = statement(
      JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $5 OFFSET $6) AS page USING (id)) AS c ON true
    ORDER BY c.id DESC`,
 );
-/** So many contacts are looked at before the index: what many have is found among them. */
-const NEAR = 80;
+/** How many contacts are looked at before the index is: what many have is found among them. */
+const NEAR = '4 * $5::int';
 /** The newest that match among the next contacts; where those are too few, all that match beyond are sorted. */
 const FOUND_SLICE = statement(
   'contacts-found-slice',
@@ -129,7 +129,7 @@ const FOUND_SLICE = statement(
    SELECT * FROM found
    UNION ALL (
      SELECT ${COLUMNS.join(', ')} FROM ${NARROWED}
-     WHERE ${MATCHES} AND id < (SELECT id FROM near ORDER BY id OFFSET ${NEAR - 1})
+     WHERE ${MATCHES} AND id < (SELECT id FROM near ORDER BY id LIMIT 1)
        AND (SELECT count(*) FROM near) = ${NEAR} AND (SELECT count(*) FROM found) < $5
      ORDER BY id DESC LIMIT $5)
    ORDER BY id DESC LIMIT $5`,

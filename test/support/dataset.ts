@@ -178,10 +178,12 @@ async function fillOthers(
   await run('UPDATE accounts SET sms_seq = $2 WHERE id = $1', [otherId, number]);
   await run(
     `INSERT INTO contacts (id, account_id, created_at, updated_at, name, phone, tags, attributes, search_text)
-     SELECT ${id}, $1, $2, $2, 'Contact ' || n, '+2567' || lpad(n::text, 8, '0'),
-       CASE WHEN n % 100 = 0 THEN '{all,vip}'::text[] ELSE '{all}' END, '{}', 'contact ' || n || ' +2567' || lpad(n::text, 8, '0')
-     FROM generate_series(1, $3::int) n`,
-    values,
+     SELECT ${uuid(`$2::timestamptz - make_interval(mins => $3 - n)`, '2 * n + place')}, account, $2, $2,
+       'Contact ' || n, '+2567' || lpad(n::text, 8, '0'),
+       CASE WHEN n % 100 = 0 THEN '{all,vip}'::text[] ELSE '{all}' END, '{}',
+       'contact ' || n || ' +2567' || lpad(n::text, 8, '0')
+     FROM generate_series(1, $3::int) n, unnest($1::uuid[]) WITH ORDINALITY AS owner (account, place)`,
+    [[accountId, otherId], now, number],
   );
   await run(
     `INSERT INTO devices (id, account_id, created_at, updated_at, platform, user_id, token)

@@ -25,8 +25,8 @@ export interface QueryPlan {
   readonly ms: number;
   readonly statements: number;
   /**
-   * Whether no more was touched than was returned, and one page; or, to say how many match, than match; or than the
-   * query's reach.
+   * Whether no more was touched than was returned, and one page; or, to say how many match or to sort them, than match;
+   * or than the query's reach.
    */
   readonly bound: 'page' | 'matches' | `reach of ${number}` | 'none';
 }
@@ -35,10 +35,13 @@ export interface QueryPlan {
 export async function plansOf(query: ListQuery, plans: ReturnType<typeof recordPlans>): Promise<QueryPlan[]> {
   plans.take();
   const { returned, total } = await query.run();
-  const list = planOf(query, returned, typeof total === 'number' ? total : 0, plans.take());
-  if (typeof total !== 'function') return [list];
+  const ofList = plans.take();
+  if (typeof total !== 'function') return [planOf(query, returned, total ?? 0, ofList)];
   const matches = await total();
-  return [list, planOf({ ...query, name: `${query.name}: total` }, 1, matches, plans.take())];
+  return [
+    planOf(query, returned, query.isSorted ? matches : 0, ofList),
+    planOf({ ...query, name: `${query.name}: total` }, 1, matches, plans.take()),
+  ];
 }
 
 function planOf(
