@@ -118,19 +118,27 @@ const FOUND_PAGE = statement(
      JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $5 OFFSET $6) AS page USING (id)) AS c ON true
    ORDER BY c.id DESC`,
 );
-/** How many contacts are looked at before the index is: what many have is found among them. */
-const NEAR = '4 * $5::int';
-/** The newest that match among the next contacts; where those are too few, all that match beyond are sorted. */
+/** The account's next contacts below an id. */
+const next = (id: string, limit: string) =>
+  `SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND id < ${id} ORDER BY id DESC LIMIT ${limit}`;
+/** So many pages are looked through first, and so many times that where they tell that it will fill the page. */
+const [FIRST, TIMES] = ['4 * $5::int', 16];
+/** The newest below $6 that match; where too few of those near do, all that match beyond are found, and sorted. */
 const FOUND_SLICE = statement(
   'contacts-found-slice',
-  `WITH near AS MATERIALIZED (
-     SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND id < $6::uuid ORDER BY id DESC LIMIT ${NEAR}
-   ), found AS MATERIALIZED (SELECT ${COLUMNS.join(', ')} FROM near WHERE ${MATCHES} ORDER BY id DESC LIMIT $5)
+  `WITH first AS MATERIALIZED (${next('$6::uuid', FIRST)}),
+   more AS MATERIALIZED (${next(
+     '(SELECT id FROM first ORDER BY id LIMIT 1)',
+     `(SELECT CASE WHEN count(*) < $5 AND ${TIMES} * count(*) >= $5 THEN ${TIMES - 1} * ${FIRST} ELSE 0 END
+       FROM first WHERE ${MATCHES})`,
+   )}),
+   near AS MATERIALIZED (SELECT * FROM first UNION ALL SELECT * FROM more),
+   found AS MATERIALIZED (SELECT ${COLUMNS.join(', ')} FROM near WHERE ${MATCHES} ORDER BY id DESC LIMIT $5)
    SELECT * FROM found
    UNION ALL (
      SELECT ${COLUMNS.join(', ')} FROM ${NARROWED}
      WHERE ${MATCHES} AND id < (SELECT id FROM near ORDER BY id LIMIT 1)
-       AND (SELECT count(*) FROM near) = ${NEAR} AND (SELECT count(*) FROM found) < $5
+       AND (SELECT count(*) FROM first) = ${FIRST} AND (SELECT count(*) FROM found) < $5
      ORDER BY id DESC LIMIT $5)
    ORDER BY id DESC LIMIT $5`,
 );

@@ -76,29 +76,39 @@ export class ImportContacts {
     let done: Done = started.progress;
     let toSkip = done.rowsDone;
     let batch: Outcome[] = [];
-    const flush = async (): Promise<boolean> => {
-      const next = reader && (await this.#importBatch(started, reader, done, batch));
-      batch = [];
+    const flush = async (rows: readonly Outcome[]): Promise<boolean> => {
+      const next = reader && (await this.#importBatch(started, reader, done, rows));
       done = next ?? done;
       return next !== undefined;
     };
-    for await (const row of this.#csv.rows(csv)) {
-      if (!reader) {
-        reader = new RowReader(readColumns(row));
-        continue;
+    /** Whether the batch was written that is being written while the rows of the next one are read. */
+    let writing: Promise<boolean> = Promise.resolve(true);
+    try {
+      for await (const row of this.#csv.rows(csv)) {
+        if (!reader) {
+          reader = new RowReader(readColumns(row));
+          continue;
+        }
+        // Rows that are done are read all the same: a later one may be a duplicate of them.
+        const outcome = reader.read(row);
+        if (toSkip > 0) {
+          toSkip -= 1;
+          continue;
+        }
+        batch.push(outcome);
+        if (batch.length < BATCH) continue;
+        if (!(await writing)) return false;
+        if (signal.aborted) throw new Error('the process stops');
+        writing = flush(batch);
+        // It may fail before it is waited for, which is where that is told.
+        writing.catch(() => undefined);
+        batch = [];
       }
-      // Rows that are done are read all the same: a later one may be a duplicate of them.
-      const outcome = reader.read(row);
-      if (toSkip > 0) {
-        toSkip -= 1;
-        continue;
-      }
-      batch.push(outcome);
-      if (batch.length < BATCH) continue;
-      if (signal.aborted) throw new Error('the process stops');
-      if (!(await flush())) return false;
+    } finally {
+      // Nobody is told that the import has ended while a batch of it is being written.
+      await Promise.allSettled([writing]);
     }
-    return batch.length === 0 || flush();
+    return (await writing) && (batch.length === 0 || flush(batch));
   }
 
   #importBatch(
