@@ -105,8 +105,8 @@ const MATCHES = `account_id = $1::uuid AND (strpos(search_text, $2) > 0 OR phone
 const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
 /** Those and few others, by an index that is all the planner may choose from: it knows nothing of what is asked for. */
 const NARROWED = `(SELECT ${SEARCHED} FROM contacts
-   WHERE search_terms(right(account_id::text, 4), search_text, tags)
-     @@ search_query(right($1::uuid::text, 4), ARRAY[$2, $3], $4) OFFSET 0) AS narrowed`;
+   WHERE search_terms(right(account_id::text, 6), search_text, tags)
+     @@ search_query(right($1::uuid::text, 6), ARRAY[$2, $3], $4) OFFSET 0) AS narrowed`;
 const FOUND = `SELECT id FROM ${NARROWED} WHERE ${MATCHES}`;
 const COUNT_FOUND = statement('contacts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
 /** A page and how many there are; a row without an id where the page is past the end. */

@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
 
-/** A real gateway takes 100,000 in ten seconds; within jest everything takes longer. */
+/** A real gateway takes 100,000 in some fifteen seconds; within jest everything takes longer. */
 const ROWS = 20_000;
 
 describe('an import of many contacts', () => {
