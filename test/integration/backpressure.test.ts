@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
-import type { PreparedMessage } from '../../src/domain/messages/message.ts';
 import { createRest } from '../../src/rest/router.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
 import { Sql } from '../../src/storage/sql.ts';
@@ -11,6 +9,7 @@ import type { JobSinkFor } from '../../src/storage/unit-of-work.ts';
 import { silentLogger, withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { preparedMessage } from '../support/prepared-message.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
@@ -101,28 +100,16 @@ describe('a database slower than the senders', () => {
 
   it('a few emails of megabytes fill the bound as well as many messages', async () => {
     const { accountId } = await gateway.createAccount();
-    const prepared = (characters: number): PreparedMessage => ({
-      id: randomUUID(),
-      accountId,
-      channel: 'email',
-      environment: 'production',
-      from: 'shop@example.com',
-      content: 'Hello',
-      payload: { subject: 'Large', replyTo: null, cc: [], bcc: [], headers: {} },
-      bulk: { text: 'Hello', html: null, attachments: [{ content: 'x'.repeat(characters) }] },
-      recipients: [{ address: 'ann@example.com', costMinor: 0, group: 'email' }],
-      costMinor: 0,
-      unitPriceMinor: 0,
-      currency: 'UGX',
-      invalidSkipped: 0,
-      duplicatesRemoved: 0,
-      apiKeyId: null,
-      userId: null,
-      createdAt: new Date(),
-      scheduledFor: null,
-      expiresAt: new Date(Date.now() + 86_400_000),
-      idempotency: null,
-    });
+    const prepared = (characters: number) =>
+      preparedMessage(accountId, {
+        channel: 'email',
+        from: 'shop@example.com',
+        payload: { subject: 'Large', replyTo: null, cc: [], bcc: [], headers: {} },
+        bulk: { text: 'Hello', html: null, attachments: [{ content: 'x'.repeat(characters) }] },
+        recipients: [{ address: 'ann@example.com', costMinor: 0, group: 'email' }],
+        costMinor: 0,
+        unitPriceMinor: 0,
+      });
     await withKnex(gateway.database.connection, async (knex) => {
       const jobsFor: JobSinkFor = (transaction) => gateway.parts.queue.sinkFor(transaction);
       const intake = new PgIntake(new Sql(knex), jobsFor, {

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { PreparedMessage } from '../../src/domain/messages/message.ts';
 import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
 import { createKnex, Sql } from '../../src/storage/sql.ts';
 import { silentLogger } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { preparedMessage as prepared } from '../support/prepared-message.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
 const COST = 35;
@@ -50,31 +49,6 @@ function startIntake() {
   return { intake, statements };
 }
 
-function prepared(accountId: string, changes: Partial<PreparedMessage> = {}): PreparedMessage {
-  return {
-    id: randomUUID(),
-    accountId,
-    channel: 'sms',
-    environment: 'production',
-    from: 'SERVICE',
-    content: 'Hello',
-    payload: null,
-    bulk: null,
-    recipients: [{ address: '+256700123456', costMinor: COST, group: '*' }],
-    costMinor: COST,
-    unitPriceMinor: COST,
-    currency: 'UGX',
-    invalidSkipped: 0,
-    duplicatesRemoved: 0,
-    apiKeyId: null,
-    userId: null,
-    createdAt: new Date(),
-    scheduledFor: null,
-    expiresAt: new Date(Date.now() + DAY_MS),
-    idempotency: null,
-    ...changes,
-  };
-}
 const keyed = (accountId: string, key: string) => prepared(accountId, { idempotency: { route: 'sms', key } });
 const kinds = (answers: readonly IntakeAnswer[]) => answers.map(({ kind }) => kind);
 const stored = (accountId: string) =>
@@ -92,6 +66,14 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     expect(new Set(statements)).toEqual(new Set(['intake-write']));
     const rows = await stored(accountId);
     expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    // They lie in that order: out of it, indexes that grow at their end would be left half empty.
+    const laid = await sql.query('SELECT id FROM messages WHERE account_id = $1 ORDER BY ctid', [accountId]);
+    expect(laid.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
+    const entries = await sql.query(
+      `SELECT message_id FROM ledger_entries WHERE account_id = $1 AND kind = 'charge' ORDER BY ctid`,
+      [accountId],
+    );
+    expect(entries.map(({ message_id }) => message_id)).toEqual(rows.map(({ id }) => id));
     // What is answered is what is stored.
     expect(
       answers.map((answer) => answer.kind === 'accepted' && [answer.message.id, answer.message.seq]),

@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import type { PreparedMessage } from '../../src/domain/messages/message.ts';
+
+const DAY_MS = 86_400_000;
+
+/** An SMS to one recipient that waits for its money, 35 minor units, for tests that hand it to intake themselves. */
+export function preparedMessage(accountId: string, changes: Partial<PreparedMessage> = {}): PreparedMessage {
+  return {
+    id: randomUUID(),
+    accountId,
+    channel: 'sms',
+    environment: 'production',
+    from: 'SERVICE',
+    content: 'Hello',
+    payload: null,
+    bulk: null,
+    recipients: [{ address: '+256700123456', costMinor: 35, group: '*' }],
+    costMinor: 35,
+    unitPriceMinor: 35,
+    currency: 'UGX',
+    invalidSkipped: 0,
+    duplicatesRemoved: 0,
+    apiKeyId: null,
+    userId: null,
+    createdAt: new Date(),
+    scheduledFor: null,
+    expiresAt: new Date(Date.now() + DAY_MS),
+    idempotency: null,
+    ...changes,
+  };
+}
