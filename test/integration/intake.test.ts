@@ -3,6 +3,7 @@ import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
 import { createKnex, Sql } from '../../src/storage/sql.ts';
 import { silentLogger } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { preparedMessage as prepared } from '../support/prepared-message.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
@@ -156,6 +157,22 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
       );
       await checkLedger(sql, accountId);
     }
+  });
+
+  it('locks many accounts in the order of their ids, whatever that of the batch', async () => {
+    const accounts = await Promise.all([1, 2, 3].map(() => gateway.createAccount(COST)));
+    const ids = accounts.map(({ accountId }) => accountId).sort();
+    const holder = await openSql(gateway.database);
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [ids[0]]);
+    const { intake } = startIntake();
+    const answers = Promise.all(ids.toReversed().map((id) => intake.accept(prepared(id))));
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await eventually(async () => (await sql.query(waits)).length === 1);
+    await sql.query('SELECT FROM accounts WHERE id = ANY($1) FOR UPDATE NOWAIT', [ids.slice(1)]);
+    await holder.query('COMMIT');
+    await holder.close();
+    expect(kinds(await answers)).toEqual(Array(3).fill('accepted'));
   });
 
   it('a clock that is behind goes on from where the account is, in the stored answer too (decision 20)', async () => {
