@@ -1,62 +1,35 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Knex } from 'knex';
 import * as migration from '../../migrations/20261121000100_rate_limits.ts';
-import type { Logger } from '../../src/domain/ports/logger.ts';
-import type { RateLimits, RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
+import type { RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
 import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
 import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { silentLogger } from '../support/database.ts';
+import {
+  allowed,
+  freshBucket,
+  MINUTE_MS,
+  perMinute,
+  RateLimitDatabase,
+  START,
+  takeMany,
+} from '../support/rate-limits.ts';
 
-const silent = () => undefined;
-const logger: Logger = { debug: silent, info: silent, warn: silent, error: silent, child: () => logger };
-const server = JSON.parse(process.env.TEST_PG as string);
-const database = `rate_limiter_${process.pid}`;
-/** 12:00:00.000 on a day in 2026. */
-const START = Date.UTC(2026, 10, 21, 12);
-const MINUTE_MS = 60_000;
-
-let admin: Knex;
-/** Two pools, as two processes have them. */
-let pools: [Knex, Knex];
-let nowMs = START;
-let buckets = 0;
-const clock = { now: () => new Date(nowMs) };
+const database = new RateLimitDatabase();
+let pools: RateLimitDatabase['pools'];
 
 beforeAll(async () => {
-  admin = createKnex(server, logger, 1);
-  await admin.raw(`CREATE DATABASE ${database}`);
-  // What waits when it must not fails instead of hanging.
-  await admin.raw(`ALTER DATABASE ${database} SET lock_timeout = '30s'`);
-  pools = [createKnex({ ...server, database }, logger), createKnex({ ...server, database }, logger)];
-  await migration.up(pools[0]);
+  await database.open();
+  pools = database.pools;
 });
 
-afterAll(async () => {
-  for (const pool of pools ?? []) await pool.destroy();
-  await admin.raw(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
-  await admin.destroy();
-});
+afterAll(() => database.close());
 
-beforeEach(() => {
-  nowMs = START;
-});
+beforeEach(() => database.at(0));
 
-const limiter = () => new PgRateLimiter(new Sql(pools[0]), clock);
-const freshBucket = () => `bucket ${buckets++}`;
-const at = (ms: number) => {
-  nowMs = START + ms;
-};
-const perMinute = (limit: number, perSecond = 0): RateLimits => ({ perMinute: limit, perSecond });
+const limiter = () => database.limiter();
+const at = (ms: number) => database.at(ms);
 const seconds = (ms: number) => (START + ms) / 1000;
-const allowed = (verdicts: readonly RateVerdict[]) => verdicts.filter(({ isAllowed }) => isAllowed).length;
-function takeMany(
-  limits: PgRateLimiter,
-  bucket: string,
-  count: number,
-  rule: RateLimits,
-): Promise<RateVerdict[]> {
-  return Promise.all(Array.from({ length: count }, () => limits.take(bucket, rule)));
-}
 async function row(bucket: string): Promise<{ entries: number } | undefined> {
   return pools[0]('rate_limits').where({ bucket }).first(pools[0].raw('cardinality(hits) AS entries'));
 }
@@ -247,12 +220,12 @@ describe('several processes', () => {
     const limits = limiter();
     const names = [freshBucket(), freshBucket()].sort() as [string, string];
     await Promise.all(names.map((bucket) => limits.take(bucket, perMinute(100))));
-    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database.name}' AND wait_event_type = 'Lock'`;
     let taken: Promise<RateVerdict[]> | undefined;
     await pools[1].transaction(async (held) => {
       await held('rate_limits').where({ bucket: names[0] }).forUpdate().first();
       taken = Promise.all([...names].reverse().map((bucket) => limits.take(bucket, perMinute(100))));
-      while ((await admin.raw(waits)).rows.length === 0);
+      while ((await database.admin.raw(waits)).rows.length === 0);
       await held('rate_limits').where({ bucket: names[1] }).forUpdate().noWait().first();
     });
     expect(await taken).toMatchObject([{ remaining: 98 }, { remaining: 98 }]);
@@ -267,7 +240,7 @@ describe('several processes', () => {
   });
 
   it('rejects when the database cannot be reached', async () => {
-    const nowhere = createKnex({ ...server, database: 'no_such_database' }, logger);
+    const nowhere = createKnex({ ...database.server, database: 'no_such_database' }, silentLogger);
     const limits = new PgRateLimiter(new Sql(nowhere));
     await expect(limits.take(freshBucket(), perMinute(100))).rejects.toThrow('no_such_database');
     await nowhere.destroy();
@@ -295,11 +268,11 @@ describe('above 1,000 a minute', () => {
     const limits = limiter();
     const bucket = freshBucket();
     const passed: number[] = [];
-    const within = (ms: number) => passed.filter((time) => time > nowMs - ms).length;
+    const within = (ms: number) => passed.filter((time) => time > database.nowMs - ms).length;
     for (let ms = 0; ms < 150_000; ms += 370) {
       at(ms);
       for (const { isAllowed } of await takeMany(limits, bucket, 15, perMinute(1_200))) {
-        if (isAllowed) passed.push(nowMs);
+        if (isAllowed) passed.push(database.nowMs);
         else expect(within(MINUTE_MS + 1_000)).toBeGreaterThanOrEqual(1_200);
         expect(within(MINUTE_MS)).toBeLessThanOrEqual(1_200);
       }
@@ -314,8 +287,8 @@ describe('above 1,000 a minute', () => {
     for (let ms = 0; ms < 30_000; ms += 17) {
       at(ms);
       const { isAllowed } = await limits.take(bucket, perMinute(5_000, 30));
-      expect(isAllowed).toBe(passed.filter((time) => time > nowMs - 1_000).length < 30);
-      if (isAllowed) passed.push(nowMs);
+      expect(isAllowed).toBe(passed.filter((time) => time > database.nowMs - 1_000).length < 30);
+      if (isAllowed) passed.push(database.nowMs);
     }
     expect((await row(bucket))?.entries).toBeLessThan(258);
   });
@@ -437,15 +410,15 @@ it('agrees with a list of times', async () => {
       let log: number[] = [];
       at(0);
       for (const { waitMs, requests, ...rule } of steps) {
-        nowMs += waitMs;
-        log = log.filter((time) => time > nowMs - MINUTE_MS);
+        database.nowMs += waitMs;
+        log = log.filter((time) => time > database.nowMs - MINUTE_MS);
         const verdicts = await takeMany(limits, bucket, requests, rule);
         for (const verdict of verdicts) {
-          const lastSecond = log.filter((time) => time > nowMs - 1_000);
+          const lastSecond = log.filter((time) => time > database.nowMs - 1_000);
           const minuteIsFull = log.length >= rule.perMinute;
           const secondIsFull = rule.perSecond > 0 && lastSecond.length >= rule.perSecond;
           const isAllowed = !minuteIsFull && !secondIsFull;
-          if (isAllowed) log.push(nowMs);
+          if (isAllowed) log.push(database.nowMs);
           const freeAt = Math.max(
             minuteIsFull ? (log.at(-rule.perMinute) as number) + MINUTE_MS : 0,
             secondIsFull ? (lastSecond.at(-rule.perSecond) as number) + 1_000 : 0,
@@ -455,7 +428,7 @@ it('agrees with a list of times', async () => {
             limit: rule.perMinute,
             remaining: Math.max(0, rule.perMinute - log.length),
             resetAt: Math.ceil(((log[0] as number) + MINUTE_MS) / 1000),
-            retryAfterSeconds: isAllowed ? 0 : Math.ceil((freeAt - nowMs) / 1000),
+            retryAfterSeconds: isAllowed ? 0 : Math.ceil((freeAt - database.nowMs) / 1000),
             rule: isAllowed ? null : minuteIsFull ? 'minute' : 'second',
           });
         }

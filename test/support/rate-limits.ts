@@ -1,0 +1,64 @@
+import type { Knex } from 'knex';
+import * as migration from '../../migrations/20261121000100_rate_limits.ts';
+import type { RateLimits, RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
+import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
+import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { silentLogger } from './database.ts';
+
+/** 12:00:00.000 on a day in 2026. */
+export const START = Date.UTC(2026, 10, 21, 12);
+export const MINUTE_MS = 60_000;
+
+export const perMinute = (limit: number, perSecond = 0): RateLimits => ({
+  perMinute: limit,
+  perSecond,
+});
+export const allowed = (verdicts: readonly RateVerdict[]) =>
+  verdicts.filter(({ isAllowed }) => isAllowed).length;
+
+let buckets = 0;
+export const freshBucket = () => `bucket ${buckets++}`;
+
+export function takeMany(
+  limits: PgRateLimiter,
+  bucket: string,
+  count: number,
+  rule: RateLimits,
+): Promise<RateVerdict[]> {
+  return Promise.all(Array.from({ length: count }, () => limits.take(bucket, rule)));
+}
+
+/** A database with the limiter's table alone, and a clock that stands until it is set. */
+export class RateLimitDatabase {
+  readonly server = JSON.parse(process.env.TEST_PG as string);
+  readonly name = `rate_limits_${process.pid}`;
+  readonly admin: Knex = createKnex(this.server, silentLogger, 1);
+  /** Two pools, as two processes have them. */
+  pools!: [Knex, Knex];
+  nowMs = START;
+
+  async open(): Promise<void> {
+    await this.admin.raw(`CREATE DATABASE ${this.name}`);
+    // What waits when it must not fails instead of hanging.
+    await this.admin.raw(`ALTER DATABASE ${this.name} SET lock_timeout = '30s'`);
+    const pool = () => createKnex({ ...this.server, database: this.name }, silentLogger);
+    this.pools = [pool(), pool()];
+    await migration.up(this.pools[0]);
+  }
+
+  async close(): Promise<void> {
+    for (const pool of this.pools ?? []) await pool.destroy();
+    await this.admin.raw(`DROP DATABASE IF EXISTS ${this.name} WITH (FORCE)`);
+    await this.admin.destroy();
+  }
+
+  /** Sets the clock to so many ms after `START`. */
+  at(ms: number): void {
+    this.nowMs = START + ms;
+  }
+
+  /** A limiter as a process has one, by the clock here. */
+  limiter(sql = new Sql(this.pools[0])): PgRateLimiter {
+    return new PgRateLimiter(sql, { now: () => new Date(this.nowMs) });
+  }
+}
