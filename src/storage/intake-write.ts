@@ -11,6 +11,17 @@ const NOT_A_NUMBER = '22P02';
 /** Ends the statement, with words for PostgreSQL's log that name nothing but an account: they are no number. */
 const refuse = (why: string, account: string) => `('account ' || ${account} || ': ${why}')::int`;
 
+/** Of the origin that row `n` names: who asked, which many messages of a batch have in common. */
+const origin = {
+  accountId: '($9::uuid[])[n.origin]',
+  environment: '($10::text[])[n.origin]',
+  currency: '($11::text[])[n.origin]',
+  apiKeyId: '($12::text[])[n.origin]',
+  userId: '($13::uuid[])[n.origin]',
+};
+/** Of the message that row `n` names. */
+const MESSAGE_ID = '($14::uuid[])[n.message]';
+
 /**
  * Adds a batch to its accounts, whatever they have come to. It refuses to where a balance does not cover it or a key has
  * an answer that is still kept. All messages of an account are accepted at one time, which never goes back along its
@@ -36,14 +47,13 @@ const WRITE = statement(
        payload, bulk)
      SELECT n.id, a.id, n.place + CASE n.channel WHEN 'sms' THEN a.sms WHEN 'email' THEN a.email
          WHEN 'push' THEN a.push ELSE a.whatsapp END, n.cost, n.unit_price, a.accepted, n.expires_at, n.scheduled_for,
-       n.invalid_skipped, n.duplicates_removed, n.channel, n.environment, n.currency, n.api_key_id, n.user_id, n.sender,
-       n.content, n.payload, n.bulk
-     FROM unnest($9::uuid[], $10::uuid[], $11::bigint[], $12::bigint[], $13::bigint[], $14::timestamptz[],
-       $15::timestamptz[], $16::int[], $17::int[], $18::text[], $19::text[], $20::text[], $21::text[], $22::uuid[],
-       $23::text[], $24::text[], $25::jsonb[], $26::jsonb[])
-       AS n (id, account_id, place, cost, unit_price, expires_at, scheduled_for, invalid_skipped, duplicates_removed,
-         channel, environment, currency, api_key_id, user_id, sender, content, payload, bulk)
-     JOIN account a ON a.id = n.account_id ORDER BY n.place
+       n.invalid_skipped, n.duplicates_removed, n.channel, ${origin.environment}, ${origin.currency},
+       ${origin.apiKeyId}, ${origin.userId}, n.sender, n.content, n.payload, n.bulk
+     FROM unnest($14::uuid[], $15::int[], $16::bigint[], $17::bigint[], $18::bigint[], $19::timestamptz[],
+       $20::timestamptz[], $21::int[], $22::int[], $23::text[], $24::text[], $25::text[], $26::jsonb[], $27::jsonb[])
+       AS n (id, origin, place, cost, unit_price, expires_at, scheduled_for, invalid_skipped, duplicates_removed,
+         channel, sender, content, payload, bulk)
+     JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
      RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
      INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages,
@@ -54,24 +64,27 @@ const WRITE = statement(
      FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
    ), recipient AS (
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)
-     SELECT message_id, account_id, position, address, cost_minor, status, CASE status WHEN 'sent'
-       THEN (SELECT accepted FROM account WHERE id = account_id) END, claimed, status = 'sent'
-     FROM unnest($27::uuid[], $28::uuid[], $29::smallint[], $30::text[], $31::bigint[], $32::text[], $33::boolean[])
-       AS n (message_id, account_id, position, address, cost_minor, status, claimed)
+     SELECT ${MESSAGE_ID}, ${origin.accountId}, position, address, cost, CASE WHEN settled THEN 'sent' ELSE 'pending' END,
+       CASE WHEN settled THEN (SELECT accepted FROM account WHERE id = ${origin.accountId}) END, claimed, settled
+     FROM (
+       SELECT *, ${origin.environment} = 'sandbox' AS settled
+       FROM unnest($28::int[], $29::int[], $30::smallint[], $31::text[], $32::bigint[], $33::boolean[])
+         AS n (message, origin, position, address, cost, claimed)
+     ) AS n
    ), entry AS (
      INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
-     SELECT a.id, a.ledger + n.place, -n.cost, a.balance - n.total, n.message_id, 'charge', a.accepted
-     FROM unnest($34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::uuid[])
-       AS n (account_id, place, cost, total, message_id)
-     JOIN account a ON a.id = n.account_id ORDER BY n.place
+     SELECT a.id, a.ledger + n.place, -n.cost, a.balance - n.total, ${MESSAGE_ID}, 'charge', a.accepted
+     FROM unnest($34::int[], $35::int[], $36::bigint[], $37::bigint[], $38::bigint[])
+       AS n (message, origin, place, cost, total)
+     JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
    ), answer AS (
      INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
-     SELECT a.id, n.environment, n.route, n.key, n.message_id, n.status_code, CASE a.accepted WHEN a.asked THEN n.body
+     SELECT a.id, ${origin.environment}, n.route, n.key, ${MESSAGE_ID}, $44::int, CASE a.accepted WHEN a.asked THEN n.body
          ELSE overlay(n.body PLACING to_char(a.accepted AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-           FROM strpos(n.body, $46::text) + length($46::text) FOR 24) END, a.accepted + interval '24 hours'
-     FROM unnest($39::uuid[], $40::text[], $41::text[], $42::text[], $43::uuid[], $44::int[], $45::text[])
-       AS n (account_id, environment, route, key, message_id, status_code, body)
-     JOIN account a ON a.id = n.account_id
+           FROM strpos(n.body, $45::text) + length($45::text) FOR 24) END, a.accepted + interval '24 hours'
+     FROM unnest($39::int[], $40::int[], $41::text[], $42::text[], $43::text[])
+       AS n (message, origin, route, key, body)
+     JOIN account a ON a.id = ${origin.accountId}
      ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
        status_code = CASE WHEN idempotency_records.expires_at <= excluded.expires_at - interval '24 hours'
          THEN excluded.status_code ELSE ${refuse('a key was used before', 'excluded.account_id')} END,
@@ -133,14 +146,34 @@ function answerTo(each: Answered, before: Before | undefined): IntakeAnswer {
   };
 }
 
+/** A row of a message's own, with the numbers, from 1, of the message and its origin. */
+interface Part<Content> {
+  readonly message: number;
+  readonly origin: number;
+  readonly content: Content;
+}
+
+/** What is said once a batch or a message is not said again: PostgreSQL reads every letter of it. */
 function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
   const messages = answered.map(({ prepared }) => prepared);
-  const recipients = messages.flatMap((message) =>
-    message.recipients.map((recipient, position) => ({ message, recipient, position })),
+  const { origins, originOf } = originsOf(messages);
+  const partsOf = <Content>(contentsOf: (each: Answered) => readonly Content[]): Part<Content>[] =>
+    answered.flatMap((each, index) =>
+      contentsOf(each).map((content) => {
+        return { message: index + 1, origin: originOf[index] as number, content };
+      }),
+    );
+  const recipients = partsOf(({ prepared }) =>
+    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
+    prepared.recipients.map((recipient, position) => {
+      return { ...recipient, position, isClaimed: prepared.scheduledFor === null };
+    }),
   );
-  const charged = answered.flatMap(({ prepared, charge }) => (charge ? [{ prepared, charge }] : []));
-  const claimed = answered.flatMap(({ prepared, body }) =>
-    prepared.idempotency ? [{ message: prepared, claim: prepared.idempotency, body }] : [],
+  const charged = partsOf(({ prepared, charge }) =>
+    charge ? [{ ...charge, costMinor: prepared.costMinor }] : [],
+  );
+  const claimed = partsOf(({ prepared, body }) =>
+    prepared.idempotency ? [{ ...prepared.idempotency, body }] : [],
   );
   return [
     shares.map(({ accountId }) => accountId),
@@ -148,8 +181,13 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     shares.map(({ entries }) => entries),
     ...CHANNELS.map((channel) => shares.map((share) => share.messages[channel])),
     shares.map(({ askedAt }) => askedAt),
+    origins.map(({ accountId }) => accountId),
+    origins.map(({ environment }) => environment),
+    origins.map(({ currency }) => currency),
+    origins.map(({ apiKeyId }) => apiKeyId),
+    origins.map(({ userId }) => userId),
     messages.map((message) => message.id),
-    messages.map((message) => message.accountId),
+    originOf,
     answered.map(({ place }) => place),
     messages.map((message) => message.costMinor),
     messages.map((message) => message.unitPriceMinor),
@@ -158,34 +196,42 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     messages.map((message) => message.invalidSkipped),
     messages.map((message) => message.duplicatesRemoved),
     messages.map((message) => message.channel),
-    messages.map((message) => message.environment),
-    messages.map((message) => message.currency),
-    messages.map((message) => message.apiKeyId),
-    messages.map((message) => message.userId),
     messages.map((message) => message.from),
     messages.map((message) => message.content),
     messages.map((message) => (message.payload === null ? null : JSON.stringify(message.payload))),
     messages.map((message) => (message.bulk === null ? null : JSON.stringify(message.bulk))),
-    recipients.map(({ message }) => message.id),
-    recipients.map(({ message }) => message.accountId),
-    recipients.map(({ position }) => position),
-    recipients.map(({ recipient }) => recipient.address),
-    recipients.map(({ recipient }) => recipient.costMinor),
-    recipients.map(({ message }) => (message.environment === 'sandbox' ? 'sent' : 'pending')),
-    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
-    recipients.map(({ message }) => message.scheduledFor === null),
-    charged.map(({ prepared }) => prepared.accountId),
-    charged.map(({ charge }) => charge.place),
-    charged.map(({ prepared }) => prepared.costMinor),
-    charged.map(({ charge }) => charge.totalMinor),
-    charged.map(({ prepared }) => prepared.id),
-    claimed.map(({ message }) => message.accountId),
-    claimed.map(({ message }) => message.environment),
-    claimed.map(({ claim }) => claim.route),
-    claimed.map(({ claim }) => claim.key),
-    claimed.map(({ message }) => message.id),
-    claimed.map(() => ACCEPTED_STATUS),
-    claimed.map(({ body }) => body),
+    recipients.map(({ message }) => message),
+    recipients.map(({ origin }) => origin),
+    recipients.map(({ content }) => content.position),
+    recipients.map(({ content }) => content.address),
+    recipients.map(({ content }) => content.costMinor),
+    recipients.map(({ content }) => content.isClaimed),
+    charged.map(({ message }) => message),
+    charged.map(({ origin }) => origin),
+    charged.map(({ content }) => content.place),
+    charged.map(({ content }) => content.costMinor),
+    charged.map(({ content }) => content.totalMinor),
+    claimed.map(({ message }) => message),
+    claimed.map(({ origin }) => origin),
+    claimed.map(({ content }) => content.route),
+    claimed.map(({ content }) => content.key),
+    claimed.map(({ content }) => content.body),
+    ACCEPTED_STATUS,
     BEFORE_TIME,
   ];
+}
+
+/** The origins of a batch, each once, and for each message the number, from 1, of its own. */
+function originsOf(messages: readonly PreparedMessage[]) {
+  const numbers = new Map<string, number>();
+  const origins: PreparedMessage[] = [];
+  const originOf = messages.map((message) => {
+    const { accountId, environment, currency, apiKeyId, userId } = message;
+    const key = `${accountId} ${environment} ${currency} ${apiKeyId} ${userId}`;
+    const known = numbers.get(key);
+    if (known !== undefined) return known;
+    numbers.set(key, origins.push(message));
+    return origins.length;
+  });
+  return { origins, originOf };
 }
