@@ -73,7 +73,10 @@ export class QueueWorker<Q extends QueueName> {
   #heartbeat: NodeJS.Timeout | undefined;
   readonly #dueTimers = new Map<number, NodeJS.Timeout>();
   #sleeper: (() => void) | undefined;
+  #endPause: (() => void) | undefined;
   #isWoken = false;
+  /** A place came free, since the last look, that was missing then. */
+  #hasNewRoom = false;
   #isStopping = false;
 
   constructor(
@@ -101,6 +104,13 @@ export class QueueWorker<Q extends QueueName> {
   wake(): void {
     this.#isWoken = true;
     this.#sleeper?.();
+  }
+
+  /** Looks for jobs now, however short a time ago it last did. */
+  #fill(): void {
+    this.#hasNewRoom = true;
+    this.wake();
+    this.#endPause?.();
   }
 
   /** Looks for jobs at `due`; beyond a bounded number of such times, the regular look finds them. */
@@ -149,7 +159,7 @@ export class QueueWorker<Q extends QueueName> {
   /** Takes nothing new and waits for what is held; after `timeoutMs` the rest is given back. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
-    this.wake();
+    this.#fill();
     await this.#loop;
     this.#drain.abort();
     const held = Promise.all([...this.#held.values()].map(({ done }) => done));
@@ -168,9 +178,10 @@ export class QueueWorker<Q extends QueueName> {
     const { pauseMs } = this.#options;
     while (!this.#isStopping) {
       this.#isWoken = false;
+      this.#hasNewRoom = false;
       const mayHaveMore = await this.#fetch();
       if (mayHaveMore || this.#isStopping) continue;
-      if (pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (pauseMs !== undefined && !this.#hasNewRoom) await this.#pause(pauseMs);
       if (!this.#isWoken && !this.#isStopping) await this.#sleep();
     }
   }
@@ -217,7 +228,7 @@ export class QueueWorker<Q extends QueueName> {
       isCounted = false;
       const wasFull = this.#room <= 0;
       this.#counted -= 1;
-      if (wasFull) this.wake();
+      if (wasFull) this.#fill();
     };
     const free = () => {
       const count = this.#inGroup.get(group) ?? 1;
@@ -226,7 +237,7 @@ export class QueueWorker<Q extends QueueName> {
       else this.#inGroup.delete(group);
       this.#taken -= 1;
       uncount();
-      if (wasFull) this.wake();
+      if (wasFull) this.#fill();
     };
     return { uncount, free };
   }
@@ -268,6 +279,17 @@ export class QueueWorker<Q extends QueueName> {
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs'),
       );
+  }
+
+  /** For so long, or until there is room again. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Until it is woken. */

@@ -354,6 +354,15 @@ describe('APNs', () => {
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
+  it('knows at once of a request that APNs refuses as it goes away', async () => {
+    const { apns, provider } = await open(undefined, 60_000);
+    apns.behaviour.answer = (_request, count) => (count === 2 ? 'refused' : undefined);
+    await provider.submit(submission(), signal);
+    const refused = await provider.submit(submission(), signal);
+    expect(refused).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
+  });
+
   it('refuses a key that is none', () => {
     expect(() => new ApnsProvider({ ...APNS_ACCOUNT, key: 'x' })).toThrow('no private key in PEM');
   });

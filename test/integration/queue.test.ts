@@ -242,6 +242,17 @@ describe('the queue', () => {
     expect(mostSlow).toBeLessThanOrEqual(6);
   });
 
+  it('fills a place that comes free at once, however long it pauses between looks', async () => {
+    const queue = await open();
+    const ids = ['m1', 'm2', 'm3', 'm4', 'm5'];
+    for (const id of ids) await enqueue(queue, [job(id)]);
+    const seen: (string | undefined)[] = [];
+    const options = { concurrency: 10, perGroup: 1, pauseMs: 3_600_000 };
+    await queue.work('submit', options, async (held) => void seen.push(idOf(held)));
+    await eventually(() => seen.length === ids.length);
+    expect(seen.toSorted()).toEqual(ids);
+  });
+
   it('returns what is still held when the time to drain is over', async () => {
     const [first, second] = [await open(), await open()];
     let held = 0;

@@ -32,6 +32,9 @@ export interface ApnsAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Other than answers. Of a connection that goes away the requests after the last that it names are refused. */
+type ApnsFault = 'hang' | 'reset' | 'goaway' | 'refused';
+
 /** Listens on loopback, with TLS when an identity is given. What it does can be changed at any time. */
 export async function startApns(identity?: { key: string; cert: string }) {
   const requests: ApnsRequest[] = [];
@@ -39,8 +42,7 @@ export async function startApns(identity?: { key: string; cert: string }) {
   let begun = 0;
   const behaviour = {
     /** Answers notifications; undefined takes them. */
-    answer: (_request: ApnsRequest, _count: number): ApnsAnswer | 'hang' | 'reset' | 'goaway' | undefined =>
-      undefined,
+    answer: (_request: ApnsRequest, _count: number): ApnsAnswer | ApnsFault | undefined => undefined,
   };
   const server = identity ? createSecureServer(identity) : createServer();
   server.on('session', (session) => {
@@ -66,6 +68,7 @@ export async function startApns(identity?: { key: string; cert: string }) {
       if (answer === 'hang') return;
       if (answer === 'reset') return stream.session?.destroy();
       if (answer === 'goaway') return stream.session?.goaway(0, 0);
+      if (answer === 'refused') return stream.session?.goaway(0, Number(stream.id) - 2);
       const id = String(headers['apns-id']);
       if (answer === undefined) {
         stream.respond({ ':status': 200, 'apns-id': id }, { endStream: true });

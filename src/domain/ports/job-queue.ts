@@ -90,7 +90,7 @@ export interface WorkOptions {
    * peers that do not answer cannot take all places. Absent: every job counts.
    */
   readonly countedMs?: number;
-  /** Least time between two looks at the queue, for one whose jobs are in no hurry; 0 when absent. */
+  /** Least time between two looks at the queue, for one whose jobs are in no hurry, unless a job has made room; 0 when absent. */
   readonly pauseMs?: number;
 }
 
