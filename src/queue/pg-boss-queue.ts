@@ -10,7 +10,8 @@ import type {
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { heldJobs, type NewHeldJob, type SqlRunner } from './held-jobs.ts';
-import { type Place, QueueWorker, type StoredData } from './queue-worker.ts';
+import type { Place } from './places.ts';
+import { QueueWorker, type StoredData } from './queue-worker.ts';
 
 /** Schema that pg-boss keeps its tables in. */
 const SCHEMA = 'pgboss';

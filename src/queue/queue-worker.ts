@@ -10,14 +10,13 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SqlRunner } from './held-jobs.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
+import { type Place, Places } from './places.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
 /** Jobs that one fetch takes at the most. */
 const MAX_FETCH = 64;
-/** Jobs held at the most, as a multiple of `concurrency`, where slow ones do not count. */
-const MAX_HELD_FACTOR = 8;
 
 /** What a job's row holds. `wasHandedOver`: the process that caused it began with it at once. */
 export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
@@ -43,14 +42,6 @@ interface Held {
   hasEnded: boolean;
 }
 
-/** A place for one job among those that a worker holds. */
-export interface Place {
-  /** From now on the job does not count against the concurrency. */
-  uncount(): void;
-  /** Gives the place to others. */
-  free(): void;
-}
-
 /**
  * Fetches jobs, or is handed them, and holds them until their work is recorded. Jobs run side by side, so a slow one
  * keeps no other waiting, and a group that already holds its share is passed over in the fetch.
@@ -63,11 +54,7 @@ export class QueueWorker<Q extends QueueName> {
   readonly #handler: JobHandler<Q>;
   readonly #rows: JobRows;
   readonly #held = new Map<string, Held>();
-  /** Places that are taken, also by jobs that are not committed yet. */
-  #taken = 0;
-  readonly #inGroup = new Map<string, number>();
-  /** Held jobs that count against the concurrency. */
-  #counted = 0;
+  readonly #places: Places;
   readonly #drain = new AbortController();
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -93,6 +80,7 @@ export class QueueWorker<Q extends QueueName> {
     this.#options = options;
     this.#logger = logger;
     this.#handler = handler;
+    this.#places = new Places(options, () => this.#fill());
   }
 
   start(heartbeatSeconds: number): void {
@@ -129,9 +117,8 @@ export class QueueWorker<Q extends QueueName> {
 
   /** Takes a place for a job that is about to be committed here; undefined where the queue must keep it. */
   reserve(group: string): Place | undefined {
-    const { perGroup = Number.POSITIVE_INFINITY, pauseMs } = this.#options;
-    const isFull = this.#room <= 0 || (this.#inGroup.get(group) ?? 0) >= perGroup;
-    return isFull || this.#isStopping || pauseMs !== undefined ? undefined : this.#take(group);
+    if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
+    return this.#places.hasRoomFor(group) ? this.#places.take(group) : undefined;
   }
 
   /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
@@ -186,19 +173,13 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  get #room(): number {
-    const { concurrency, countedMs } = this.#options;
-    const most = countedMs === undefined ? concurrency : concurrency * MAX_HELD_FACTOR;
-    return Math.min(concurrency - this.#counted, most - this.#taken);
-  }
-
   /** Fetches what there is room for; true when as much came as was asked for. */
   async #fetch(): Promise<boolean> {
     const { perGroup = Number.POSITIVE_INFINITY } = this.#options;
     // At most one group's share, so that one fetch cannot take more than twice that of a group.
-    const batchSize = Math.min(this.#room, perGroup, MAX_FETCH);
+    const batchSize = Math.min(this.#places.room, perGroup, MAX_FETCH);
     if (batchSize <= 0) return false;
-    const full = [...this.#inGroup].filter(([, count]) => count >= perGroup).map(([group]) => group);
+    const full = this.#places.fullGroups();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
         batchSize,
@@ -208,38 +189,13 @@ export class QueueWorker<Q extends QueueName> {
       for (const { id, retryCount, data, groupId } of jobs) {
         const group = groupId ?? '';
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
-        this.#hold({ id, retryCount, isLeased: false, data, group, isRepeat }, this.#take(group));
+        this.#hold({ id, retryCount, isLeased: false, data, group, isRepeat }, this.#places.take(group));
       }
       return jobs.length === batchSize;
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue }, 'cannot fetch jobs');
       return false;
     }
-  }
-
-  #take(group: string): Place {
-    const { perGroup = Number.POSITIVE_INFINITY } = this.#options;
-    this.#inGroup.set(group, (this.#inGroup.get(group) ?? 0) + 1);
-    this.#counted += 1;
-    this.#taken += 1;
-    let isCounted = true;
-    const uncount = () => {
-      if (!isCounted) return;
-      isCounted = false;
-      const wasFull = this.#room <= 0;
-      this.#counted -= 1;
-      if (wasFull) this.#fill();
-    };
-    const free = () => {
-      const count = this.#inGroup.get(group) ?? 1;
-      const wasFull = count >= perGroup || this.#room <= 0;
-      if (count > 1) this.#inGroup.set(group, count - 1);
-      else this.#inGroup.delete(group);
-      this.#taken -= 1;
-      uncount();
-      if (wasFull) this.#fill();
-    };
-    return { uncount, free };
   }
 
   #hold(job: HeldJob<Q>, place: Place): void {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
 import { PgIntake } from '../../src/storage/intake.ts';
@@ -80,6 +81,63 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
       answers.map((answer) => answer.kind === 'accepted' && [answer.message.id, answer.message.seq]),
     ).toEqual(rows.map(({ id, seq }) => [id, seq]));
     await checkLedger(sql, accountId);
+  });
+
+  it('keeps apart who asked for what, in whatever order they come', async () => {
+    const accounts = await Promise.all([1, 2].map(() => gateway.createAccount(COST * 100)));
+    const { intake, statements } = startIntake();
+    const batch = Array.from({ length: 24 }, (_, index) => {
+      const accountId = (accounts[index % 2] as (typeof accounts)[number]).accountId;
+      const recipients = Array.from({ length: (index % 3) + 1 }, (_, position) => {
+        return { address: `+25670000${index + 10}${position}`, costMinor: COST, group: '*' };
+      });
+      return prepared(accountId, {
+        environment: index % 5 === 0 ? 'sandbox' : 'production',
+        costMinor: index % 5 === 0 ? 0 : COST * recipients.length,
+        channel: index % 7 === 0 ? 'push' : 'sms',
+        payload: index % 7 === 0 ? { userIds: [], deviceIds: ['d1'] } : null,
+        apiKeyId: index % 4 === 0 ? null : `key-${index % 4}`,
+        userId: index % 4 === 0 ? randomUUID() : null,
+        scheduledFor: index % 6 === 0 ? new Date(Date.now() + DAY_MS) : null,
+        recipients,
+        idempotency: index % 2 === 0 ? null : { route: 'sms', key: `mixed ${index}` },
+      });
+    });
+    expect(kinds(await Promise.all(batch.map((each) => intake.accept(each))))).toEqual(
+      Array(24).fill('accepted'),
+    );
+    expect(statements.filter((name) => name === 'intake-write')).toHaveLength(1);
+    const rows = await sql.query(
+      `SELECT m.id, m.account_id, m.environment, m.channel, m.currency, m.api_key_id, m.user_id,
+         (SELECT array_agg(concat_ws(' ', r.account_id, r.address, r.status, r.claimed, r.sent_at = m.created_at)
+            ORDER BY position) FROM recipients r WHERE r.message_id = m.id) AS recipients,
+         (SELECT array_agg(concat_ws(' ', l.account_id, l.amount_minor)) FROM ledger_entries l
+            WHERE l.message_id = m.id) AS entries,
+         (SELECT array_agg(concat_ws(' ', i.account_id, i.environment, i.key, i.status_code, i.body::jsonb ->> 'id'))
+            FROM idempotency_records i WHERE i.message_id = m.id) AS answers
+       FROM messages m WHERE account_id = ANY($1)`,
+      [accounts.map(({ accountId }) => accountId)],
+    );
+    const found = new Map(rows.map((row) => [row.id, row]));
+    for (const each of batch) {
+      const { id, accountId, environment, scheduledFor, costMinor, idempotency } = each;
+      const state = environment === 'sandbox' ? 'sent' : 'pending';
+      const sentAt = environment === 'sandbox' ? ' t' : '';
+      expect(found.get(id)).toMatchObject({
+        account_id: accountId,
+        environment,
+        channel: each.channel,
+        currency: each.currency,
+        api_key_id: each.apiKeyId,
+        user_id: each.userId,
+        recipients: each.recipients.map(
+          ({ address }) => `${accountId} ${address} ${state} ${scheduledFor ? 'f' : 't'}${sentAt}`,
+        ),
+        entries: costMinor > 0 ? [`${accountId} -${costMinor}`] : null,
+        answers: idempotency ? [`${accountId} ${environment} ${idempotency.key} 200 ${id}`] : null,
+      });
+    }
+    for (const { accountId } of accounts) await checkLedger(sql, accountId);
   });
 
   it('is decided message by message for a while after a refusal, and goes the short way again later', async () => {
