@@ -38,8 +38,9 @@ async function fill(context: BenchContext, messages: number): Promise<FilledData
   const database = await context.createDatabase();
   const gateway = await composeOn(context, database);
   try {
-    const dataset = await context.withClient(database, (client) =>
-      fillDatabase(gateway.operations, client, messages, (line) => context.log(`building: ${line}`)),
+    const connection = { ...context.postgres, database };
+    const dataset = await fillDatabase(gateway.operations, connection, messages, (line) =>
+      context.log(`building: ${line}`),
     );
     return { database, dataset, seconds: (performance.now() - startedAt) / 1000 };
   } finally {

@@ -2,7 +2,8 @@ import type { ApiKeyCaller, MemberCaller, OperatorCaller } from '../../src/domai
 import type { Operations } from '../../src/domain/operations.ts';
 import type { Slice } from '../../src/domain/paging.ts';
 import { SEARCH_REACH } from '../../src/domain/ports/list-stores.ts';
-import { type Dataset, NEEDLE, REGULAR } from './dataset.ts';
+import type { Dataset } from './dataset.ts';
+import { NEEDLE, REGULAR } from './dataset-rows.ts';
 
 /** One list that the product has, asked as an edge asks it. */
 export interface ListQuery {
