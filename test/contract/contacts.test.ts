@@ -193,6 +193,7 @@ describe('contacts [decision 27]', () => {
       ['search=%2B254 712-345-678', [3]],
       ["search=')%3B DROP", [4]],
       ['search=+254712345678', [3]],
+      ['search=%2B254712345678', [3]],
       ['search=nobody', []],
       ['tag=vip', [2, 0]],
       ['tag=VIP', []],
