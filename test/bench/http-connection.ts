@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net';
 
 export interface Answer {
   readonly status: number;
+  /** Status line and headers, as they came. */
+  readonly head: string;
   readonly body: string;
 }
 
@@ -40,6 +42,7 @@ export class HttpConnection {
 
   /** Resolves with the answer; `body` must be ASCII. Rejects when the connection ends before. */
   send(method: string, path: string, headers: Readonly<Record<string, string>>, body = ''): Promise<Answer> {
+    if (this.#socket.destroyed) return Promise.reject(new Error('the server closed the connection'));
     let head = `${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\nContent-Length: ${body.length}\r\n`;
     for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
     this.#socket.write(`${head}\r\n${body}`, 'latin1');
@@ -56,14 +59,15 @@ export class HttpConnection {
     this.#received += text;
     const end = this.#received.indexOf(END_OF_HEAD);
     if (end < 0) return;
-    const length = /\r\ncontent-length: *(\d+)\r\n/i.exec(this.#received.slice(0, end + 2))?.[1];
+    const head = this.#received.slice(0, end + 2);
+    const length = /\r\ncontent-length: *(\d+)\r\n/i.exec(head)?.[1];
     if (length === undefined) {
       this.#fail(new Error('an answer does not tell its length'));
       return;
     }
     const begin = end + END_OF_HEAD.length;
     if (this.#received.length < begin + Number(length)) return;
-    const answer = { status: Number(this.#received.slice(9, 12)), body: this.#received.slice(begin) };
+    const answer = { status: Number(this.#received.slice(9, 12)), head, body: this.#received.slice(begin) };
     this.#received = '';
     this.#waiting?.resolve(answer);
     this.#waiting = undefined;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'undici';
 import type { BenchServer } from './context.ts';
+import { HttpConnection } from './http-connection.ts';
 
 /** A sender's patience. An answer that comes later than this is a failure. */
 const PATIENCE_MS = 60_000;
@@ -29,11 +29,12 @@ export interface OpenLoopResult {
 /** SMS at a rate that does not care how fast they are answered. Every one has an idempotency key of its own. */
 export async function openLoop(server: BenchServer, options: OpenLoopOptions): Promise<OpenLoopResult> {
   const { rate, seconds, maxOpen, onSecond } = options;
-  const pool = new Pool(server.url, {
-    connections: maxOpen,
-    connect: { timeout: PATIENCE_MS },
-    headersTimeout: PATIENCE_MS,
-  });
+  const connections = await Promise.all(
+    Array.from({ length: maxOpen }, () => HttpConnection.open(server.url)),
+  );
+  // Each in its turn: the server closes what is idle for long.
+  const idle = [...connections];
+  const headers = { 'X-API-Key': server.key, 'Content-Type': 'application/json' };
   const accepted: { id: string; atSeconds: number; ms: number }[] = [];
   const refusedMs: number[] = [];
   const failures: string[] = [];
@@ -43,41 +44,37 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
   let offered = 0;
   let dropped = 0;
 
-  const send = async (index: number) => {
+  const send = async (connection: HttpConnection, index: number) => {
     const at = performance.now();
-    const answer = await pool.request({
-      method: 'POST',
-      path: '/api/v1/developers/sms',
-      headers: {
-        'x-api-key': server.key,
-        'content-type': 'application/json',
-        'idempotency-key': `${run}-${index}`,
-      },
-      // Numbers that the simulator treats specially are left out: 0001 to 0004.
-      body: JSON.stringify({
-        to: `+2567${String((index * 10 + 7) % 1e8).padStart(8, '0')}`,
-        message: 'Hello, this is a benchmark message.',
-      }),
-    });
-    const text = await answer.body.text();
+    // Numbers that the simulator treats specially are left out: 0001 to 0004.
+    const to = `+2567${String((index * 10 + 7) % 1e8).padStart(8, '0')}`;
+    const answer = await connection.send(
+      'POST',
+      '/api/v1/developers/sms',
+      { ...headers, 'Idempotency-Key': `${run}-${index}` },
+      JSON.stringify({ to, message: 'Hello, this is a benchmark message.' }),
+    );
+    idle.push(connection);
     const ms = performance.now() - at;
-    if (answer.statusCode === 200) {
-      accepted.push({ id: JSON.parse(text).id, atSeconds: (at - startedAt) / 1000, ms });
-    } else if (answer.statusCode === 503 && answer.headers['retry-after'] !== undefined) {
+    if (ms > PATIENCE_MS) failures.push(`answered after ${ms.toFixed(0)} ms`);
+    else if (answer.status === 200) {
+      accepted.push({ id: JSON.parse(answer.body).id, atSeconds: (at - startedAt) / 1000, ms });
+    } else if (answer.status === 503 && /\r\nretry-after:/i.test(answer.head)) {
       refusedMs.push(ms);
     } else {
-      failures.push(`${answer.statusCode}: ${text}`);
+      failures.push(`${answer.status}: ${answer.body}`);
     }
   };
 
   let told = 0;
   for (let elapsed = 0; elapsed < seconds; elapsed = (performance.now() - startedAt) / 1000) {
     for (const due = Math.floor(elapsed * rate); offered < due; offered++) {
-      if (open.size >= maxOpen) {
+      const connection = idle.shift();
+      if (connection === undefined) {
         dropped += 1;
         continue;
       }
-      const sent: Promise<void> = send(offered)
+      const sent: Promise<void> = send(connection, offered)
         .catch((error: unknown) => void failures.push(String(error)))
         .finally(() => open.delete(sent));
       open.add(sent);
@@ -88,8 +85,9 @@ export async function openLoop(server: BenchServer, options: OpenLoopOptions): P
     }
     await sleep(TICK_MS);
   }
-  await Promise.all(open);
-  await pool.close();
+  const late = sleep(PATIENCE_MS, 'late', { ref: false });
+  if ((await Promise.race([Promise.all(open), late])) === 'late') failures.push(`${open.size} had no answer`);
+  for (const connection of connections) connection.close();
   return { offered, accepted, refusedMs, dropped, failures };
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchContext, type BenchResult, type BenchServer, median } from './context.ts';
-import { checkMoney, sendSmsLoad } from './load.ts';
+import { checkMoney, sendSmsLoad, WARM_SECONDS } from './load.ts';
 import { openLoop, p99 } from './open-loop.ts';
 
 /** Ten minutes, or SOAK_SECONDS. */
@@ -21,7 +21,7 @@ const PARTS = 5;
 export async function run(context: BenchContext): Promise<BenchResult[]> {
   const server = await context.startServer();
   try {
-    await sendSmsLoad(server, CONNECTIONS, 2);
+    await sendSmsLoad(server, CONNECTIONS, WARM_SECONDS);
     const load = await sendSmsLoad(server, CONNECTIONS, CAPACITY_SECONDS);
     const capacity = load.accepted / load.seconds;
     const before = await messageCount(context, server);
