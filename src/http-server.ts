@@ -9,12 +9,12 @@ import type { Config } from './config.ts';
 import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { type GraphqlServer, startGraphqlServer } from './graphql/server.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { createConsoleRouter } from './rest/console.ts';
 import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
-import { createRest, type Rest } from './rest/router.ts';
+import { API_PATH, createRest, type Rest } from './rest/router.ts';
 import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
 import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
@@ -38,6 +38,7 @@ function createApp(
   graphql: GraphqlServer,
   config: Config,
   logger: Logger,
+  metrics: Metrics,
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -48,18 +49,8 @@ function createApp(
     const address = parseIpAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
-  const metrics = createMetrics(gateway);
-  app.use((request, response, next) => {
-    const startedAt = performance.now();
-    response.on('finish', () => {
-      // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
-      if (String(response.getHeader('Content-Type')).startsWith('text/event-stream')) return;
-      metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
-    });
-    next();
-  });
   // The busiest stands first: each that stands before it is tried for each of its requests.
-  app.use('/api/v1', rest.router);
+  app.use(API_PATH, rest.router);
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (request, response) => {
     const requestId = requestIdOf(request);
@@ -99,6 +90,16 @@ function createApp(
     rest.fault(error, request, response, next),
   );
   return app;
+}
+
+/** Takes note of how fast the request is answered. */
+function observe(metrics: Metrics, request: Request, response: Response): void {
+  const startedAt = performance.now();
+  response.on('finish', () => {
+    // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
+    if (String(response.getHeader('Content-Type')).startsWith('text/event-stream')) return;
+    metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
+  });
 }
 
 const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
@@ -141,14 +142,19 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     allowIntrospection: !config.isProduction,
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
   });
-  const app = createApp(gateway, rest, graphql, config, logger);
+  const metrics = createMetrics(gateway);
+  const app = createApp(gateway, rest, graphql, config, logger, metrics);
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       IncomingMessage: bornAs(IncomingMessage, app.request),
       ServerResponse: bornAs(ServerResponse, app.response),
     },
-    app,
+    (incoming, outgoing) => {
+      const [request, response] = [incoming as Request, outgoing as Response];
+      observe(metrics, request, response);
+      if (!rest.direct(request, response)) app(request, response);
+    },
   );
   answerOddRequests(server, rest);
   server.requestTimeout = REQUEST_TIMEOUT_MS;

@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Gateway } from './compose.ts';
 
+export type Metrics = ReturnType<typeof createMetrics>;
+
 /** The process's metrics, in the names of the Prometheus conventions. */
 export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing' | 'live'>) {
   const registry = new Registry();

@@ -17,6 +17,7 @@ import { Admission, type DefaultLimits } from './admission.ts';
 import { type AnswerHeaders, sendJson } from './answer.ts';
 import { answerBroken, statusOfParserError } from './broken-request.ts';
 import type { Route } from './define-route.ts';
+import { DirectRoutes } from './direct-routes.ts';
 import { errorResponse } from './error-response.ts';
 import { openApiDocument } from './openapi.ts';
 import { orReplay } from './replay.ts';
@@ -48,10 +49,15 @@ export interface RestOptions {
 /** Answers a request, with the headers that are collected on the way. */
 type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
 
+/** Where the REST contract is. */
+export const API_PATH = '/api/v1';
+
 /** How the REST contract meets Express. */
 export interface Rest {
-  /** The contract, to be mounted at `/api/v1`. */
+  /** The contract, to be mounted at `API_PATH`. */
   readonly router: Router;
+  /** Answers a request for an address of the contract that has no parameters; gives false for any other. */
+  direct(request: Request, response: Response): boolean;
   /** Answers what is at no address of this process. */
   notFound(request: Request, response: Response): void;
   /** Answers what Express itself could not take in, such as an address that cannot be decoded. */
@@ -67,7 +73,10 @@ export function createRest(options: RestOptions): Rest {
   const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
   const admission = new Admission(authenticator, rateLimiter, rateLimits, underWay);
   const serve = (work: Work<Promise<void>>) => {
-    return (request: Request, response: Response) => respond(options, admission, request, response, work);
+    return (request: Request, response: Response) =>
+      underWay.isFull
+        ? refuseBusy(admission, request, response)
+        : respond(options, admission, request, response, work);
   };
   const anyone = (work: Work<void>) =>
     serve(async (request, response, headers) => {
@@ -85,10 +94,7 @@ export function createRest(options: RestOptions): Rest {
     });
 
   const router = express.Router({ caseSensitive: true });
-  router.use((request, response, next) => {
-    if (underWay.isFull) refuseBusy(admission, request, response);
-    else next();
-  });
+  const direct = new DirectRoutes(API_PATH);
   const document = JSON.stringify(openApiDocument(operations));
   router.get(
     '/openapi.json',
@@ -97,12 +103,11 @@ export function createRest(options: RestOptions): Rest {
   const methodsOf = new Map<string, string[]>();
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
-      router[route.method](
-        path,
-        serve((request, response, headers) =>
-          answer(options, admission, underWay, request, response, headers, route),
-        ),
+      const answerRoute = serve((request, response, headers) =>
+        answer(options, admission, underWay, request, response, headers, route),
       );
+      router[route.method](path, answerRoute);
+      direct.add(route.method, path, answerRoute);
       methodsOf.set(path, [...(methodsOf.get(path) ?? []), route.method.toUpperCase()]);
     }
   }
@@ -120,6 +125,7 @@ export function createRest(options: RestOptions): Rest {
 
   return {
     router,
+    direct: (request, response) => direct.answer(request, response),
     notFound: anyone((request) => refuseAddress(request)),
     fault(error, request, response, _next) {
       if (response.headersSent) request.socket.destroy();

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { routes } from '../../src/rest/routes/all.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { rawRequest } from '../support/raw-http.ts';
+
+/** Most requests are found by their address as it came, others by Express: nobody must be able to tell which. */
+const plain = routes.flatMap((route) =>
+  [route.path, ...(route.aliases ?? [])]
+    .filter((path) => !path.includes(':'))
+    .map((path) => [route.method.toUpperCase(), path] as const),
+);
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  account = await gateway.createAccount(10_000_000);
+});
+afterAll(() => gateway?.stop());
+
+const send = (method: string, path: string, headers: Record<string, string> = {}) =>
+  rawRequest(gateway.url, {
+    method,
+    path,
+    headers: { 'content-type': 'application/json', ...headers },
+    // What no route takes, so that nothing comes of it.
+    ...(method === 'GET' ? {} : { body: '[]' }),
+  });
+/** What differs from request to request is left out. */
+const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
+  const names = Object.keys(headers).sort();
+  return { status, names, allow: headers.allow, type: headers['content-type'], body };
+};
+
+describe('an address of the contract is answered alike, in whatever way it is written', () => {
+  it('is asked for all of its routes without parameters', () => {
+    expect(plain).toContainEqual(['POST', '/developers/sms']);
+    expect(plain.length).toBeGreaterThan(20);
+  });
+
+  it.each(plain)('%s %s', async (method, path) => {
+    const exact = `/api/v1${path}`;
+    const asked: Record<string, string>[] = [{ 'x-api-key': account.key }, {}];
+    for (const headers of asked) {
+      const answer = told(await send(method, exact, headers));
+      for (const written of [`${exact}?`, `/API/v1${path}`]) {
+        expect({ written, ...told(await send(method, written, headers)) }).toEqual({ written, ...answer });
+      }
+      expect(answer.status === 401).toBe(!('x-api-key' in headers));
+    }
+  });
+
+  it('is counted in the metrics, in each', async () => {
+    const counted = async () => {
+      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      return Number(/_duration_seconds_count\{method="POST",status="401"\} (\d+)/.exec(text)?.[1]);
+    };
+    const before = await counted();
+    await send('POST', '/api/v1/developers/sms');
+    await send('POST', '/api/v1/developers/sms?');
+    expect(await counted()).toBe(before + 2);
+  });
+});
