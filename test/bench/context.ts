@@ -60,8 +60,8 @@ export interface BenchContext {
  * code in large pages. The baselines have them, too.
  */
 const FLAGS = [
-  '--max-semi-space-size=8',
-  '--heap-growing-percent=40',
+  '--max-semi-space-size=16',
+  '--heap-growing-percent=30',
   '--no-allocation-site-pretenuring',
   '--use-largepages=silent',
 ];
