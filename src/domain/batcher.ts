@@ -17,6 +17,14 @@ export interface BatcherOptions<Item> {
   readonly isolate?: (error: unknown) => boolean;
 }
 
+/**
+ * Takes more of what waits into the batch under way: all that belongs to it, in the order of arrival, while there is
+ * room. For work that had to wait before it could begin.
+ */
+export type TakeMore<Item> = (belongs: (item: Item) => boolean) => readonly Item[];
+
+type Work<Item, Result> = (items: readonly Item[], takeMore: TakeMore<Item>) => Promise<readonly Result[]>;
+
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -24,7 +32,7 @@ interface Waiting<Item, Result> {
 }
 
 export class Batcher<Item, Result> {
-  readonly #work: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #work: Work<Item, Result>;
   readonly #weight: (item: Item) => number;
   readonly #options: BatcherOptions<Item>;
   #waiting: Waiting<Item, Result>[] = [];
@@ -33,8 +41,8 @@ export class Batcher<Item, Result> {
   /** How many items the last batch had. */
   #lastCount = 0;
 
-  /** `work` answers with one result an item, in the same order. */
-  constructor(work: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item>) {
+  /** `work` answers with one result an item, in the same order, and then one for each that it took besides. */
+  constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
     this.#work = work;
     this.#options = options;
     this.#weight = options.weight ?? (() => 1);
@@ -75,26 +83,48 @@ export class Batcher<Item, Result> {
     this.#running = undefined;
   }
 
+  /** What the next batch begins with. */
   #take(): Waiting<Item, Result>[] {
     const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);
-    const most = Math.max(this.#options.halvedAbove ?? Number.POSITIVE_INFINITY, half);
-    let weight = 0;
-    let count = 0;
-    for (const { item } of this.#waiting) {
-      const next = weight + this.#weight(item);
-      if (count === most || (count > 0 && next > this.#options.maxWeight)) break;
-      weight = next;
-      count += 1;
+    const batch: Waiting<Item, Result>[] = [];
+    this.#fill(batch, Math.max(this.#options.halvedAbove ?? Number.POSITIVE_INFINITY, half), () => true);
+    return batch;
+  }
+
+  /** Moves what waits and belongs to a batch into it while there is room, up to `most` items. */
+  #fill(batch: Waiting<Item, Result>[], most: number, belongs: (item: Item) => boolean): void {
+    const before = batch.reduce((sum, { item }) => sum + this.#weight(item), 0);
+    const left: Waiting<Item, Result>[] = [];
+    let weight = before;
+    let index = 0;
+    for (const waiting of this.#waiting) {
+      if (belongs(waiting.item)) {
+        const next = weight + this.#weight(waiting.item);
+        if (batch.length === most || (batch.length > 0 && next > this.#options.maxWeight)) break;
+        weight = next;
+        batch.push(waiting);
+      } else {
+        left.push(waiting);
+      }
+      index += 1;
     }
-    this.#waitingWeight -= weight;
-    this.#lastCount = count;
-    return this.#waiting.splice(0, count);
+    this.#waiting = left.concat(this.#waiting.slice(index));
+    this.#waitingWeight -= weight - before;
+    this.#lastCount = batch.length;
   }
 
   /** Works on the batch; what it gives answers those who wait. */
-  async #settle(batch: readonly Waiting<Item, Result>[]): Promise<() => void> {
+  async #settle(batch: Waiting<Item, Result>[]): Promise<() => void> {
+    const takeMore: TakeMore<Item> = (belongs) => {
+      const begun = batch.length;
+      this.#fill(batch, Number.POSITIVE_INFINITY, belongs);
+      return batch.slice(begun).map(({ item }) => item);
+    };
     try {
-      const results = await this.#work(batch.map(({ item }) => item));
+      const results = await this.#work(
+        batch.map(({ item }) => item),
+        takeMore,
+      );
       return () =>
         batch.forEach(({ resolve, reject }, index) => {
           if (index < results.length) resolve(results[index] as Result);

@@ -1,4 +1,4 @@
-import { Batcher } from '../domain/batcher.ts';
+import { Batcher, type TakeMore } from '../domain/batcher.ts';
 import type { Environment } from '../domain/caller.ts';
 import { serviceUnavailable } from '../domain/errors.ts';
 import { decideBatch } from '../domain/messages/batch-decision.ts';
@@ -14,6 +14,7 @@ import {
   writeAccepted,
 } from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
+import { SharedAccount } from './shared-account.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
 import type { JobSinkFor } from './unit-of-work.ts';
@@ -50,12 +51,13 @@ export class PgIntake implements Intake {
   readonly #claims = new Map<string, Promise<IntakeAnswer>>();
   /** Accounts whose batches are decided message by message, so many more of them. */
   readonly #careful = new Map<string, number>();
+  readonly #shared = new SharedAccount();
 
   constructor(sql: Sql, jobsFor: JobSinkFor, options: IntakeOptions) {
     this.#sql = sql;
     this.#jobsFor = jobsFor;
     this.#options = options;
-    this.#batches = new Batcher((batch) => this.#commit(batch), {
+    this.#batches = new Batcher((batch, takeMore) => this.#commit(batch, takeMore), {
       weight: weightOf,
       maxWeight: options.maxBatchRecipients,
       halvedAbove: HALVED_ABOVE,
@@ -100,25 +102,46 @@ export class PgIntake implements Intake {
    * All of a batch is accepted in one way to PostgreSQL and back, which finds out by itself whether it can be: most can.
    * Where it cannot, nothing is written, and the batch is decided message by message.
    */
-  async #commit(batch: readonly PreparedMessage[]): Promise<IntakeAnswer[]> {
-    const answers = (await this.#acceptWhole(batch)) ?? (await this.#decide(batch));
+  async #commit(
+    begun: readonly PreparedMessage[],
+    takeMore: TakeMore<PreparedMessage>,
+  ): Promise<IntakeAnswer[]> {
+    const batch = [...begun];
+    const answers = (await this.#acceptWhole(batch, takeMore)) ?? (await this.#decide(batch));
     return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
   }
 
-  /** Undefined where the batch is not accepted as a whole. */
-  async #acceptWhole(batch: readonly PreparedMessage[]): Promise<Answers | undefined> {
+  /** Undefined where the batch is not accepted as a whole; it may have grown in any case. */
+  async #acceptWhole(
+    batch: PreparedMessage[],
+    takeMore: TakeMore<PreparedMessage>,
+  ): Promise<Answers | undefined> {
     if (batch.some(({ accountId }) => this.#careful.has(accountId))) return undefined;
+    const [accountId, ...others] = accountsOf(batch);
     try {
-      return await this.#transaction(async (sql) => {
-        const ids = accountsOf(batch);
+      const answers = await this.#transaction(async (sql) => {
         // One account is locked by the statement that adds to it; of many, always in the order of their ids.
-        if (ids.length > 1) sql.send(LOCK, [ids]);
+        if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
+        else if (batch.length > 1 && this.#shared.is(accountId)) {
+          // Another process has it most of the time: what came while this one waited goes along.
+          await sql.query(LOCK, [[accountId]]);
+          batch.push(...takeMore((prepared) => prepared.accountId === accountId));
+        }
         return this.#write(sql, batch);
       });
+      if (others.length === 0) this.#noteNumbers(batch, answers);
+      return answers;
     } catch (error) {
       if (!isRefused(error)) throw error;
       return undefined;
     }
+  }
+
+  #noteNumbers([first, ...rest]: readonly PreparedMessage[], answers: Answers): void {
+    const last = rest.findLast(({ channel }) => channel === first?.channel) ?? first;
+    const [numbered, lastNumbered] = [first, last].map((prepared) => prepared && answers.get(prepared));
+    if (numbered?.kind !== 'accepted' || lastNumbered?.kind !== 'accepted') return;
+    this.#shared.note(numbered.message, lastNumbered.message);
   }
 
   /** Accepts what its account can pay and has not been answered before, with the accounts locked. */

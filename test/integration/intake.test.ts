@@ -198,6 +198,65 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     await checkLedger(sql, accountId);
   });
 
+  /** Lets a process know that it shares an account: another one accepts between two of its batches. */
+  async function share(intake: PgIntake, accountId: string): Promise<void> {
+    const other = startIntake().intake;
+    for (const process of [intake, other, intake]) await process.accept(prepared(accountId));
+  }
+  /** Locks an account as another process does that is adding to it; gives the way to let go. */
+  async function holdAccount(accountId: string): Promise<() => Promise<void>> {
+    const other = await openSql(gateway.database);
+    await other.query('BEGIN');
+    await other.query('SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+    return () => other.close();
+  }
+
+  it('where two processes share an account, what came while a batch waited for it goes along', async () => {
+    const { accountId } = await gateway.createAccount(COST * 100);
+    const { intake, statements } = startIntake();
+    await share(intake, accountId);
+    statements.length = 0;
+    const { accountId: another } = await gateway.createAccount(COST);
+    const letGo = await holdAccount(accountId);
+    const first = [1, 2].map(() => intake.accept(prepared(accountId)));
+    await eventually(() => statements.includes('intake-lock'));
+    const later = [
+      intake.accept(prepared(another)),
+      ...[1, 2, 3].map(() => intake.accept(prepared(accountId))),
+    ];
+    await letGo();
+    expect(kinds(await Promise.all([...first, ...later]))).toEqual(Array(6).fill('accepted'));
+    const rows = await stored(accountId);
+    expect(rows.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    // One transaction had all five, and the other account's message its own.
+    expect(new Set(rows.slice(3).map(({ created_at }) => created_at.getTime())).size).toBe(1);
+    expect(statements.filter((name) => name === 'intake-write')).toHaveLength(2);
+    await checkLedger(sql, accountId);
+    await checkLedger(sql, another);
+  });
+
+  it('what went along is refused alone where it cannot be paid, and a repeat among it is answered', async () => {
+    const { accountId } = await gateway.createAccount(COST * 7);
+    const { intake, statements } = startIntake();
+    await share(intake, accountId);
+    const earlier = await intake.accept(keyed(accountId, 'along'));
+    statements.length = 0;
+    const letGo = await holdAccount(accountId);
+    const first = [1, 2].map(() => intake.accept(prepared(accountId)));
+    await eventually(() => statements.includes('intake-lock'));
+    const later = [keyed(accountId, 'along'), prepared(accountId), prepared(accountId)].map((each) =>
+      intake.accept(each),
+    );
+    await letGo();
+    const answers = await Promise.all([...first, ...later]);
+    expect(kinds(answers)).toEqual(['accepted', 'accepted', 'replayed', 'accepted', 'insufficient']);
+    expect(answers[2]).toMatchObject(
+      earlier.kind === 'accepted' ? { body: earlier.body, messageId: earlier.message.id } : {},
+    );
+    expect(earlier.kind).toBe('accepted');
+    await checkLedger(sql, accountId);
+  });
+
   it('many accounts at once, in two processes, wait for each other in no ring', async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, () => gateway.createAccount(COST * 100)));
     const orders = [accounts, accounts.toReversed()];

@@ -94,6 +94,60 @@ describe('Batcher', () => {
     expect(done).toEqual(['begun 1', 'begun 2', 'answered 1']);
   });
 
+  it('takes what belongs to it into a batch that had to wait, as far as there is room, and leaves the rest in order', async () => {
+    const batches: number[][] = [];
+    const begin: (() => void)[] = [];
+    const isOdd = (item: number) => item % 2 === 1;
+    const batcher = new Batcher<number, number>(
+      async (items, takeMore) => {
+        await new Promise<void>((resolve) => begin.push(resolve));
+        const all = [...items, ...takeMore(isOdd), ...takeMore(isOdd)];
+        batches.push(all);
+        return all.map((item) => item * 10);
+      },
+      { maxWeight: 4, isolate: () => true },
+    );
+    const until = async (count: number) => {
+      while (begin.length < count) await new Promise((resolve) => setImmediate(resolve));
+    };
+    const first = batcher.add(1);
+    await until(1);
+    const rest = [2, 3, 4, 5, 7, 9, 11].map((item) => batcher.add(item));
+    begin[0]?.();
+    expect(await first).toBe(10);
+    expect(batcher.waitingWeight).toBe(0);
+    await until(2);
+    begin[1]?.();
+    expect(await Promise.all(rest)).toEqual([20, 30, 40, 50, 70, 90, 110]);
+    // 9 found no room, and 11 did not go before it.
+    expect(batches).toEqual([
+      [1, 3, 5, 7],
+      [2, 4, 9, 11],
+    ]);
+  });
+
+  it('a batch that took more and failed is tried again one by one, each with its own result', async () => {
+    const batcher = new Batcher<number, number>(
+      async (items, takeMore) => {
+        if (items.length === 1 && items[0] === 1) await new Promise((resolve) => setImmediate(resolve));
+        const all = [...items, ...(items.length > 1 ? takeMore(() => true) : [])];
+        if (all.includes(4)) throw new Error('poison');
+        return all;
+      },
+      { maxWeight: 10, isolate: () => true },
+    );
+    const first = batcher.add(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    const results = await Promise.allSettled([first, ...[2, 3, 4, 5].map((item) => batcher.add(item))]);
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : 'failed'))).toEqual([
+      1,
+      2,
+      3,
+      'failed',
+      5,
+    ]);
+  });
+
   it('lets an item that is heavier than a batch go alone', async () => {
     const batches: number[][] = [];
     const batcher = new Batcher<number, number>(
