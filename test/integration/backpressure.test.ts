@@ -160,9 +160,12 @@ describe('more requests than can be answered', () => {
     const refused = answers.at(-1);
     expect(Number(refused?.headers.get('Retry-After'))).toBeGreaterThan(0);
     expect(await refused?.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+    // Also where nobody is: to say so would ask the database for the sender's budget first.
+    expect((await fetch(`${url}/nowhere`)).status).toBe(503);
     await sql.query('COMMIT');
     await Promise.all(sent);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    expect((await fetch(`${url}/nowhere`)).status).toBe(401);
     expect(await sql.query('SELECT FROM messages WHERE account_id = $1', [accountId])).toHaveLength(3);
     await checkLedger(sql, accountId);
     await send();
