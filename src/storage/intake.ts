@@ -107,8 +107,10 @@ export class PgIntake implements Intake {
     takeMore: TakeMore<PreparedMessage>,
   ): Promise<IntakeAnswer[]> {
     const batch = [...begun];
-    const answers = (await this.#acceptWhole(batch, takeMore)) ?? (await this.#decide(batch));
-    return batch.map((prepared) => answers.get(prepared) as IntakeAnswer);
+    const decided = (await this.#acceptWhole(batch, takeMore)) ?? (await this.#decide(batch));
+    const answers = batch.map((prepared) => decided.get(prepared) as IntakeAnswer);
+    this.#shared.note(answers.flatMap((answer) => (answer.kind === 'accepted' ? [answer.message] : [])));
+    return answers;
   }
 
   /** Undefined where the batch is not accepted as a whole; it may have grown in any case. */
@@ -119,7 +121,7 @@ export class PgIntake implements Intake {
     if (batch.some(({ accountId }) => this.#careful.has(accountId))) return undefined;
     const [accountId, ...others] = accountsOf(batch);
     try {
-      const answers = await this.#transaction(async (sql) => {
+      return await this.#transaction(async (sql) => {
         // One account is locked by the statement that adds to it; of many, always in the order of their ids.
         if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
         else if (batch.length > 1 && this.#shared.is(accountId)) {
@@ -129,19 +131,10 @@ export class PgIntake implements Intake {
         }
         return this.#write(sql, batch);
       });
-      if (others.length === 0) this.#noteNumbers(batch, answers);
-      return answers;
     } catch (error) {
       if (!isRefused(error)) throw error;
       return undefined;
     }
-  }
-
-  #noteNumbers([first, ...rest]: readonly PreparedMessage[], answers: Answers): void {
-    const last = rest.findLast(({ channel }) => channel === first?.channel) ?? first;
-    const [numbered, lastNumbered] = [first, last].map((prepared) => prepared && answers.get(prepared));
-    if (numbered?.kind !== 'accepted' || lastNumbered?.kind !== 'accepted') return;
-    this.#shared.note(numbered.message, lastNumbered.message);
   }
 
   /** Accepts what its account can pay and has not been answered before, with the accounts locked. */

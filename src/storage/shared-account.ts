@@ -18,9 +18,17 @@ export class SharedAccount {
     return this.#left > 0 && this.#last?.accountId === accountId;
   }
 
-  /** Takes note of a batch of one account: the first of its messages, and the last of the same channel. */
-  note(first: Numbered, last: Numbered): void {
+  /**
+   * Takes note of the messages of a batch that were accepted, in their order: all of this process's batches, or what it
+   * did itself would look like another's. Of several accounts the one known before is followed.
+   */
+  note(accepted: readonly Numbered[]): void {
     const before = this.#last;
+    const first = accepted.find(({ accountId }) => accountId === before?.accountId) ?? accepted[0];
+    const isLike = ({ accountId, channel }: Numbered) =>
+      accountId === first?.accountId && channel === first.channel;
+    const last = accepted.findLast(isLike);
+    if (!first || !last) return;
     if (before?.accountId !== first.accountId) this.#left = 0;
     else if (before.channel === first.channel && before.seq + 1 !== first.seq) this.#left = OWN_AFTER;
     else if (this.#left > 0) this.#left -= 1;

@@ -239,7 +239,10 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     const { accountId } = await gateway.createAccount(COST * 7);
     const { intake, statements } = startIntake();
     await share(intake, accountId);
+    statements.length = 0;
     const earlier = await intake.accept(keyed(accountId, 'along'));
+    // A message alone does not wait for the account.
+    expect(statements).toEqual(['intake-write']);
     statements.length = 0;
     const letGo = await holdAccount(accountId);
     const first = [1, 2].map(() => intake.accept(prepared(accountId)));
@@ -254,6 +257,37 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
       earlier.kind === 'accepted' ? { body: earlier.body, messageId: earlier.message.id } : {},
     );
     expect(earlier.kind).toBe('accepted');
+    await checkLedger(sql, accountId);
+  });
+
+  it('what this process did itself is not taken for that of another, whatever the batch it went in', async () => {
+    const { accountId } = await gateway.createAccount(COST * 100);
+    const { accountId: another } = await gateway.createAccount(COST * 100);
+    const { intake, statements } = startIntake();
+    const send = (...batch: readonly ReturnType<typeof prepared>[]) =>
+      Promise.all(batch.map((each) => intake.accept(each)));
+    const own = () => [prepared(accountId), prepared(accountId)];
+    await send(...own());
+    // With another account's, in either order.
+    await send(...own(), prepared(another));
+    await send(prepared(another), ...own());
+    statements.length = 0;
+    // The first of them would see a gap, and the second act on it.
+    await send(...own());
+    await send(...own());
+    expect(statements).toEqual(['intake-write', 'intake-write']);
+    // Decided message by message, as it is for some batches after a repeat.
+    await send(keyed(accountId, 'again'));
+    expect(kinds(await send(keyed(accountId, 'again'), ...own()))).toEqual([
+      'replayed',
+      'accepted',
+      'accepted',
+    ]);
+    for (let batch = 0; batch < 10 && statements.at(-2) !== 'intake-write'; batch += 1) await send(...own());
+    statements.length = 0;
+    await send(...own());
+    await send(...own());
+    expect(statements).toEqual(['intake-write', 'intake-write']);
     await checkLedger(sql, accountId);
   });
 

@@ -127,24 +127,29 @@ describe('Batcher', () => {
   });
 
   it('a batch that took more and failed is tried again one by one, each with its own result', async () => {
+    const tried: number[][] = [];
+    const { promise: gate, resolve: begin } = Promise.withResolvers<void>();
     const batcher = new Batcher<number, number>(
       async (items, takeMore) => {
-        if (items.length === 1 && items[0] === 1) await new Promise((resolve) => setImmediate(resolve));
-        const all = [...items, ...(items.length > 1 ? takeMore(() => true) : [])];
-        if (all.includes(4)) throw new Error('poison');
-        return all;
+        if (tried.length === 0) await gate;
+        const all = [...items, ...(tried.length === 0 ? takeMore(() => true) : [])];
+        tried.push(all);
+        if (all.includes(3)) throw new Error('poison');
+        return all.map((item) => item * 10);
       },
       { maxWeight: 10, isolate: () => true },
     );
     const first = batcher.add(1);
-    await new Promise((resolve) => setImmediate(resolve));
-    const results = await Promise.allSettled([first, ...[2, 3, 4, 5].map((item) => batcher.add(item))]);
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    const rest = [2, 3, 4].map((item) => batcher.add(item));
+    begin();
+    const results = await Promise.allSettled([first, ...rest]);
+    expect(tried).toEqual([[1, 2, 3, 4], [1], [2], [3], [4]]);
     expect(results.map((result) => (result.status === 'fulfilled' ? result.value : 'failed'))).toEqual([
-      1,
-      2,
-      3,
+      10,
+      20,
       'failed',
-      5,
+      40,
     ]);
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedAccount } from '../../src/storage/shared-account.ts';
 
+const sms = (accountId: string, seq: number) => ({ accountId, channel: 'sms' as const, seq });
+const push = (accountId: string, seq: number) => ({ accountId, channel: 'push' as const, seq });
 /** Notes a batch of SMS whose numbers are these. */
-function note(shared: SharedAccount, accountId: string, first: number, last = first) {
-  const numbered = (seq: number) => ({ accountId, channel: 'sms' as const, seq });
-  shared.note(numbered(first), numbered(last));
-}
+const note = (shared: SharedAccount, accountId: string, first: number, last = first) =>
+  shared.note([sms(accountId, first), ...(last > first ? [sms(accountId, last)] : [])]);
 
 describe('SharedAccount', () => {
   it('takes an account for shared while there are gaps between its batches, and for eight more', () => {
@@ -30,7 +30,19 @@ describe('SharedAccount', () => {
     expect(shared.is('b')).toBe(true);
     note(shared, 'a', 5);
     expect([shared.is('a'), shared.is('b')]).toEqual([false, false]);
-    shared.note({ accountId: 'a', channel: 'push', seq: 1 }, { accountId: 'a', channel: 'push', seq: 1 });
+    shared.note([push('a', 1)]);
     expect(shared.is('a')).toBe(false);
+  });
+
+  it('sees no gap in what this process accepted itself, among other accounts and channels and where nothing was', () => {
+    const shared = new SharedAccount();
+    shared.note([sms('a', 1), push('a', 1), sms('a', 2)]);
+    shared.note([sms('b', 5), sms('a', 3), push('a', 2), sms('a', 4), sms('b', 6)]);
+    shared.note([]);
+    shared.note([push('a', 3), sms('a', 5)]);
+    shared.note([sms('a', 6)]);
+    expect(shared.is('a')).toBe(false);
+    shared.note([sms('b', 9), sms('a', 8)]);
+    expect([shared.is('a'), shared.is('b')]).toEqual([true, false]);
   });
 });
