@@ -8,6 +8,7 @@ import {
   startConsoleBrowser,
 } from '../support/browser.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -134,6 +135,46 @@ describe('the overview of the console [issue 8, 2]', () => {
       await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
     },
   );
+
+  inBrowser('what changes while the first answers are on their way is shown, too', async () => {
+    const account = await gateway.createAccount();
+    await register(account);
+    await send(gateway, account.key, '+256700000011');
+    const { page } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('link', { name: '+256700000011' }).waitFor();
+
+    // The figures are read now, and arrive when the stream, which begins after the next message, tells of changes.
+    const figures = Promise.withResolvers<void>();
+    const stream = Promise.withResolvers<void>();
+    const isRead = Promise.withResolvers<void>();
+    await page.route('**/graphql', async (route) => {
+      const response = await route.fetch();
+      if (route.request().postDataJSON().operationName === 'OverviewUsage') {
+        isRead.resolve();
+        await figures.promise;
+      }
+      await route.fulfill({ response });
+    });
+    await page.route('**/graphql/stream', async (route) => {
+      await stream.promise;
+      await route.continue();
+    });
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
+    await isRead.promise;
+    await send(gateway, account.key, '+256700000012');
+    await eventually(async () => {
+      const { body } = await gateway.call('GET', '/developers/sms/history', { key: account.key });
+      const states = body.data.map(({ status }: { status: string }) => status);
+      return states.every((status: string) => status === 'delivered') && states.length === 2;
+    });
+    const told = page.waitForResponse((response) => response.url().endsWith('/graphql/stream'));
+    stream.resolve();
+    await told;
+    await page.getByRole('link', { name: '+256700000012' }).waitFor();
+    figures.resolve();
+    await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
+    await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
+  });
 
   inBrowser('a balance that lasts no three days is told of', async () => {
     const account = await gateway.createAccount(70);

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent } from 'react';
 import { apiErrorOf, type GraphqlFault } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
-import { queryClient } from './queries.ts';
+import { askAgain } from './queries.ts';
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
@@ -58,7 +58,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
       });
       if (response.ok) {
         connectionWorks();
-        void queryClient.invalidateQueries({}, { cancelRefetch: false });
+        void askAgain();
         waitMs = FIRST_WAIT_MS;
       }
       return response;
@@ -71,7 +71,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
       for await (const event of stream) {
         if (signal.aborted) return;
         const fault = event.errors?.[0] as GraphqlFault | undefined;
-        if (fault && apiErrorOf(fault).code === 'REFETCH') void queryClient.invalidateQueries();
+        if (fault && apiErrorOf(fault).code === 'REFETCH') void askAgain();
         else if (event.data && !fault) receive(event.data as Complete<Result>);
       }
     } catch {

@@ -1,6 +1,7 @@
 import {
   keepPreviousData,
   QueryClient,
+  type QueryFilters,
   type QueryKey,
   type UseMutationResult,
   type UseQueryResult,
@@ -29,7 +30,20 @@ export const keyOf = (document: AnyDocument, variables?: unknown): QueryKey =>
 
 /** Has the answers of these queries asked for again. */
 export async function refetch(...documents: readonly AnyDocument[]): Promise<void> {
-  await Promise.all(documents.map((each) => queryClient.invalidateQueries({ queryKey: keyOf(each) })));
+  await Promise.all(documents.map((each) => askAgain({ queryKey: keyOf(each) })));
+}
+
+/**
+ * Has what is shown asked for again, all of it without a filter. An answer that is on its way may have been read before
+ * what changed, so that one is waited for and asked for once more.
+ */
+export async function askAgain(filter: QueryFilters = {}): Promise<void> {
+  const isOnItsWay = new Set(queryClient.getQueryCache().findAll({ ...filter, fetchStatus: 'fetching' }));
+  await queryClient.invalidateQueries(filter, { cancelRefetch: false });
+  await queryClient.invalidateQueries(
+    { predicate: (query) => isOnItsWay.has(query) },
+    { cancelRefetch: false },
+  );
 }
 
 export type ApiQuery<Result> = UseQueryResult<Complete<Result>, ApiError>;

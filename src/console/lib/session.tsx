@@ -3,7 +3,7 @@ import { createContext, type ReactNode, useContext } from 'react';
 import { ApiError } from './api-error.ts';
 import { whenRestored } from './connection.ts';
 import type { Complete } from './document.ts';
-import { keyOf, queryClient } from './queries.ts';
+import { askAgain, keyOf, queryClient } from './queries.ts';
 import { request, whenSignedOut } from './request.ts';
 import { Session, type SessionQuery, SignOut } from './session.generated.ts';
 
@@ -11,7 +11,7 @@ type SignedIn = Complete<SessionQuery>;
 const SESSION_KEY = keyOf(Session, {});
 
 whenSignedOut(() => queryClient.setQueryData(SESSION_KEY, null));
-whenRestored(() => void queryClient.invalidateQueries());
+whenRestored(() => void askAgain());
 
 /** Who is signed in; null for nobody. */
 export function useSessionQuery() {
