@@ -1,6 +1,6 @@
 /**
  * Group commit for any work: items that arrive while a batch is under way form the next one. One batch is under
- * way at a time and there is no timer, so an item that comes alone is worked on alone, at once.
+ * way at a time, and an item that comes alone is worked on alone, at once.
  */
 export interface BatcherOptions<Item> {
   /** How much of `maxWeight` an item takes; 1 when absent. */
@@ -13,6 +13,11 @@ export interface BatcherOptions<Item> {
    * other. Never when absent.
    */
   readonly halvedAbove?: number;
+  /**
+   * Least time between the beginnings of two batches, in ms, for work that nobody waits for: what comes closely behind
+   * each other is put together. 0 when absent.
+   */
+  readonly pauseMs?: number;
   /** Whether items should be tried again one by one after a batch failed with `error`, so that a poisonous one fails alone. */
   readonly isolate?: (error: unknown) => boolean;
 }
@@ -40,6 +45,8 @@ export class Batcher<Item, Result> {
   #running: Promise<void> | undefined;
   /** How many items the last batch had. */
   #lastCount = 0;
+  /** When it began (performance.now, ms). */
+  #lastAt = Number.NEGATIVE_INFINITY;
 
   /** `work` answers with one result an item, in the same order, and then one for each that it took besides. */
   constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
@@ -71,6 +78,12 @@ export class Batcher<Item, Result> {
     await turn();
     let answer: (() => void) | undefined;
     while (this.#waiting.length > 0) {
+      const pauseMs = this.#pauseLeftMs;
+      if (pauseMs > 0) {
+        answer?.();
+        answer = undefined;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
       const settled = this.#settle(this.#take());
       if (answer) {
         // Whoever is answered has more to do than what a batch needs to begin: that is on its way before.
@@ -83,8 +96,15 @@ export class Batcher<Item, Result> {
     this.#running = undefined;
   }
 
+  /** How long it is until the next batch may begin, in ms. */
+  get #pauseLeftMs(): number {
+    const { pauseMs } = this.#options;
+    return pauseMs === undefined ? 0 : this.#lastAt + pauseMs - performance.now();
+  }
+
   /** What the next batch begins with. */
   #take(): Waiting<Item, Result>[] {
+    this.#lastAt = performance.now();
     const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);
     const batch: Waiting<Item, Result>[] = [];
     this.#fill(batch, Math.max(this.#options.halvedAbove ?? Number.POSITIVE_INFINITY, half), () => true);

@@ -1,15 +1,15 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Batcher } from '../../src/domain/batcher.ts';
 
 /** A batcher whose batches wait until they are let go, so that the test decides what arrives meanwhile. */
-function gated() {
+function gated(pauseMs?: number) {
   const batches: { items: readonly number[]; finish: () => void }[] = [];
   const batcher = new Batcher<number, number>(
     (items) =>
       new Promise((resolve) => {
         batches.push({ items, finish: () => resolve(items.map((item) => item * 10)) });
       }),
-    { maxWeight: 3 },
+    { maxWeight: 3, ...(pauseMs === undefined ? {} : { pauseMs }) },
   );
   const turn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   return { batcher, batches, turn };
@@ -151,6 +151,38 @@ describe('Batcher', () => {
       'failed',
       40,
     ]);
+  });
+
+  it('pauses between two batches where it is told to: what comes meanwhile goes together, and nobody waits to be answered', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+    try {
+      const { batcher, batches, turn } = gated(25);
+      const first = batcher.add(1);
+      const answered = jest.fn();
+      void first.then(answered);
+      await turn();
+      expect(batches).toHaveLength(1);
+      void batcher.add(2);
+      jest.advanceTimersByTime(10);
+      batches[0]?.finish();
+      await turn();
+      expect(answered).toHaveBeenCalledWith(10);
+      void batcher.add(3);
+      jest.advanceTimersByTime(14);
+      await turn();
+      expect(batches).toHaveLength(1);
+      jest.advanceTimersByTime(1);
+      await turn();
+      expect(batches.map(({ items }) => items)).toEqual([[1], [2, 3]]);
+      batches[1]?.finish();
+      await turn();
+      jest.advanceTimersByTime(25);
+      void batcher.add(4);
+      await turn();
+      expect(batches[2]?.items).toEqual([4]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('lets an item that is heavier than a batch go alone', async () => {

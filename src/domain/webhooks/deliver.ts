@@ -15,6 +15,8 @@ import type { Webhook } from './webhook.ts';
 const PATIENCE_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
 /** An endpoint read longer ago than this is read again before an attempt: a new URL or secret holds at once. */
 const FRESH_MS = 20;
+/** Nobody waits for the record of an attempt, and each batch of them has its price. */
+const RECORD_EVERY_MS = 25;
 
 interface Endpoint {
   readonly webhook: Webhook;
@@ -31,6 +33,7 @@ export class DeliverWebhooks {
   readonly #records: Batcher<{ readonly attempt: RecordedAttempt; readonly job: OpenJob }, undefined>;
   readonly #moves: Batcher<WebhookJob, undefined>;
   readonly #lanes = new EndpointLanes();
+  readonly #endpoints = new WeakMap<Lane, FreshEndpoint>();
 
   constructor(
     stores: Pick<Stores, 'webhooks' | 'deliveries'>,
@@ -51,7 +54,7 @@ export class DeliverWebhooks {
         await recordParts(uow, jobs, (tx) => recordAttempts(tx, system, attempts));
         return parts.map(() => undefined);
       },
-      { maxWeight: 500, isolate: () => true },
+      { maxWeight: 500, pauseMs: RECORD_EVERY_MS, isolate: () => true },
     );
     this.#moves = new Batcher(
       async (jobs) => {
@@ -70,10 +73,8 @@ export class DeliverWebhooks {
     const { webhookId, deliveryIds, attempt } = job.data;
     const lane = this.#lanes.of(webhookId);
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
-    const endpoint = new FreshEndpoint(
-      () => this.#read(webhookId),
-      job.known && { value: this.#opened(job.known.endpoint), readAt: job.known.readAt },
-    );
+    const endpoint = this.#endpointOf(lane, webhookId);
+    if (job.known) endpoint.learn(this.#opened(job.known.endpoint), job.known.readAt);
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
     const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt));
@@ -163,6 +164,16 @@ export class DeliverWebhooks {
     });
   }
 
+  /** One for all jobs of an endpoint, for as long as it has its lane. */
+  #endpointOf(lane: Lane, webhookId: string): FreshEndpoint {
+    let endpoint = this.#endpoints.get(lane);
+    if (endpoint === undefined) {
+      endpoint = new FreshEndpoint(() => this.#read(webhookId));
+      this.#endpoints.set(lane, endpoint);
+    }
+    return endpoint;
+  }
+
   async #read(webhookId: string): Promise<Endpoint | undefined> {
     const found = await this.#stores.webhooks.findForDelivery(webhookId);
     return found && this.#opened(found);
@@ -191,11 +202,15 @@ function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
 class FreshEndpoint {
   readonly #read: () => Promise<Endpoint | undefined>;
   #last: Promise<Endpoint | undefined> | undefined;
-  #readAt = 0;
+  #readAt = Number.NEGATIVE_INFINITY;
 
-  constructor(read: () => Promise<Endpoint | undefined>, last?: { value: Endpoint; readAt: number }) {
+  constructor(read: () => Promise<Endpoint | undefined>) {
     this.#read = read;
-    if (last) [this.#last, this.#readAt] = [Promise.resolve(last.value), last.readAt];
+  }
+
+  /** Takes what somebody else has read at `readAt` (performance.now, ms). */
+  learn(value: Endpoint, readAt: number): void {
+    if (readAt > this.#readAt) [this.#last, this.#readAt] = [Promise.resolve(value), readAt];
   }
 
   get(): Promise<Endpoint | undefined> {
