@@ -131,14 +131,23 @@ const STATUS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_o
       WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
 /** The status of `messages m`, for conditions. */
 export const STATUS_OF_MESSAGE = `(SELECT ${STATUS} FROM recipients WHERE message_id = m.id)`;
-/** Joins to `messages m` what a message shows of its recipients. */
-export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
-    SELECT ${STATUS} AS status, array_agg(address ORDER BY position) AS "to",
+/** What a message shows of its recipients. */
+const OF_RECIPIENTS = `${STATUS} AS status, array_agg(address ORDER BY position) AS "to",
       (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
       count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
       count(*) FILTER (WHERE status = 'delivered') AS delivered,
       count(*) FILTER (WHERE status = 'failed') AS failed,
-      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at
+      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at`;
+/** Joins it to `messages m`. */
+export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
+    SELECT ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = m.id) r`;
+/** The messages of a list of ids, in any order. Their recipients are gone through once, not anew for each message. */
+export const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
+    r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at
+  FROM (
+    SELECT message_id, ${OF_RECIPIENTS}
+    FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
+  CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
   error_message, sent_at, delivered_at, failed_at, read_at, claimed`;

@@ -18,6 +18,7 @@ import { messageHistory } from './message-history.ts';
 import {
   countsOf,
   MESSAGE_COLUMNS,
+  MESSAGES_BY_IDS,
   type MessageRow,
   mapMessage,
   mapMoved,
@@ -33,10 +34,7 @@ const FIND = statement(
   'message-find',
   `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.account_id = $1 AND m.id = $2`,
 );
-const BY_IDS = statement(
-  'message-by-ids',
-  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.id = ANY($1::uuid[])`,
-);
+const BY_IDS = statement('message-by-ids', MESSAGES_BY_IDS);
 const RECIPIENTS = statement(
   'recipients-of',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) ORDER BY message_id, position`,
@@ -150,13 +148,19 @@ export class PgMessageStore implements MessageStore {
   }
 
   async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>> {
-    await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // A statement of its own: it must see what was committed while this one waited for the locks.
-    const rows = await this.#sql.query<MessageRow>(BY_IDS, [messageIds]);
+    // Both are on their way when this returns, so that what is sent after it comes after them.
+    const locked = this.#sql.execute(LOCK_MESSAGES, [messageIds]);
+    // A statement of its own: it must see what was committed while the first waited for the locks.
+    const [rows] = await Promise.all([this.#sql.query<MessageRow>(BY_IDS, [messageIds]), locked]);
     return new Map(rows.map((row) => [row.id, { ...mapMessage(row), counts: countsOf(row) }]));
   }
 
-  async move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]> {
+  async lockAndMove(messageIds: readonly string[], moves: readonly RecipientMove[]) {
+    const [messages, moved] = await Promise.all([this.lock(messageIds), this.#move(moves)]);
+    return { messages, moved };
+  }
+
+  async #move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]> {
     if (moves.length === 0) return [];
     const rows = await this.#sql.query<RecipientRow>(MOVE, [
       moves.map((move) => move.messageId),
@@ -165,7 +169,7 @@ export class PgMessageStore implements MessageStore {
       moves.map((move) => move.to),
       moves.map((move) => move.at),
       moves.map((move) => move.provider),
-      moves.map((move) => move.sid),
+      moves.map((move) => move.sids[0] ?? null),
       moves.map((move) => move.error?.code ?? null),
       moves.map((move) => move.error?.message ?? null),
     ]);

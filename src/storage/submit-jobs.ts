@@ -1,25 +1,17 @@
 import type { Outgoing, PreparedMessage } from '../domain/messages/message.ts';
 import type { NewJob } from '../domain/ports/job-queue.ts';
 
-/** Recipients from which on a job takes no more messages: whoever holds so many jobs knows how much that is. */
-const RECIPIENTS_PER_JOB = 64;
-
 interface Gathered {
   readonly group: string;
   readonly startAfter: Date | null;
-  recipients: number;
   readonly messageIds: string[];
   readonly positions: Record<string, number[]>;
   readonly known: Outgoing[];
 }
 
-/**
- * Jobs for each route and due time in the batch, of `RECIPIENTS_PER_JOB` where there are more; a message over several
- * routes names its positions.
- */
+/** One job for each route and due time in the batch; a message over several routes names its positions. */
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
-  const jobs: Gathered[] = [];
-  const open = new Map<string, Gathered>();
+  const jobs = new Map<string, Gathered>();
   for (const message of messages) {
     if (message.environment === 'sandbox') continue;
     const startAfter = message.scheduledFor;
@@ -29,20 +21,15 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
     );
     for (const [group, recipients] of byGroup) {
       const key = `${group} ${startAfter?.getTime() ?? ''}`;
-      let entry = open.get(key);
-      if (entry === undefined || entry.recipients >= RECIPIENTS_PER_JOB) {
-        entry = { group, startAfter, recipients: 0, messageIds: [], positions: {}, known: [] };
-        open.set(key, entry);
-        jobs.push(entry);
-      }
-      entry.recipients += recipients.length;
+      const entry = jobs.get(key) ?? { group, startAfter, messageIds: [], positions: {}, known: [] };
+      jobs.set(key, entry);
       entry.messageIds.push(message.id);
       if (byGroup.size > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
       // What is due later is read when its time has come.
       if (!startAfter) entry.known.push(outgoing(message, recipients));
     }
   }
-  return jobs.map(({ group, startAfter, messageIds, positions, known }) => ({
+  return [...jobs.values()].map(({ group, startAfter, messageIds, positions, known }) => ({
     queue: 'submit',
     group,
     data: { messageIds, positions, attempt: 0 },

@@ -14,7 +14,7 @@ import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
 import { repeat } from './repeat.ts';
 
 /** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
-const SUBMIT = { concurrency: 192, perGroup: 24 };
+const SUBMIT = { concurrency: 64, perGroup: 8 };
 /** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pauseMs: 100 };

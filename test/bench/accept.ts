@@ -1,4 +1,4 @@
-import { type BenchContext, type BenchResult, median } from './context.ts';
+import { type BenchContext, type BenchResult, median, medianRatio } from './context.ts';
 import { startTwin } from './express-knex-twin.ts';
 import { checkAccepted, checkMoney, sendSmsLoad, WARM_SECONDS } from './load.ts';
 import { oneByOne } from './one-by-one.ts';
@@ -43,7 +43,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         value,
         unit: '/s',
         baseline: median(rates.direct),
-        ratio: value / median(rates.direct),
+        ratio: medianRatio(rates.gateway, rates.direct),
         cpuUs: median(cpu),
         reach: '3',
       },
@@ -53,7 +53,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         value,
         unit: '/s',
         baseline: median(rates.twin),
-        ratio: value / median(rates.twin),
+        ratio: medianRatio(rates.gateway, rates.twin),
         cpuUs: median(cpu),
         reach: '10',
       },

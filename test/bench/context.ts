@@ -194,6 +194,10 @@ async function usageOf(pid: number): Promise<{ cpuSeconds: number; rssMb: number
   return { cpuSeconds: ticks / 100, rssMb: (Number(fields[21]) * 4096) / 1e6 };
 }
 
+/** The median of each round's own ratio: what slows the machine down for a while slows both sides of a round. */
+export const medianRatio = (values: readonly number[], baselines: readonly number[]): number =>
+  median(values.map((value, round) => value / (baselines[round] ?? Number.NaN)));
+
 /** A module of the built server. */
 export const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/free-port.ts';
-import { type BenchContext, type BenchResult, median } from './context.ts';
+import { type BenchContext, type BenchResult, median, medianRatio } from './context.ts';
 import { onConnections } from './http-connection.ts';
 import { checkAccepted, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const CONNECTIONS = 64;
-const SECONDS = 4;
-const ROUNDS = 3;
+const SECONDS = 3;
+const ROUNDS = 5;
 const START_MS = 15_000;
 
 /**
@@ -37,12 +37,14 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   try {
     accepted += (await sendSmsLoad(server, CONNECTIONS, WARM_SECONDS)).accepted;
     await sendSmsLoad(sending, CONNECTIONS, WARM_SECONDS);
+    await allSent(context, sending.database);
     await kannel.load(CONNECTIONS, SECONDS);
     for (let round = 1; round <= ROUNDS; round += 1) {
       context.log(`kannel: round ${round} of ${ROUNDS}`);
       const accepting = await sendSmsLoad(server, CONNECTIONS, SECONDS);
-      const whole = await sendSmsLoad(sending, CONNECTIONS, SECONDS);
       const theirs = await kannel.load(CONNECTIONS, SECONDS);
+      const whole = await sendSmsLoad(sending, CONNECTIONS, SECONDS);
+      await allSent(context, sending.database);
       accepted += accepting.accepted;
       cpu.accepting.push(accepting.cpuUs);
       cpu.sending.push(whole.cpuUs);
@@ -51,32 +53,31 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       rates.kannel.push(theirs);
     }
     await checkAccepted(context, server.database, accepted);
-    const baseline = median(rates.kannel);
-    const row = (name: string, value: number, cpuUs: number) => ({
+    const row = (name: string, which: 'accepting' | 'sending') => ({
       name,
-      value,
+      value: median(rates[which]),
       unit: '/s',
-      baseline,
-      ratio: value / baseline,
-      cpuUs,
+      baseline: median(rates.kannel),
+      ratio: medianRatio(rates[which], rates.kannel),
+      cpuUs: median(cpu[which]),
     });
     return [
-      {
-        row: 3,
-        ...row(
-          'accepted/s ÷ Kannel sendsms with a file store',
-          median(rates.accepting),
-          median(cpu.accepting),
-        ),
-        reach: '0.8',
-      },
-      row('the same, while our workers send them too', median(rates.sending), median(cpu.sending)),
+      { row: 3, ...row('accepted/s ÷ Kannel sendsms with a file store', 'accepting'), reach: '0.8' },
+      row('the same, while our workers send them too', 'sending'),
     ];
   } finally {
     await kannel.stop();
     await sending.stop();
     await server.stop();
   }
+}
+
+/** Resolves when nothing waits to be sent: the next one to be timed has the machine for itself. */
+async function allSent(context: BenchContext, database: string): Promise<void> {
+  await context.withClient(database, async (client) => {
+    const isBusy = async () => (await client.query('SELECT FROM recipients_open LIMIT 1')).rowCount === 1;
+    while (await isBusy()) await sleep(50);
+  });
 }
 
 async function find(program: string): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
-import { type BenchContext, type BenchResult, median } from './context.ts';
+import { type BenchContext, type BenchResult, median, medianRatio } from './context.ts';
 import { checkAccepted, sendSmsLoad } from './load.ts';
 
 const CONNECTIONS = 64;
@@ -56,7 +56,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
         value: median(whole),
         unit: '/s',
         baseline: median(accepted),
-        ratio: median(whole) / median(accepted),
+        ratio: medianRatio(whole, accepted),
         cpuUs: median(cpu),
         reach: '0.25',
       },

@@ -1,7 +1,9 @@
+import type { DeliveryReport } from '../ports/provider.ts';
 import type {
   LockedMessage,
   MovedRecipient,
   RecipientMove,
+  SidRow,
   StatusCounts,
   StatusMove,
   Tx,
@@ -14,23 +16,34 @@ import { rulesOf } from './channels/rules-of.ts';
 import type { Message, MessageStatus } from './message.ts';
 import { canMove, messageStatus } from './status.ts';
 
+type Refund = Parameters<Tx['accounts']['credit']>[0][number];
+
+interface Applied {
+  /** The locked messages, as they were before. */
+  readonly messages: ReadonlyMap<string, LockedMessage>;
+  /** The moves that took place; the others came late and changed nothing. */
+  readonly done: ReadonlySet<RecipientMove>;
+  /** Delivery reports that had come before the sids of these moves were known (decision 15): to be applied now. */
+  readonly early: readonly { readonly provider: string; readonly report: DeliveryReport }[];
+}
+
 /**
- * The one place where recipients change state: moves them, lets the messages' status follow, gives money back
- * for what no carrier accepted (decision 17) and records the events with their deliveries, all in `tx`.
- * `messages` are locked. Returns the moves that took place; the others came late and changed nothing.
+ * The one place where recipients change state: locks the messages, moves recipients of theirs, lets the messages'
+ * status follow, gives money back for what no carrier accepted (decision 17), remembers the carriers' names and records
+ * the events with their deliveries, all in `tx`.
  */
 export async function applyMoves(
   tx: Tx,
   ids: Ids,
-  messages: ReadonlyMap<string, LockedMessage>,
+  messageIds: readonly string[],
   moves: readonly RecipientMove[],
-): Promise<ReadonlySet<RecipientMove>> {
+): Promise<Applied> {
   const allowed = firstOfEach(moves.filter((move) => canMove(move.from, move.to)));
-  const moved = await tx.messages.move(allowed);
+  const { messages, moved } = await tx.messages.lockAndMove(messageIds, allowed);
   const byRecipient = new Map(moved.map((recipient) => [key(recipient), recipient]));
   const done = new Map<RecipientMove, MovedRecipient>();
   const events: NewEvent[] = [];
-  const refunds: Parameters<Tx['accounts']['credit']>[0][number][] = [];
+  const refunds: Refund[] = [];
   for (const move of allowed) {
     const recipient = byRecipient.get(key(move));
     const message = messages.get(move.messageId);
@@ -40,28 +53,38 @@ export async function applyMoves(
       message.environment === 'production' && rulesOf(message.channel).moveEvent?.(message, move, recipient);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
-      refunds.push({
-        accountId: message.accountId,
-        kind: 'refund',
-        amountMinor: recipient.costMinor,
-        messageId: message.id,
-        position: move.position,
-        reference: null,
-        actor: null,
-        createdAt: move.at,
-      });
+      refunds.push(refundOf(message, move, recipient.costMinor));
     }
   }
   const settled = await followStatus(tx, messages, [...done.keys()]);
   const at = allowed[0]?.at;
   if (at) events.push(...(await settledEvents(tx, settled, at)));
   await tx.accounts.credit(refunds);
-  await recordEvents(tx, ids, events);
+  const [early] = await Promise.all([
+    tx.reports.addSids([...done.keys()].flatMap((move) => sidRows(move, messages))),
+    recordEvents(tx, ids, events),
+  ]);
   announceMessages(tx, messages, moved);
   for (const [channel, own] of Map.groupBy(done, ([move]) => messages.get(move.messageId)?.channel)) {
     if (channel) await rulesOf(channel).afterMoves?.(tx, messages, new Map(own));
   }
-  return new Set(done.keys());
+  return { messages, done: new Set(done.keys()), early };
+}
+
+function refundOf(message: Message, { position, at }: RecipientMove, amountMinor: number): Refund {
+  const { id: messageId, accountId } = message;
+  const entry = { accountId, kind: 'refund', amountMinor, messageId, position } as const;
+  return { ...entry, reference: null, actor: null, createdAt: at };
+}
+
+function sidRows(
+  { provider, sids, messageId, position }: RecipientMove,
+  messages: ReadonlyMap<string, Message>,
+): SidRow[] {
+  const accountId = messages.get(messageId)?.accountId;
+  if (accountId === undefined || provider === null) return [];
+  const parts = sids.length;
+  return sids.map((sid, part) => ({ provider, sid, accountId, messageId, position, part, parts }));
 }
 
 /** Of several moves of one recipient only the first can take place: the others are late. */

@@ -38,7 +38,7 @@ export async function cancelMessage(deps: Dependencies, caller: Caller, id: stri
     await applyMoves(
       tx,
       deps.ids,
-      messages,
+      [id],
       recipients.map((recipient) => cancellation(recipient, at)),
     );
   });
@@ -60,5 +60,5 @@ function notCancelable({ status }: Message): DomainError {
 
 function cancellation({ messageId, position }: Recipient, at: Date): RecipientMove {
   const error = { code: 'canceled', message: 'It was canceled before it left.' };
-  return { messageId, position, from: 'pending', to: 'failed', at, provider: null, sid: null, error };
+  return { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [], error };
 }

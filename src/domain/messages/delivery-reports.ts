@@ -73,14 +73,14 @@ export async function applyReports(
     await tx.reports.keepUnmatched(provider, result.unmatched, now);
   }
   if (matched.length === 0) return;
-  const messages = await tx.messages.lock([...new Set(matched.map((match) => match.messageId))]);
+  const messageIds = [...new Set(matched.map((match) => match.messageId))];
   const moves = new Map<MatchedReport, RecipientMove>();
   for (const match of matched) {
     // A text of several parts is delivered when its last part is.
     if (match.report.status !== 'failed' && !match.complete) continue;
     moves.set(match, moveOf(match, now));
   }
-  const done = await applyMoves(tx, ids, messages, [...moves.values()]);
+  const { messages, done } = await applyMoves(tx, ids, messageIds, [...moves.values()]);
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, now);
   const late = [...moves]
@@ -100,7 +100,7 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
     to: report.status === 'failed' ? 'failed' : 'delivered',
     at,
     provider: null,
-    sid: null,
+    sids: [],
     error:
       report.status === 'failed'
         ? {

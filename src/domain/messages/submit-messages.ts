@@ -102,7 +102,7 @@ export class SubmitMessages {
     const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
     if (outcome.kind === 'unavailable' && signal.aborted) throw new JobInterrupted('the process is draining');
     await this.#outcomes.record({
-      messageId: message.id,
+      message,
       position: recipient.position,
       group: job.group,
       provider,

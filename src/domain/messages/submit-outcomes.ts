@@ -2,17 +2,17 @@ import { Batcher } from '../batcher.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
 import type { NewJob } from '../ports/job-queue.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
-import type { RecipientMove, SidRow, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
+import type { RecipientMove, TimelineNote, UnitOfWork } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReports } from './delivery-reports.ts';
-import type { Message } from './message.ts';
+import type { Message, OutgoingMessage } from './message.ts';
 import { retryDelayMs } from './submit-retries.ts';
 
 /** What came of handing one recipient over. */
 export interface SubmitResult {
-  readonly messageId: string;
+  readonly message: Pick<OutgoingMessage, 'id' | 'channel' | 'expiresAt'>;
   readonly position: number;
   readonly group: string;
   /** The provider that answered. */
@@ -47,49 +47,20 @@ export class SubmitOutcomes {
   async #record(results: readonly SubmitResult[]): Promise<undefined[]> {
     const jobs = results.map((result) => result.job);
     await recordParts(this.#uow, jobs, async (tx) => {
-      const messages = await tx.messages.lock([...new Set(results.map((result) => result.messageId))]);
-      const steps = results.map((result) => stepOf(result, messages.get(result.messageId)));
+      const steps = results.map(stepOf);
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
-      const done = await applyMoves(tx, this.#ids, messages, moves);
-      const accepted = steps.flatMap((step) =>
-        step.kind === 'move' && done.has(step.move) && step.result.outcome.kind === 'accepted'
-          ? [{ result: step.result, outcome: step.result.outcome }]
-          : [],
-      );
-      await this.#rememberSids(tx, messages, accepted);
+      const messageIds = [...new Set(results.map(({ message }) => message.id))];
+      const { messages, early } = await applyMoves(tx, this.#ids, messageIds, moves);
+      const last = results.at(-1);
+      if (early.length > 0 && last) await applyReports(tx, this.#ids, early, last.at);
       const retries = steps.flatMap((step) => (step.kind === 'retry' ? [step] : []));
       await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
-      const retried = retries.map(({ result }) => result);
+      const retried = retries.map(({ result }) => ({ ...result, messageId: result.message.id }));
       announceMessages(tx, messages, retried);
       await tx.messages.release(retried.filter((result) => result.mayBeFreed));
       await tx.jobs.enqueue(retryJobs(retries));
     });
     return results.map(() => undefined);
-  }
-
-  async #rememberSids(
-    tx: Tx,
-    messages: ReadonlyMap<string, Message>,
-    accepted: readonly { result: SubmitResult; outcome: SubmitOutcome & { kind: 'accepted' } }[],
-  ): Promise<void> {
-    const rows = accepted.flatMap(({ result, outcome }): SidRow[] => {
-      const accountId = messages.get(result.messageId)?.accountId;
-      if (accountId === undefined) return [];
-      const { messageId, position, provider } = result;
-      const sids = outcome.partSids ?? [outcome.sid];
-      return sids.map((sid, part) => ({
-        provider,
-        sid,
-        accountId,
-        messageId,
-        position,
-        part,
-        parts: sids.length,
-      }));
-    });
-    const early = await tx.reports.addSids(rows);
-    const last = accepted.at(-1)?.result.at;
-    if (early.length > 0 && last) await applyReports(tx, this.#ids, early, last);
   }
 }
 
@@ -99,41 +70,32 @@ interface Retry {
   readonly reason: string;
   readonly at: Date;
 }
-type Step = { readonly kind: 'move'; readonly move: RecipientMove; readonly result: SubmitResult } | Retry;
+type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
 /** What an outcome means for the recipient: a move, or another try while the message's deadline allows one. */
-function stepOf(result: SubmitResult, message: Message | undefined): Step {
-  const { outcome, at } = result;
-  const base = { messageId: result.messageId, position: result.position, from: 'pending' as const, at };
+function stepOf(result: SubmitResult): Step {
+  const { message, position, provider, outcome, at } = result;
+  const base = { messageId: message.id, position, from: 'pending' as const, at, provider };
   if (outcome.kind === 'accepted') {
-    const move = { ...base, to: 'sent' as const, provider: result.provider, sid: outcome.sid, error: null };
-    return { kind: 'move', result, move };
+    const sids = outcome.partSids ?? [outcome.sid];
+    return { kind: 'move', move: { ...base, to: 'sent', sids, error: null } };
   }
   const fail = (code: string, reason: string): Step => ({
     kind: 'move',
-    result,
-    move: {
-      ...base,
-      to: 'failed',
-      provider: result.provider,
-      sid: null,
-      error: { code, message: reason },
-    },
+    move: { ...base, to: 'failed', sids: [], error: { code, message: reason } },
   });
   if (outcome.kind === 'rejected') return fail(outcome.code, outcome.reason);
-  const delayMs = Math.max(
-    outcome.retryAfterMs ?? 0,
-    retryDelayMs(message?.channel ?? 'sms', result.attempt),
-  );
+  const delayMs = Math.max(outcome.retryAfterMs ?? 0, retryDelayMs(message.channel, result.attempt));
   const next = new Date(at.getTime() + delayMs);
-  if (message && next >= message.expiresAt) {
+  if (next >= message.expiresAt) {
     return fail('expired', `No carrier took it before its deadline. Last answer: ${outcome.reason}`);
   }
   return { kind: 'retry', result, reason: outcome.reason, at: next };
 }
 
 function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): TimelineNote[] {
-  const { messageId, position, at } = retry.result;
+  const { position, at } = retry.result;
+  const messageId = retry.result.message.id;
   const message = messages.get(messageId);
   if (!message) return [];
   const detail = `Not taken yet: ${retry.reason}. Next try at ${retry.at.toISOString()}.`;
@@ -149,8 +111,8 @@ function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
   return [...groups.values()].map((group) => {
     const positions: Record<string, number[]> = {};
     for (const { result } of group) {
-      positions[result.messageId] ??= [];
-      positions[result.messageId]?.push(result.position);
+      positions[result.message.id] ??= [];
+      positions[result.message.id]?.push(result.position);
     }
     const [first] = group as [Retry];
     return {

@@ -95,11 +95,11 @@ export class Sweeps {
           to: 'failed',
           at: now,
           provider: null,
-          sid: null,
+          sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
         }),
       );
-    await applyMoves(tx, this.#ids, messages, moves);
+    await applyMoves(tx, this.#ids, [...messages.keys()], moves);
   }
 
   async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {

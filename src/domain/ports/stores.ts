@@ -113,7 +113,8 @@ export interface RecipientMove {
   readonly to: MessageStatus;
   readonly at: Date;
   readonly provider: string | null;
-  readonly sid: string | null;
+  /** The carrier's names for what it took: one, or one for each part of a text; none where it took nothing now. */
+  readonly sids: readonly string[];
   readonly error: RecipientError | null;
 }
 
@@ -155,8 +156,17 @@ export interface MessageStore {
   pending(messageIds: readonly string[]): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
   /** Locks the messages' rows in the order of their ids, so that their status can follow their recipients. */
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
-  /** Carries out the moves that still apply (the recipient's status is `from`) and returns those. */
-  move(moves: readonly RecipientMove[]): Promise<readonly MovedRecipient[]>;
+  /**
+   * Locks the messages as `lock` does, and carries out the moves that still apply (the recipient's status is `from`).
+   * Returns the messages as they were before, and the recipients that moved.
+   */
+  lockAndMove(
+    messageIds: readonly string[],
+    moves: readonly RecipientMove[],
+  ): Promise<{
+    readonly messages: ReadonlyMap<string, LockedMessage>;
+    readonly moved: readonly MovedRecipient[];
+  }>;
   /** Records when delivered recipients read the message, and returns those of which it was not known yet. */
   markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]>;
   /**
