@@ -1,3 +1,4 @@
+import { allDone } from '../all-done.ts';
 import type { DeliveryReport } from '../ports/provider.ts';
 import type {
   LockedMessage,
@@ -60,7 +61,7 @@ export async function applyMoves(
   const at = allowed[0]?.at;
   if (at) events.push(...(await settledEvents(tx, settled, at)));
   await tx.accounts.credit(refunds);
-  const [early] = await Promise.all([
+  const [early] = await allDone([
     tx.reports.addSids([...done.keys()].flatMap((move) => sidRows(move, messages))),
     recordEvents(tx, ids, events),
   ]);

@@ -1,3 +1,4 @@
+import { allDone } from '../all-done.ts';
 import type { NewJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
@@ -13,7 +14,7 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   if (events.length === 0) return;
   const readAt = performance.now();
   // Asked together: the one does not need to know of the other.
-  const [recorded, endpoints] = await Promise.all([
+  const [recorded, endpoints] = await allDone([
     tx.events.append(events),
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
   ]);
