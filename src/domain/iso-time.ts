@@ -36,6 +36,23 @@ export function parseIsoTime(raw: string): Date | undefined {
   return ms >= FIRST_MS && ms <= LAST_MS ? new Date(ms) : undefined;
 }
 
+let lastSecond = Number.NaN;
+let beginning = '';
+
+/**
+ * What `toISOString` gives, several times as fast where one time is close to the last: all but the milliseconds is kept
+ * from it. For what is written by the thousand. Throws RangeError where there is no such time.
+ */
+export function isoTime(at: Date): string {
+  const second = Math.floor(at.getTime() / 1_000);
+  if (second !== lastSecond) {
+    beginning = at.toISOString().slice(0, -'000Z'.length);
+    lastSecond = second;
+  }
+  const ms = at.getTime() - second * 1_000;
+  return `${beginning}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`;
+}
+
 /** 0 for a month that is none. */
 function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;

@@ -1,3 +1,4 @@
+import { isoTime } from '../domain/iso-time.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { EventType } from '../domain/webhooks/webhook.ts';
 
@@ -47,5 +48,5 @@ export function eventBody({ type, message_id, recorded_at, body }: EventBodyRow)
 
 function beginning(type: string, messageId: string | null, recordedAt: Date): string {
   const channel = type.slice(0, type.indexOf('.'));
-  return `{"event":"${type}","channel":"${channel}","messageId":"${messageId}","timestamp":"${recordedAt.toISOString()}",`;
+  return `{"event":"${type}","channel":"${channel}","messageId":"${messageId}","timestamp":"${isoTime(recordedAt)}",`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseIsoTime } from '../../src/domain/iso-time.ts';
+import { isoTime, parseIsoTime } from '../../src/domain/iso-time.ts';
 
 describe('parseIsoTime (decision 18)', () => {
   it.each([
@@ -121,5 +121,19 @@ describe('parseIsoTime (decision 18)', () => {
       }),
       { numRuns: 5000 },
     );
+  });
+});
+
+describe('isoTime', () => {
+  it('writes any time as toISOString does, whichever was written before it', () => {
+    const near = fc.integer({ min: -2_500, max: 2_500 });
+    fc.assert(
+      fc.property(fc.date({ noInvalidDate: true }), fc.array(near), (at, steps) => {
+        const times = [at, ...steps.map((step) => new Date(at.getTime() + step))];
+        const valid = times.filter((time) => !Number.isNaN(time.getTime()));
+        expect(valid.map(isoTime)).toEqual(valid.map((time) => time.toISOString()));
+      }),
+    );
+    expect(() => isoTime(new Date(Number.NaN))).toThrow(RangeError);
   });
 });

@@ -1,3 +1,4 @@
+import { isoTime } from '../iso-time.ts';
 import { fromMinor } from '../money/money.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
@@ -23,7 +24,7 @@ export function messageResource(message: Message) {
     cost: fromMinor(message.costMinor, message.currency),
     currency: message.currency,
     sandbox: message.environment === 'sandbox',
-    createdAt: message.createdAt.toISOString(),
+    createdAt: isoTime(message.createdAt),
     ...rulesOf(message.channel).resource(message),
     ...(message.scheduledFor ? { scheduledFor: message.scheduledFor.toISOString() } : {}),
     ...(message.statusReason ? { statusReason: message.statusReason } : {}),

@@ -1,3 +1,4 @@
+import { isoTime } from '../iso-time.ts';
 import type { Channel } from '../messages/message.ts';
 import type { EventType } from './webhook.ts';
 
@@ -27,7 +28,7 @@ export function eventEnvelope(event: {
     event: event.type,
     channel: event.channel,
     ...(event.messageId === null ? {} : { messageId: event.messageId }),
-    timestamp: event.recordedAt.toISOString(),
+    timestamp: isoTime(event.recordedAt),
     data: event.data,
   });
 }
