@@ -19,6 +19,9 @@ const origin = {
   apiKeyId: '($12::text[])[n.origin]',
   userId: '($13::uuid[])[n.origin]',
 };
+/** A control character, which no JSON text has: stored answers, all quotes as they are, go without being escaped. */
+const BETWEEN_BODIES = '\u001e';
+const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
 /** Of the message that row `n` names. */
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
@@ -82,7 +85,7 @@ const WRITE = statement(
      SELECT a.id, ${origin.environment}, n.route, n.key, ${MESSAGE_ID}, $44::int, CASE a.accepted WHEN a.asked THEN n.body
          ELSE overlay(n.body PLACING to_char(a.accepted AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
            FROM strpos(n.body, $45::text) + length($45::text) FOR 24) END, a.accepted + interval '24 hours'
-     FROM unnest($39::int[], $40::int[], $41::text[], $42::text[], $43::text[])
+     FROM unnest($39::int[], $40::int[], $41::text[], $42::text[], string_to_array($43::text, ${BETWEEN_BODIES_SQL}))
        AS n (message, origin, route, key, body)
      JOIN account a ON a.id = ${origin.accountId}
      ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
@@ -215,7 +218,7 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     claimed.map(({ origin }) => origin),
     claimed.map(({ content }) => content.route),
     claimed.map(({ content }) => content.key),
-    claimed.map(({ content }) => content.body),
+    claimed.map(({ content }) => content.body).join(BETWEEN_BODIES),
     ACCEPTED_STATUS,
     BEFORE_TIME,
   ];

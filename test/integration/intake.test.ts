@@ -342,6 +342,25 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead, ahead]);
   });
 
+  it('each answer of a batch is stored as it was given, whatever letters the message has', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { intake, statements } = startIntake();
+    const contents = ['plain', 'a\u001eb', '\u001e', 'say "hi"\\ \n\u2028 🚀', '{"a":[null,{}]}'];
+    const claims = contents.map((_, index) => ({ route: 'sms', key: `letters ${index}` }));
+    const answers = await Promise.all(
+      contents.map((content, index) =>
+        intake.accept(prepared(accountId, { content, idempotency: claims[index] ?? null })),
+      ),
+    );
+    expect(statements.filter((name) => name === 'intake-write')).toHaveLength(1);
+    for (const [index, answer] of answers.entries()) {
+      if (answer.kind !== 'accepted') throw new Error(answer.kind);
+      expect(JSON.parse(answer.body).content).toBe(contents[index]);
+      const again = await intake.replay(accountId, 'production', claims[index]!, new Date());
+      expect(again?.body).toBe(answer.body);
+    }
+  });
+
   it('a key can be used again when its answer is no longer kept', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake, statements } = startIntake();
