@@ -3,15 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { Retention } from '../../src/domain/messages/retention.ts';
-import { PgChanges } from '../../src/storage/pg-changes.ts';
-import { PgListener } from '../../src/storage/pg-listener.ts';
-import { Sql } from '../../src/storage/sql.ts';
-import { createStores, createUnitOfWork } from '../../src/storage/unit-of-work.ts';
-import { silentLogger, withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
+import { withUnitOfWork } from '../support/unit-of-work.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -53,16 +49,9 @@ describe('retention', () => {
     gateway.parts.operations.accounts.setRetention.run(OPERATOR, { accountId, contentDays, messageDays });
   /** One round, as if it were so many days later. */
   const roundAfter = (days: number) =>
-    withKnex(gateway.database.connection, async (knex) => {
-      const storage = new Sql(knex);
-      const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
-      const uow = createUnitOfWork(
-        storage,
-        (transaction) => gateway.parts.queue.sinkFor(transaction),
-        changes,
-      );
+    withUnitOfWork(gateway, (uow, stores) => {
       const now = new Date(Date.now() + days * DAY_MS);
-      await new Retention(uow, createStores(storage), { now: () => now }).run();
+      return new Retention(uow, stores, { now: () => now }).run();
     });
   const send = async (rest: object = {}, key = account.key) => {
     const body = { to: '0700123456', message: SECRET, ...rest };

@@ -1,0 +1,20 @@
+import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import { PgChanges } from '../../src/storage/pg-changes.ts';
+import { PgListener } from '../../src/storage/pg-listener.ts';
+import { Sql } from '../../src/storage/sql.ts';
+import { createStores, createUnitOfWork } from '../../src/storage/unit-of-work.ts';
+import { silentLogger, withKnex } from './database.ts';
+import type { TestGateway } from './gateway.ts';
+
+/** Transactions on the gateway's database with its queue, on connections of their own. */
+export async function withUnitOfWork<T>(
+  gateway: TestGateway,
+  work: (uow: UnitOfWork, stores: Stores) => Promise<T>,
+): Promise<T> {
+  return withKnex(gateway.database.connection, (knex) => {
+    const sql = new Sql(knex);
+    const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
+    const uow = createUnitOfWork(sql, (transaction) => gateway.parts.queue.sinkFor(transaction), changes);
+    return work(uow, createStores(sql));
+  });
+}
