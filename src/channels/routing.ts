@@ -20,8 +20,15 @@ export function createRouting(routes: readonly Route[]): Routing {
   );
   const byName = new Map(
     routes.map((route) => [
-      routeName(route.channel, route.prefix),
+      nameOf(route),
       route.providers.flatMap((provider) => breakers.get(provider) ?? []),
+    ]),
+  );
+  /** The routes' names by channel and prefix. */
+  const names = new Map(
+    [...Map.groupBy(routes, ({ channel }) => channel)].map(([channel, own]) => [
+      channel,
+      new Map(own.map((route) => [route.prefix, nameOf(route)])),
     ]),
   );
   const channels = [...new Set(routes.map((route) => route.channel))];
@@ -29,10 +36,11 @@ export function createRouting(routes: readonly Route[]): Routing {
   const providers = [...breakers.values()];
   return {
     routeFor(channel, address) {
-      const digits = address.replace(/^\+/, '');
-      for (let length = Math.min(longest, digits.length); length >= 0; length--) {
-        const name = routeName(channel, digits.slice(0, length));
-        if (byName.has(name)) return name;
+      const own = names.get(channel);
+      const start = address.startsWith('+') ? 1 : 0;
+      for (let end = Math.min(start + longest, address.length); own && end >= start; end--) {
+        const name = own.get(address.slice(start, end));
+        if (name !== undefined) return name;
       }
       return undefined;
     },
@@ -57,6 +65,6 @@ export function createRouting(routes: readonly Route[]): Routing {
   };
 }
 
-function routeName(channel: Channel, prefix: string): string {
+function nameOf({ channel, prefix }: Route): string {
   return `${channel}:${prefix === '' ? '*' : prefix}`;
 }

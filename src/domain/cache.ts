@@ -12,7 +12,7 @@ export class ChangeCache<Value> {
   readonly #changes: Changes;
   readonly #capacity: number;
   /** The ones unused for longest first; an arrival between two uses moves one back to the end. */
-  readonly #entries = new Map<string, { value: Value; loadedAt: number; movedAfter: number }>();
+  readonly #entries = new Map<string, { value: Promise<Value>; loadedAt: number; movedAfter: number }>();
   #arrivals = 0;
   #generation = 0;
 
@@ -27,7 +27,7 @@ export class ChangeCache<Value> {
     });
   }
 
-  async get(id: string): Promise<Value> {
+  get(id: string): Promise<Value> {
     const entry = this.#entries.get(id);
     if (entry && (this.#changes.isListening || performance.now() - entry.loadedAt < UNHEARD_TTL_MS)) {
       if (entry.movedAfter !== this.#arrivals) {
@@ -37,12 +37,16 @@ export class ChangeCache<Value> {
       }
       return entry.value;
     }
+    return this.#loadAnew(id);
+  }
+
+  async #loadAnew(id: string): Promise<Value> {
     const generation = this.#generation;
     const loadedAt = performance.now();
     const value = await this.#load(id);
     if (generation === this.#generation) {
       this.#arrivals += 1;
-      this.#entries.set(id, { value, loadedAt, movedAfter: this.#arrivals });
+      this.#entries.set(id, { value: Promise.resolve(value), loadedAt, movedAfter: this.#arrivals });
       if (this.#entries.size > this.#capacity) {
         for (const oldest of this.#entries.keys()) {
           this.#entries.delete(oldest);

@@ -19,7 +19,7 @@ export function operation<Input, Output>(
     async run(caller, input) {
       const refused = refusal(access, caller);
       if (refused) throw refused;
-      return work(caller, input);
+      return await work(caller, input);
     },
   };
 }

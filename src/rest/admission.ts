@@ -5,8 +5,6 @@ import { DomainError } from '../domain/errors.ts';
 import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits } from '../domain/ports/rate-limiter.ts';
 import type { AnswerHeaders } from './answer.ts';
-import { readBody } from './request-body.ts';
-import type { UnderWay } from './under-way.ts';
 
 /** The default plan (RATE_LIMIT_PER_MINUTE, …): it holds where neither the key nor its account has figures. */
 export interface DefaultLimits extends RateLimits {
@@ -15,7 +13,8 @@ export interface DefaultLimits extends RateLimits {
 
 /** What admission must know of the route that a request is for. */
 export interface Entrance {
-  readonly maxBodyBytes: number;
+  /** Reads the body as far as the route allows; throws `payload_too_large`. */
+  readonly readBody: () => Promise<Buffer>;
   readonly isWebhookRegistration: boolean;
 }
 
@@ -33,18 +32,11 @@ export class Admission {
   readonly #authenticator: Authenticator;
   readonly #rateLimiter: RateLimiter;
   readonly #defaults: DefaultLimits;
-  readonly #underWay: UnderWay;
 
-  constructor(
-    authenticator: Authenticator,
-    rateLimiter: RateLimiter,
-    defaults: DefaultLimits,
-    underWay: UnderWay,
-  ) {
+  constructor(authenticator: Authenticator, rateLimiter: RateLimiter, defaults: DefaultLimits) {
     this.#authenticator = authenticator;
     this.#rateLimiter = rateLimiter;
     this.#defaults = defaults;
-    this.#underWay = underWay;
   }
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
@@ -54,9 +46,9 @@ export class Admission {
     try {
       const header = request.headers['x-api-key'];
       const given = Array.isArray(header) ? header.join() : header;
-      known = await this.#underWay.run(() => this.#authenticator.authenticate(given));
+      known = await this.#authenticator.authenticate(given);
       if (known.key.enableHmac) {
-        rawBody = await readBody(request, entrance.maxBodyBytes);
+        rawBody = await entrance.readBody();
         await this.#authenticator.checkSignature(known, {
           method: request.method,
           path: pathOf(request.originalUrl),
@@ -106,7 +98,7 @@ export class Admission {
 
   async #count(headers: AnswerHeaders, bucket: string, limits: RateLimits, what: string): Promise<void> {
     const { perMinute, perSecond } = limits;
-    const verdict = await this.#underWay.run(() => this.#rateLimiter.take(bucket, { perMinute, perSecond }));
+    const verdict = await this.#rateLimiter.take(bucket, { perMinute, perSecond });
     Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
     if (verdict.isAllowed) return;
     const rule =

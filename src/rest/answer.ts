@@ -14,14 +14,14 @@ export function sendJson(
   json: string,
   headers: Readonly<AnswerHeaders> = {},
 ): void {
-  const body = Buffer.from(json);
   response
     .writeHead(status, {
       ...headers,
       'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': body.length,
+      'Content-Length': Buffer.byteLength(json),
     })
-    .end(body);
+    // Head and text go to the socket as one; bytes would be a second piece.
+    .end(json);
   if (request.complete || request.destroyed) return;
   // Closing at once would reset the connection, and the client would never see the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();

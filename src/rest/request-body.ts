@@ -38,6 +38,16 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
+ * The body as it came, where all of it has: so it is with most small ones by the time that their request is let in.
+ * Undefined where `readBody` has to wait for it or to refuse it.
+ */
+export function bodyThatCame(request: IncomingMessage, maxBytes: number): Buffer | undefined {
+  const length = Number(request.headers['content-length']);
+  if (request.readableLength !== length || length > maxBytes || request.destroyed) return undefined;
+  return request.read() ?? Buffer.alloc(0);
+}
+
+/**
  * Parses a JSON body (contract, "What the service does" 1). Throws `unsupported_media_type` or `invalid_json`;
  * neither quotes the body.
  */
@@ -69,8 +79,9 @@ export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
 const invalidJson = (fault: string) => new DomainError('invalid_json', `The body ${fault}.`);
 
 /** JSON has one encoding: a charset may be named as long as it is that one. */
-function isJson(contentType: string | undefined): boolean {
-  const [type, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+function isJson(contentType = ''): boolean {
+  if (contentType === 'application/json') return true;
+  const [type, ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   return type === 'application/json' && (charset === undefined || /^(utf-?8|"utf-?8")$/.test(charset));
 }

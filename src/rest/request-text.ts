@@ -10,17 +10,17 @@ export function checkText(value: unknown): void {
 }
 
 /** The first such text in `value`. */
-export function findTextFault(value: unknown, path: readonly string[] = []): FieldFault | undefined {
+export function findTextFault(value: unknown): FieldFault | undefined {
   if (typeof value === 'string') {
     const message = faultOf(value);
-    return message === undefined ? undefined : { path: path.join('.'), message };
+    return message === undefined ? undefined : { path: '', message };
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     const message = faultOf(name);
-    if (message !== undefined) return { path: path.join('.'), message: `has a member whose name ${message}` };
-    const fault = findTextFault(member, [...path, name]);
-    if (fault) return fault;
+    if (message !== undefined) return { path: '', message: `has a member whose name ${message}` };
+    const fault = findTextFault((value as Readonly<Record<string, unknown>>)[name]);
+    if (fault) return { ...fault, path: fault.path === '' ? name : `${name}.${fault.path}` };
   }
   return undefined;
 }

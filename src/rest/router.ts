@@ -21,7 +21,7 @@ import { DirectRoutes } from './direct-routes.ts';
 import { errorResponse } from './error-response.ts';
 import { openApiDocument } from './openapi.ts';
 import { orReplay } from './replay.ts';
-import { parseJsonBody, readBody } from './request-body.ts';
+import { bodyThatCame, parseJsonBody, readBody } from './request-body.ts';
 import { requestIdOf } from './request-id.ts';
 import { checkText, findTextFault } from './request-text.ts';
 import { routes } from './routes/all.ts';
@@ -71,12 +71,12 @@ export interface Rest {
 export function createRest(options: RestOptions): Rest {
   const { operations, authenticator, rateLimiter, rateLimits } = options;
   const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
-  const admission = new Admission(authenticator, rateLimiter, rateLimits, underWay);
+  const admission = new Admission(authenticator, rateLimiter, rateLimits);
   const serve = (work: Work<Promise<void>>) => {
     return (request: Request, response: Response) =>
       underWay.isFull
         ? refuseBusy(admission, request, response)
-        : respond(options, admission, request, response, work);
+        : respond(options, admission, underWay, request, response, work);
   };
   const anyone = (work: Work<void>) =>
     serve(async (request, response, headers) => {
@@ -87,7 +87,7 @@ export function createRest(options: RestOptions): Rest {
   const withKey = (work: Work<void>) =>
     serve(async (request, response, headers) => {
       await admission.admit(request, headers, {
-        maxBodyBytes: MAX_BODY_BYTES,
+        readBody: () => underWay.aside(readBody(request, MAX_BODY_BYTES)),
         isWebhookRegistration: false,
       });
       work(request, response, headers);
@@ -141,10 +141,12 @@ export function createRest(options: RestOptions): Rest {
 async function respond(
   options: RestOptions,
   admission: Admission,
+  underWay: UnderWay,
   request: Request,
   response: Response,
   work: Work<Promise<void>>,
 ): Promise<void> {
+  underWay.enter();
   const requestId = requestIdOf(request);
   const headers: AnswerHeaders = {
     'X-Request-Id': requestId,
@@ -164,6 +166,8 @@ async function respond(
       ...headers,
       ...told.headers,
     });
+  } finally {
+    underWay.leave();
   }
 }
 
@@ -179,28 +183,28 @@ async function answer(
 ): Promise<void> {
   const { operations } = options;
   const maxBodyBytes = route.maxBodyBytes ?? MAX_BODY_BYTES;
-  const isWebhookRegistration = route.isWebhookRegistration ?? false;
+  const read = () => underWay.aside(readBody(request, maxBodyBytes));
   const { caller, rawBody } = await admission.admit(request, headers, {
-    maxBodyBytes,
-    isWebhookRegistration,
+    readBody: read,
+    isWebhookRegistration: route.isWebhookRegistration ?? false,
   });
   const refused = refusal(route.operation(operations).access, caller);
   if (refused) throw refused;
   options.authenticator.noteScope(caller, route.operation(operations).access);
   if (findTextFault(request.params)) refuseAddress(request);
   const idempotencyKey = request.get('idempotency-key');
-  const raw = route.body && (rawBody ?? (await readBody(request, maxBodyBytes)));
+  const raw = route.body && (rawBody ?? bodyThatCame(request, maxBodyBytes) ?? (await read()));
   const sources = { header: idempotencyKey, rawBody: raw };
-  const handle = async () =>
+  const handle = () =>
     route.handle({
       caller,
       operations,
-      params: parse(route.params, request.params),
-      query: parse(route.query, request.query),
+      params: route.params && parse(route.params, request.params),
+      query: route.query && parse(route.query, request.query),
       body: route.body && raw && parseBody(route.body, request, raw),
       idempotencyKey,
     });
-  const result = await underWay.run(() => orReplay(route, { caller, operations }, sources, handle));
+  const result = await orReplay(route, { caller, operations }, sources, handle);
   sendJson(
     request,
     response,
@@ -260,8 +264,7 @@ function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
   return parse(schema, parseJsonBody(request, raw));
 }
 
-function parse(schema: z.ZodType | undefined, value: unknown): unknown {
-  if (!schema) return undefined;
+function parse(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) {
     checkText(result.data);

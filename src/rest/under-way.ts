@@ -15,12 +15,22 @@ export class UnderWay {
     return this.#count >= this.#most;
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** Takes a place; who does gives it back with `leave`. */
+  enter(): void {
     this.#count += 1;
+  }
+
+  leave(): void {
+    this.#count -= 1;
+  }
+
+  /** Waits for the client on behalf of a request under way, which has no place meanwhile. */
+  async aside<T>(client: Promise<T>): Promise<T> {
+    this.leave();
     try {
-      return await work();
+      return await client;
     } finally {
-      this.#count -= 1;
+      this.enter();
     }
   }
 }

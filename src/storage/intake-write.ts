@@ -144,39 +144,30 @@ function answerTo(each: Answered, before: Before | undefined): IntakeAnswer {
   const { accepted } = before;
   return {
     kind: 'accepted',
-    message: acceptedMessage(prepared, before[prepared.channel] + place, accepted),
+    messageId: prepared.id,
+    seq: before[prepared.channel] + place,
     body: accepted.getTime() === share.askedAt.getTime() ? each.body : bodyOf(each, accepted),
   };
-}
-
-/** A row of a message's own, with the numbers, from 1, of the message and its origin. */
-interface Part<Content> {
-  readonly message: number;
-  readonly origin: number;
-  readonly content: Content;
 }
 
 /** What is said once a batch or a message is not said again: PostgreSQL reads every letter of it. */
 function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
   const messages = answered.map(({ prepared }) => prepared);
   const { origins, originOf } = originsOf(messages);
-  const partsOf = <Content>(contentsOf: (each: Answered) => readonly Content[]): Part<Content>[] =>
-    answered.flatMap((each, index) =>
-      contentsOf(each).map((content) => {
-        return { message: index + 1, origin: originOf[index] as number, content };
-      }),
-    );
-  const recipients = partsOf(({ prepared }) =>
+  const numbered = answered.map((each, index) => {
+    return { ...each, message: index + 1, origin: originOf[index] as number };
+  });
+  const recipients = numbered.flatMap(({ prepared, message, origin }) =>
     // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
-    prepared.recipients.map((recipient, position) => {
-      return { ...recipient, position, isClaimed: prepared.scheduledFor === null };
+    prepared.recipients.map(({ address, costMinor }, position) => {
+      return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
     }),
   );
-  const charged = partsOf(({ prepared, charge }) =>
-    charge ? [{ ...charge, costMinor: prepared.costMinor }] : [],
+  const charged = numbered.flatMap(({ prepared, charge, message, origin }) =>
+    charge ? [{ message, origin, costMinor: prepared.costMinor, ...charge }] : [],
   );
-  const claimed = partsOf(({ prepared, body }) =>
-    prepared.idempotency ? [{ ...prepared.idempotency, body }] : [],
+  const claimed = numbered.flatMap(({ prepared, body, message, origin }) =>
+    prepared.idempotency ? [{ message, origin, body, ...prepared.idempotency }] : [],
   );
   return [
     shares.map(({ accountId }) => accountId),
@@ -205,20 +196,20 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     messages.map((message) => (message.bulk === null ? null : JSON.stringify(message.bulk))),
     recipients.map(({ message }) => message),
     recipients.map(({ origin }) => origin),
-    recipients.map(({ content }) => content.position),
-    recipients.map(({ content }) => content.address),
-    recipients.map(({ content }) => content.costMinor),
-    recipients.map(({ content }) => content.isClaimed),
+    recipients.map(({ position }) => position),
+    recipients.map(({ address }) => address),
+    recipients.map(({ costMinor }) => costMinor),
+    recipients.map(({ isClaimed }) => isClaimed),
     charged.map(({ message }) => message),
     charged.map(({ origin }) => origin),
-    charged.map(({ content }) => content.place),
-    charged.map(({ content }) => content.costMinor),
-    charged.map(({ content }) => content.totalMinor),
+    charged.map(({ place }) => place),
+    charged.map(({ costMinor }) => costMinor),
+    charged.map(({ totalMinor }) => totalMinor),
     claimed.map(({ message }) => message),
     claimed.map(({ origin }) => origin),
-    claimed.map(({ content }) => content.route),
-    claimed.map(({ content }) => content.key),
-    claimed.map(({ content }) => content.body).join(BETWEEN_BODIES),
+    claimed.map(({ route }) => route),
+    claimed.map(({ key }) => key),
+    claimed.map(({ body }) => body).join(BETWEEN_BODIES),
     ACCEPTED_STATUS,
     BEFORE_TIME,
   ];

@@ -71,7 +71,7 @@ export class PgIntake implements Intake {
       throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
     }
     const claim = claimOf(prepared);
-    if (!claim) return this.#batches.add(prepared);
+    if (!claim) return await this.#batches.add(prepared);
     const key = claimKey(claim);
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
@@ -79,7 +79,11 @@ export class PgIntake implements Intake {
     }
     const answer = this.#batches.add(prepared);
     this.#claims.set(key, answer);
-    return answer.finally(() => this.#claims.delete(key));
+    try {
+      return await answer;
+    } finally {
+      this.#claims.delete(key);
+    }
   }
 
   async replay(
@@ -109,7 +113,12 @@ export class PgIntake implements Intake {
     const batch = [...begun];
     const decided = (await this.#acceptWhole(batch, takeMore)) ?? (await this.#decide(batch));
     const answers = batch.map((prepared) => decided.get(prepared) as IntakeAnswer);
-    this.#shared.note(answers.flatMap((answer) => (answer.kind === 'accepted' ? [answer.message] : [])));
+    this.#shared.note(
+      batch.flatMap(({ accountId, channel }, index) => {
+        const answer = answers[index];
+        return answer?.kind === 'accepted' ? [{ accountId, channel, seq: answer.seq }] : [];
+      }),
+    );
     return answers;
   }
 
@@ -206,7 +215,7 @@ function charactersIn(value: unknown): number {
 /** What a repeat is answered with. */
 function replayOf(answer: Exclude<IntakeAnswer, { kind: 'insufficient' }>): IntakeAnswer {
   if (answer.kind === 'replayed') return answer;
-  return { kind: 'replayed', messageId: answer.message.id, statusCode: ACCEPTED_STATUS, body: answer.body };
+  return { kind: 'replayed', messageId: answer.messageId, statusCode: ACCEPTED_STATUS, body: answer.body };
 }
 
 /** The messages of the batch whose idempotency key has been answered before. */

@@ -45,8 +45,9 @@ export class PgRateLimiter implements RateLimiter {
     });
   }
 
-  async take(bucket: string, limits: RateLimits): Promise<RateVerdict> {
-    return this.#permits.use(bucket, limits, this.#elapsedMs()) ?? this.#batches.add({ bucket, limits });
+  take(bucket: string, limits: RateLimits): Promise<RateVerdict> {
+    const permitted = this.#permits.use(bucket, limits, this.#elapsedMs());
+    return permitted ? Promise.resolve(permitted) : this.#batches.add({ bucket, limits });
   }
 
   async giveBack(bucket: string): Promise<void> {

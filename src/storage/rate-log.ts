@@ -136,20 +136,21 @@ export interface TakeRow {
 export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number): RateVerdict {
   const isAllowed = index < row.granted;
   const left = Math.max(0, Math.min(perMinute, COUNT_MASK) - row.counted);
-  const base = {
-    isAllowed,
-    limit: perMinute,
-    resetAt: row.oldest === null ? Math.floor(row.now / 1000) : Math.ceil((row.oldest + MINUTE_MS) / 1000),
-  };
+  const limit = perMinute;
+  const resetAt =
+    row.oldest === null ? Math.floor(row.now / 1000) : Math.ceil((row.oldest + MINUTE_MS) / 1000);
   if (isAllowed) {
-    return { ...base, remaining: left + row.granted - 1 - index, retryAfterSeconds: 0, rule: null };
+    const remaining = left + row.granted - 1 - index;
+    return { isAllowed, limit, resetAt, remaining, retryAfterSeconds: 0, rule: null };
   }
   const isMinute = left === 0;
   // A limit of 0 never frees: then the minute is named.
   const minuteFreeAt = isMinute ? (row.minute_free_at ?? row.now + MINUTE_MS) : 0;
   const waitMs = Math.max(minuteFreeAt, row.second_free_at ?? 0) - row.now;
   return {
-    ...base,
+    isAllowed,
+    limit,
+    resetAt,
     remaining: left,
     retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
     rule: isMinute ? 'minute' : 'second',

@@ -1,4 +1,4 @@
-import type { Outgoing, PreparedMessage } from '../domain/messages/message.ts';
+import type { Outgoing, OutgoingRecipient, PreparedMessage } from '../domain/messages/message.ts';
 import type { NewJob } from '../domain/ports/job-queue.ts';
 
 interface Gathered {
@@ -15,16 +15,20 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
   for (const message of messages) {
     if (message.environment === 'sandbox') continue;
     const startAfter = message.scheduledFor;
-    const byGroup = Map.groupBy(
-      message.recipients.map(({ address, group }, position) => ({ address, group, position })),
-      ({ group }) => group,
-    );
-    for (const [group, recipients] of byGroup) {
+    const groups: string[] = [];
+    for (const { group } of message.recipients) if (!groups.includes(group)) groups.push(group);
+    for (const group of groups) {
+      const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] =>
+        recipient.group === group
+          ? // What is due at once is claimed from birth.
+            [{ messageId: message.id, position, address: recipient.address, isClaimed: true }]
+          : [],
+      );
       const key = `${group} ${startAfter?.getTime() ?? ''}`;
       const entry = jobs.get(key) ?? { group, startAfter, messageIds: [], positions: {}, known: [] };
       jobs.set(key, entry);
       entry.messageIds.push(message.id);
-      if (byGroup.size > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
+      if (groups.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
       // What is due later is read when its time has come.
       if (!startAfter) entry.known.push(outgoing(message, recipients));
     }
@@ -37,16 +41,11 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
   }));
 }
 
-/** The message as a worker would read it: what is due at once is claimed from birth. */
-function outgoing(
-  message: PreparedMessage,
-  recipients: readonly { address: string; position: number }[],
-): Outgoing {
+/** The message as a worker would read it. */
+function outgoing(message: PreparedMessage, recipients: readonly OutgoingRecipient[]): Outgoing {
   const { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt } = message;
   return {
     message: { id, channel, from, content, payload, createdAt, scheduledFor, expiresAt },
-    recipients: recipients.map(({ address, position }) => {
-      return { messageId: id, position, address, isClaimed: true };
-    }),
+    recipients,
   };
 }

@@ -77,9 +77,9 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     );
     expect(entries.map(({ message_id }) => message_id)).toEqual(rows.map(({ id }) => id));
     // What is answered is what is stored.
-    expect(
-      answers.map((answer) => answer.kind === 'accepted' && [answer.message.id, answer.message.seq]),
-    ).toEqual(rows.map(({ id, seq }) => [id, seq]));
+    expect(answers.map((answer) => answer.kind === 'accepted' && [answer.messageId, answer.seq])).toEqual(
+      rows.map(({ id, seq }) => [id, seq]),
+    );
     await checkLedger(sql, accountId);
   });
 
@@ -254,7 +254,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     const answers = await Promise.all([...first, ...later]);
     expect(kinds(answers)).toEqual(['accepted', 'accepted', 'replayed', 'accepted', 'insufficient']);
     expect(answers[2]).toMatchObject(
-      earlier.kind === 'accepted' ? { body: earlier.body, messageId: earlier.message.id } : {},
+      earlier.kind === 'accepted' ? { body: earlier.body, messageId: earlier.messageId } : {},
     );
     expect(earlier.kind).toBe('accepted');
     await checkLedger(sql, accountId);
@@ -335,7 +335,6 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     const claim = { route: 'sms', key: 'behind' };
     const answer = await intake.accept(prepared(accountId, { content, idempotency: claim }));
     if (answer.kind !== 'accepted') throw new Error(answer.kind);
-    expect(answer.message.createdAt).toEqual(ahead);
     expect(JSON.parse(answer.body)).toMatchObject({ content, createdAt: ahead.toISOString() });
     const again = await startIntake().intake.replay(accountId, 'production', claim, new Date());
     expect(again?.body).toBe(answer.body);

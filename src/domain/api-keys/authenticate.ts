@@ -45,7 +45,8 @@ export class Authenticator {
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: ChangeCache<KnownKey>;
-  #uses = new Map<string, ApiKeyUse>();
+  /** By key, and by the scope that let it in, or null: when last. */
+  #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
   constructor(parts: {
     store: ApiKeyStore;
@@ -131,14 +132,23 @@ export class Authenticator {
   }
 
   #note(keyId: string, scope: Scope | null): void {
-    this.#uses.set(`${keyId} ${scope}`, { keyId, scope, at: this.#clock.now() });
+    let ofKey = this.#uses.get(keyId);
+    if (!ofKey) {
+      ofKey = new Map();
+      this.#uses.set(keyId, ofKey);
+    }
+    ofKey.set(scope, this.#clock.now());
   }
 
   /** Stores when keys and their scopes were last used since the last call. */
   async flushUses(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
-    await this.#store.touch([...uses.values()]);
+    await this.#store.touch(
+      [...uses].flatMap(([keyId, ofKey]) =>
+        [...ofKey].map(([scope, at]): ApiKeyUse => ({ keyId, scope, at })),
+      ),
+    );
   }
 
   /** Forgets spent signatures whose timestamp can no longer pass; how many. */

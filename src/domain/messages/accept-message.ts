@@ -39,6 +39,8 @@ export interface Draft {
   readonly bulk?: Readonly<Record<string, unknown>> | undefined;
   readonly recipients: readonly { readonly address: string; readonly costMinor: number }[];
   readonly unitPriceMinor: number;
+  /** Of all that it costs. */
+  readonly currency: string;
   readonly invalidSkipped: number;
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
@@ -56,11 +58,11 @@ export async function acceptMessage(
   caller: AccountCaller,
   draft: Draft,
 ): Promise<SendAnswer> {
-  const prepared = await prepareMessage(context, caller, draft);
+  const prepared = prepareMessage(context, caller, draft);
   const answer = await context.intake.accept(prepared);
   switch (answer.kind) {
     case 'accepted':
-      return { messageId: answer.message.id, statusCode: 200, body: answer.body, isReplay: false };
+      return { messageId: answer.messageId, statusCode: 200, body: answer.body, isReplay: false };
     case 'replayed':
       return {
         messageId: answer.messageId,
@@ -78,12 +80,7 @@ export async function acceptMessage(
 }
 
 /** The message that would be accepted, with what it costs: all of a send but the charge. */
-export async function prepareMessage(
-  context: SendContext,
-  caller: AccountCaller,
-  draft: Draft,
-): Promise<PreparedMessage> {
-  const currency = await context.currencyOf(caller.accountId);
+export function prepareMessage(context: SendContext, caller: AccountCaller, draft: Draft): PreparedMessage {
   const createdAt = context.clock.now();
   const isSandbox = draft.environment === 'sandbox';
   const recipients = draft.recipients.map(({ address, costMinor }) => ({
@@ -103,7 +100,7 @@ export async function prepareMessage(
     recipients,
     costMinor: recipients.reduce((sum, recipient) => sum + recipient.costMinor, 0),
     unitPriceMinor: draft.unitPriceMinor,
-    currency,
+    currency: draft.currency,
     invalidSkipped: draft.invalidSkipped,
     duplicatesRemoved: draft.duplicatesRemoved,
     apiKeyId: caller.kind === 'api-key' ? caller.keyId : null,

@@ -12,11 +12,11 @@ export const SENDERS = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 export function createSendContext(deps: Dependencies): SendContext {
   const { stores } = deps;
   const tariffs = new ChangeCache('prices', deps.changes, async () => new Tariff(await stores.prices.all()));
-  const currencies = new ChangeCache(
-    'account',
-    deps.changes,
-    async (id) => (await stores.accounts.find(id))?.currency,
-  );
+  const currencies = new ChangeCache('account', deps.changes, async (id) => {
+    const account = await stores.accounts.find(id);
+    if (!account) throw notFound('Account');
+    return account.currency;
+  });
   return {
     intake: deps.intake,
     routing: deps.routing,
@@ -25,11 +25,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     defaultSenderId: deps.settings.defaultSenderId,
     emailFrom: deps.settings.emailFrom,
     tariff: () => tariffs.get('all'),
-    async currencyOf(accountId) {
-      const currency = await currencies.get(accountId);
-      if (currency === undefined) throw notFound('Account');
-      return currency;
-    },
+    currencyOf: (accountId) => currencies.get(accountId),
   };
 }
 

@@ -39,7 +39,7 @@ export async function sendEmail(
   if (valid.length > EMAIL_MAX_RECIPIENTS) {
     throw validationError([{ path: 'to', message: `at most ${EMAIL_MAX_RECIPIENTS} recipients a request` }]);
   }
-  const unitPriceMinor = await unitPriceOf(context, caller.accountId, 'email', '');
+  const price = await unitPriceOf(context, caller.accountId, 'email', '');
   // Who has a mail of their own needs no copy.
   const named = new Set(valid.map((address) => address.toLowerCase()));
   const copyOnly = (addresses: readonly string[]) =>
@@ -51,8 +51,8 @@ export async function sendEmail(
     content: shown,
     payload: { ...payload, cc: copyOnly(payload.cc), bcc: copyOnly(payload.bcc) },
     bulk: { ...body },
-    recipients: valid.map((address) => ({ address, costMinor: unitPriceMinor })),
-    unitPriceMinor,
+    recipients: valid.map((address) => ({ address, costMinor: price.unitPriceMinor })),
+    ...price,
     invalidSkipped: invalid.length,
     duplicatesRemoved,
     scheduledFor,

@@ -42,7 +42,7 @@ export async function sendPush(
     input.environment === 'sandbox' || context.routing.routeFor('push', deviceAddress(device)) !== undefined;
   // With nobody left, the refusal names the channel.
   const carried = targets.some(isCarried) ? targets.filter(isCarried) : targets;
-  const unitPriceMinor = await unitPriceOf(context, caller.accountId, 'push', '');
+  const price = await unitPriceOf(context, caller.accountId, 'push', '');
   const payload: PushPayload = { ...content, userIds: named.userIds, deviceIds: named.deviceIds };
   return acceptMessage(context, caller, {
     channel: 'push',
@@ -50,8 +50,11 @@ export async function sendPush(
     from: context.defaultSenderId,
     content: input.body,
     payload: { ...payload },
-    recipients: carried.map((device) => ({ address: deviceAddress(device), costMinor: unitPriceMinor })),
-    unitPriceMinor,
+    recipients: carried.map((device) => ({
+      address: deviceAddress(device),
+      costMinor: price.unitPriceMinor,
+    })),
+    ...price,
     invalidSkipped: targets.length - carried.length,
     duplicatesRemoved: named.duplicates,
     scheduledFor,

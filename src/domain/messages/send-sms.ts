@@ -34,7 +34,7 @@ export async function prepareSms(
   input: SendSmsInput,
 ): Promise<{ priced: PricedSms; prepared: PreparedMessage }> {
   const { priced, draft } = await draftSms(context, caller, input);
-  return { priced, prepared: await prepareMessage(context, caller, draft) };
+  return { priced, prepared: prepareMessage(context, caller, draft) };
 }
 
 async function draftSms(
@@ -42,9 +42,10 @@ async function draftSms(
   caller: AccountCaller,
   input: SendSmsInput,
 ): Promise<{ priced: PricedSms; draft: Draft }> {
+  const currency = await context.currencyOf(caller.accountId);
   const priced = priceSms(input, {
     tariff: await context.tariff(),
-    currency: await context.currencyOf(caller.accountId),
+    currency,
     defaultSenderId: context.defaultSenderId,
     now: context.clock.now(),
   });
@@ -56,6 +57,7 @@ async function draftSms(
     payload: null,
     recipients: priced.recipients,
     unitPriceMinor: priced.unitPriceMinor,
+    currency,
     invalidSkipped: priced.invalidNumbers.length,
     duplicatesRemoved: priced.duplicatesRemoved,
     scheduledFor: priced.scheduledFor,

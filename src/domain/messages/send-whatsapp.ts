@@ -39,15 +39,15 @@ export async function sendWhatsApp(
     const window = await sessionWindow(outside.inbound, to, now);
     if (!window.isOpen) throw windowClosed(window);
   }
-  const unitPriceMinor = await unitPriceOf(context, caller.accountId, 'whatsapp', to);
+  const price = await unitPriceOf(context, caller.accountId, 'whatsapp', to);
   return acceptMessage(context, caller, {
     channel: 'whatsapp',
     environment: input.environment,
     from: context.defaultSenderId,
     content: shownContent(content),
     payload: { ...content },
-    recipients: [{ address: to, costMinor: unitPriceMinor }],
-    unitPriceMinor,
+    recipients: [{ address: to, costMinor: price.unitPriceMinor }],
+    ...price,
     invalidSkipped: 0,
     duplicatesRemoved: 0,
     scheduledFor,

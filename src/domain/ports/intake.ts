@@ -4,7 +4,7 @@
  * while a batch is committing form the next batch; each message of a batch is accepted or refused on its own.
  */
 import type { Environment } from '../caller.ts';
-import type { IdempotencyClaim, Message, PreparedMessage } from '../messages/message.ts';
+import type { IdempotencyClaim, PreparedMessage } from '../messages/message.ts';
 
 /** What a send with an idempotency key was answered with. */
 export interface StoredAnswer {
@@ -14,7 +14,13 @@ export interface StoredAnswer {
 }
 
 export type IntakeAnswer =
-  | { readonly kind: 'accepted'; readonly message: Message; readonly body: string }
+  /** `seq` is its number among its account's messages of its channel. */
+  | {
+      readonly kind: 'accepted';
+      readonly messageId: string;
+      readonly seq: number;
+      readonly body: string;
+    }
   /** The idempotency key was used before: what was answered then. */
   | ({ readonly kind: 'replayed' } & StoredAnswer)
   | { readonly kind: 'insufficient'; readonly balanceMinor: number };
