@@ -5,7 +5,7 @@ import { onConnections } from './http-connection.ts';
 export const MESSAGES_PER_IDEMPOTENCY_KEY = 2;
 
 /** How long both sides of a comparison work before they are timed: until then code that is new is still being compiled. */
-export const WARM_SECONDS = 10;
+export const WARM_SECONDS = 20;
 
 export interface LoadResult {
   readonly accepted: number;

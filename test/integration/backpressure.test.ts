@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
@@ -135,17 +136,25 @@ describe('a database slower than the senders', () => {
 });
 
 describe('more requests than can be answered', () => {
-  it('are refused at once, before they are counted or accepted; what was let in is answered', async () => {
+  /** A gateway's REST contract on a server of its own, where three requests may be under way. */
+  const startNarrow = async () => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);
-    const sql = await openSql(gateway.database);
-    opened.push({ stop: () => sql.close() });
-    const { key, accountId } = await gateway.createAccount();
     const rest = createRest({ ...gateway.parts, logger: silentLogger, maxUnderWay: 3 });
     const server = express().use('/api/v1', rest.router).listen(0, '127.0.0.1');
     opened.push({ stop: async () => server.closeAllConnections() ?? server.close() });
     await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/developers/sms`;
+    return {
+      gateway,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/developers/sms`,
+    };
+  };
+
+  it('are refused at once, before they are counted or accepted; what was let in is answered', async () => {
+    const { gateway, url } = await startNarrow();
+    const sql = await openSql(gateway.database);
+    opened.push({ stop: () => sql.close() });
+    const { key, accountId } = await gateway.createAccount();
     const answers: Response[] = [];
     const send = async () => {
       const body = JSON.stringify({ to: '+256700123456', message: 'Hello' });
@@ -170,6 +179,25 @@ describe('more requests than can be answered', () => {
     await checkLedger(sql, accountId);
     await send();
     expect(answers.at(-1)?.status).toBe(200);
+  });
+
+  it('are not those whose clients take their time to send: such a one has no place, and is answered in the end', async () => {
+    const { gateway, url } = await startNarrow();
+    const { key, accountId } = await gateway.createAccount();
+    const signing = await gateway.createKey(accountId, { enableHmac: true });
+    const body = JSON.stringify({ to: '+256700123456', message: 'Hello' });
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
+    const atOnce = { method: 'POST', headers: { ...headers, 'X-Api-Key': key }, body };
+    const slow = [];
+    for (const slowKey of [key, key, key, signing.key, signing.key, signing.key]) {
+      const request = httpRequest(url, { method: 'POST', headers: { ...headers, 'X-Api-Key': slowKey } });
+      request.write(body.slice(0, 10));
+      slow.push({ request, answered: once(request, 'response') });
+      expect((await fetch(url, atOnce)).status).toBe(200);
+    }
+    for (const { request } of slow) request.end(body.slice(10));
+    const answers = await Promise.all(slow.map(({ answered }) => answered));
+    expect(answers.map(([answer]) => answer.resume().statusCode)).toEqual([200, 200, 200, 401, 401, 401]);
   });
 });
 
