@@ -13,8 +13,9 @@ import { onConnections } from './http-connection.ts';
 import { checkAccepted, type LoadResult, sendSmsLoad, WARM_SECONDS } from './load.ts';
 
 const CONNECTIONS = 64;
-const SECONDS = 3;
-const ROUNDS = 5;
+const SECONDS = 2;
+const ROUNDS = 9;
+const ROUNDS_SENDING = 3;
 const START_MS = 15_000;
 const SENT_MS = 120_000;
 
@@ -60,10 +61,11 @@ async function compare(
   const ours: LoadResult[] = [];
   const theirs: number[] = [];
   const isSending = settings.ROLES === undefined;
+  const rounds = isSending ? ROUNDS_SENDING : ROUNDS;
   try {
     let { accepted } = await sendSmsLoad(server, CONNECTIONS, WARM_SECONDS);
-    for (let round = 1; round <= ROUNDS; round += 1) {
-      context.log(`kannel: round ${round} of ${ROUNDS}${isSending ? ', sending' : ''}`);
+    for (let round = 1; round <= rounds; round += 1) {
+      context.log(`kannel: round ${round} of ${rounds}${isSending ? ', sending' : ''}`);
       if (isSending) await allSent(context, server.database);
       theirs.push(await loadKannel(CONNECTIONS, SECONDS));
       const load = await sendSmsLoad(server, CONNECTIONS, SECONDS);
