@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { submitJobs } from '../../src/storage/submit-jobs.ts';
+import { preparedMessage } from '../support/prepared-message.ts';
+
+const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
+const to = (address: string, group: string) => ({ address, costMinor: 35, group });
+
+describe('jobs of a batch', () => {
+  it('are one for each route: a message over several names in each the positions that go there', () => {
+    const split = preparedMessage(ACCOUNT, {
+      recipients: [
+        to('+256700000001', 'sms:256'),
+        to('+254700000001', 'sms:*'),
+        to('+256700000002', 'sms:256'),
+      ],
+    });
+    const whole = preparedMessage(ACCOUNT, { recipients: [to('+254700000002', 'sms:*')] });
+    const jobs = submitJobs([split, whole]);
+    expect(jobs.map(({ group, data }) => ({ group, ...data }))).toEqual([
+      {
+        group: 'sms:256',
+        messageIds: [split.id],
+        positions: { [split.id]: [0, 2] },
+        attempt: 0,
+      },
+      {
+        group: 'sms:*',
+        messageIds: [split.id, whole.id],
+        positions: { [split.id]: [1] },
+        attempt: 0,
+      },
+    ]);
+    expect(
+      jobs.map(({ known }) =>
+        known?.map(({ message, recipients }) => [message.id, recipients.map(({ address }) => address)]),
+      ),
+    ).toEqual([
+      [[split.id, ['+256700000001', '+256700000002']]],
+      [
+        [split.id, ['+254700000001']],
+        [whole.id, ['+254700000002']],
+      ],
+    ]);
+    expect(jobs[0]?.known?.[0]?.recipients[1]).toEqual({
+      messageId: split.id,
+      position: 2,
+      address: '+256700000002',
+      isClaimed: true,
+    });
+  });
+
+  it('that are due later stand alone and are read when their time has come; the sandbox has none', () => {
+    const scheduledFor = new Date(Date.now() + 60_000);
+    const now = preparedMessage(ACCOUNT);
+    const later = preparedMessage(ACCOUNT, { scheduledFor });
+    const sandbox = preparedMessage(ACCOUNT, { environment: 'sandbox' });
+    const jobs = submitJobs([now, later, sandbox]);
+    expect(
+      jobs.map(({ data, startAfter, known }) => [data.messageIds, startAfter, known === undefined]),
+    ).toEqual([
+      [[now.id], undefined, false],
+      [[later.id], scheduledFor, true],
+    ]);
+  });
+});
