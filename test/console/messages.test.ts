@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
-import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  holdAnswers,
+  inBrowser,
+  startConsoleBrowser,
+} from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { inviteMember, signIn } from '../support/graphql.ts';
@@ -81,6 +87,51 @@ describe('messages in the console [issue 8, 3]', () => {
     await page.getByRole('link', { name: 'Clear filters' }).click();
     await page.getByText('23 in all').waitFor();
     expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a count stands above the rows that it counts, however late they or it come', async () => {
+    const account = await gateway.createAccount();
+    await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Sandboxed' });
+    await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Sandboxed, too' });
+    await sendSms(account.key, { to: '+256700999999', message: 'For real' });
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    await page.getByText('3 in all').waitFor();
+
+    const rows = await holdAnswers(page, 'Messages');
+    const counted = page.waitForResponse(
+      (answer) => answer.request().postDataJSON()?.operationName === 'MessagesCount',
+    );
+    await page.getByLabel('Environment').selectOption('Production');
+    await counted;
+    await rows.held;
+    await page.getByText(/^the newest first$/).waitFor();
+    // Time for the count to be shown, were it shown.
+    await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
+    expect(await page.getByText('in all').count()).toBe(0);
+    await rows.release();
+    await page.getByText('1 in all').waitFor();
+    expect(await page.getByText('Sandboxed').count()).toBe(0);
+
+    const count = await holdAnswers(page, 'MessagesCount');
+    await page.getByLabel('Environment').selectOption('Sandbox');
+    await count.held;
+    await page.getByText('Sandboxed, too').waitFor();
+    expect(await page.getByText('in all').count()).toBe(0);
+    await count.release();
+    await page.getByText('2 in all').waitFor();
+
+    await page.getByLabel('Search', { exact: true }).fill('nothing holds this');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'No message matches' }).waitFor();
+    const found = await holdAnswers(page, 'Messages');
+    await page.getByLabel('Search', { exact: true }).fill('too');
+    await page.keyboard.press('Enter');
+    await found.held;
+    await page.getByRole('status').getByText('Loading').waitFor();
+    expect(await page.getByRole('heading', { name: 'No message matches' }).count()).toBe(0);
+    await found.release();
+    await page.getByText('1 in all').waitFor();
     expect(faults).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import type { Page, Request } from 'playwright-core';
 import {
   type ConsoleBrowser,
   expectAccessible,
+  holdAnswers,
   inBrowser,
   signInHere,
   startConsoleBrowser,
@@ -144,23 +145,14 @@ describe('the overview of the console [issue 8, 2]', () => {
     await page.getByRole('link', { name: '+256700000011' }).waitFor();
 
     // The figures are read now, and arrive when the stream, which begins after the next message, tells of changes.
-    const figures = Promise.withResolvers<void>();
+    const figures = await holdAnswers(page, 'OverviewUsage');
     const stream = Promise.withResolvers<void>();
-    const isRead = Promise.withResolvers<void>();
-    await page.route('**/graphql', async (route) => {
-      const response = await route.fetch();
-      if (route.request().postDataJSON().operationName === 'OverviewUsage') {
-        isRead.resolve();
-        await figures.promise;
-      }
-      await route.fulfill({ response });
-    });
     await page.route('**/graphql/stream', async (route) => {
       await stream.promise;
       await route.continue();
     });
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
-    await isRead.promise;
+    await figures.held;
     await send(gateway, account.key, '+256700000012');
     await eventually(async () => {
       const { body } = await gateway.call('GET', '/developers/sms/history', { key: account.key });
@@ -171,7 +163,7 @@ describe('the overview of the console [issue 8, 2]', () => {
     stream.resolve();
     await told;
     await page.getByRole('link', { name: '+256700000012' }).waitFor();
-    figures.resolve();
+    await figures.release();
     await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
     await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
   });

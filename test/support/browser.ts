@@ -80,6 +80,32 @@ export async function signInHere(page: Page, person: { email: string; password: 
     .waitFor({ state: 'attached' });
 }
 
+/**
+ * Holds back the answers of an operation, which are read at once: `held` when the first is there, until `release`. A
+ * page takes one such hold at a time, and gives up its other routes with it.
+ */
+export async function holdAnswers(
+  page: Page,
+  operationName: string,
+): Promise<{ readonly held: Promise<void>; release(): Promise<void> }> {
+  const held = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName !== operationName) return route.continue();
+    const response = await route.fetch();
+    held.resolve();
+    await released.promise;
+    await route.fulfill({ response });
+  });
+  return {
+    held: held.promise,
+    async release() {
+      released.resolve();
+      await page.unrouteAll({ behavior: 'wait' });
+    },
+  };
+}
+
 /** Waits until the field of that name has the focus: it gets it a moment after what is said of it is shown. */
 export async function hasFocus(page: Page, name: string): Promise<void> {
   await eventually(async () => (await page.evaluate('document.activeElement.getAttribute("name")')) === name);

@@ -6,7 +6,7 @@ import { Button, ButtonLink } from '../../ui/button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Pager, useAfter } from '../../ui/pager.tsx';
-import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { EmptyState, Loaded, Loading } from '../../ui/states.tsx';
 import { Money, Time } from '../../ui/values.tsx';
 import { ListFilters } from './list-filters.tsx';
 import { useListState } from './list-state.ts';
@@ -94,8 +94,10 @@ function Rows({
   isLoaded: boolean;
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
-  const count = useApiQuery(MessagesCount, { filter }, { keepsLast: true }).data?.messages.totalCount;
-  const total = count === undefined ? '' : `${formatNumber(count)} in all, `;
+  const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
+  // Rows of the last filter stay until those of the new one are there: its count does not stand above them.
+  const total = count === undefined || !isLoaded ? '' : `${formatNumber(count)} in all, `;
+  if (rows.length === 0 && !isLoaded) return <Loading />;
   return (
     <>
       <div aria-live="polite">
