@@ -31,8 +31,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
 const MAX_FAULTS = 20;
 const MAX_SHOWN_PATH = 200;
-/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower. */
-const MAX_UNDER_WAY = 500;
+/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower (docs/decisions/0013). */
+const MAX_UNDER_WAY = 250;
 
 export interface RestOptions {
   readonly operations: Operations;
@@ -217,7 +217,7 @@ async function answer(
 const BUSY = errorResponse(
   serviceUnavailable('More requests are under way than can be answered in time. Try again.'),
 );
-const BUSY_BODY = Buffer.from(JSON.stringify(BUSY.body));
+const BUSY_BODY = JSON.stringify(BUSY.body);
 
 /** Costs next to nothing: who refuses for want of time must not spend it on refusing. */
 function refuseBusy(admission: Admission, request: Request, response: Response): void {
@@ -229,7 +229,7 @@ function refuseBusy(admission: Admission, request: Request, response: Response):
       'X-Content-Type-Options': 'nosniff',
       'Cache-Control': 'no-store',
       'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': BUSY_BODY.length,
+      'Content-Length': Buffer.byteLength(BUSY_BODY),
     })
     .end(BUSY_BODY);
 }
