@@ -31,8 +31,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
 const MAX_FAULTS = 20;
 const MAX_SHOWN_PATH = 200;
-/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower (docs/decisions/0013). */
-const MAX_UNDER_WAY = 250;
+/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower. */
+const MAX_UNDER_WAY = 500;
 
 export interface RestOptions {
   readonly operations: Operations;
@@ -74,9 +74,9 @@ export function createRest(options: RestOptions): Rest {
   const admission = new Admission(authenticator, rateLimiter, rateLimits);
   const serve = (work: Work<Promise<void>>) => {
     return (request: Request, response: Response) =>
-      underWay.isFull
-        ? refuseBusy(admission, request, response)
-        : respond(options, admission, underWay, request, response, work);
+      underWay.tryEnter()
+        ? respond(options, admission, underWay, request, response, work)
+        : refuseBusy(admission, request, response);
   };
   const anyone = (work: Work<void>) =>
     serve(async (request, response, headers) => {
@@ -137,7 +137,7 @@ export function createRest(options: RestOptions): Rest {
   };
 }
 
-/** Answers one request with what `work` sends or refuses; nothing that happens in it escapes. */
+/** Answers one request, which has a place, with what `work` sends or refuses; nothing that happens in it escapes. */
 async function respond(
   options: RestOptions,
   admission: Admission,
@@ -146,7 +146,6 @@ async function respond(
   response: Response,
   work: Work<Promise<void>>,
 ): Promise<void> {
-  underWay.enter();
   const requestId = requestIdOf(request);
   const headers: AnswerHeaders = {
     'X-Request-Id': requestId,

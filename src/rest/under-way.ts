@@ -1,23 +1,36 @@
+/** For so long after the last refusal less is let in, in ms: as long as those who were refused are asked to wait. */
+const AFTER_REFUSAL_MS = 1_000;
+/** The part of the bound that holds then: what stands in a longer queue only waits longer. */
+const AFTER_REFUSAL = 1 / 2;
+
 /**
  * Bounds what waits for the database on behalf of requests: their number, and with it the memory that they take and
- * the time that they wait. Who sends a body slowly, or reads an answer so, takes no place.
+ * the time that they wait. Many may come together; where more come than can be answered, each is answered sooner for
+ * there being fewer. Who sends a body slowly, or reads an answer so, takes no place.
  */
 export class UnderWay {
   readonly #most: number;
+  readonly #now: () => number;
   #count = 0;
+  #refusedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(most: number) {
+  /** `most` come together at the most; `now` tells the time in ms. */
+  constructor(most: number, now: () => number = () => performance.now()) {
     this.#most = most;
+    this.#now = now;
   }
 
-  /** Whether as many as may be are under way: what comes now is to be refused. */
-  get isFull(): boolean {
-    return this.#count >= this.#most;
-  }
-
-  /** Takes a place; who does gives it back with `leave`. */
-  enter(): void {
+  /** Takes a place, which is given back with `leave`; false, and to be refused, where none is left. */
+  tryEnter(): boolean {
+    if (this.#count >= this.#most * AFTER_REFUSAL) {
+      const now = this.#now();
+      if (this.#count >= this.#most || now - this.#refusedAt < AFTER_REFUSAL_MS) {
+        this.#refusedAt = now;
+        return false;
+      }
+    }
     this.#count += 1;
+    return true;
   }
 
   leave(): void {
@@ -30,7 +43,7 @@ export class UnderWay {
     try {
       return await client;
     } finally {
-      this.enter();
+      this.#count += 1;
     }
   }
 }

@@ -7,7 +7,7 @@ import { openLoop, p99 } from './open-loop.ts';
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
 const CAPACITY_SECONDS = 5;
 const CONNECTIONS = 64;
-/** More than the server lets wait (250, src/rest/router.ts), so that it must refuse. */
+/** More than the server lets wait (500, src/rest/router.ts), so that it must refuse. */
 const MAX_OPEN = 1_500;
 /** The soak is cut into so many parts, of which memory and p99 are compared. */
 const PARTS = 5;

@@ -1,0 +1,55 @@
+import { describe, expect, it } from '@jest/globals';
+import { UnderWay } from '../../src/rest/under-way.ts';
+
+describe('requests under way [issue 7, 7]', () => {
+  let now = 0;
+  const start = (most: number) => new UnderWay(most, () => now);
+  /** How many of so many get a place. */
+  const enter = (underWay: UnderWay, count: number) =>
+    Array.from({ length: count }, () => underWay.tryEnter()).filter((entered) => entered).length;
+  const leave = (underWay: UnderWay, count: number) => {
+    for (let left = 0; left < count; left += 1) underWay.leave();
+  };
+
+  it('come together up to the bound, however long they stay', () => {
+    const underWay = start(100);
+    expect(enter(underWay, 60)).toBe(60);
+    now += 60_000;
+    expect(enter(underWay, 60)).toBe(40);
+  });
+
+  it('are half as many for as long as some are refused', () => {
+    const underWay = start(100);
+    expect(enter(underWay, 101)).toBe(100);
+    leave(underWay, 60);
+    expect(enter(underWay, 20)).toBe(10);
+    now += 999;
+    expect(enter(underWay, 1)).toBe(0);
+    now += 999;
+    expect(enter(underWay, 1)).toBe(0);
+    leave(underWay, 10);
+    expect(enter(underWay, 20)).toBe(10);
+  });
+
+  it('come together up to the bound again a second after the last that was refused', () => {
+    const underWay = start(100);
+    expect(enter(underWay, 101)).toBe(100);
+    leave(underWay, 100);
+    now += 999;
+    expect(enter(underWay, 60)).toBe(50);
+    now += 1_000;
+    expect(enter(underWay, 60)).toBe(50);
+  });
+
+  it('take no place while their client is waited for', async () => {
+    const underWay = start(1);
+    expect(enter(underWay, 1)).toBe(1);
+    const body = Promise.withResolvers<string>();
+    const read = underWay.aside(body.promise);
+    expect(enter(underWay, 1)).toBe(1);
+    underWay.leave();
+    body.resolve('read');
+    expect(await read).toBe('read');
+    expect(enter(underWay, 1)).toBe(0);
+  });
+});
