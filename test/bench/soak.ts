@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchContext, type BenchResult, type BenchServer, median } from './context.ts';
 import { checkMoney, sendSmsLoad, WARM_SECONDS } from './load.ts';
 import { openLoop, p99 } from './open-loop.ts';
+import { machineTime, stolenPercent } from './stolen.ts';
 
 /** Ten minutes, or SOAK_SECONDS. */
 const SECONDS = Number(process.env.SOAK_SECONDS ?? 600);
@@ -29,12 +30,15 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const rss: number[][] = Array.from({ length: PARTS }, () => []);
     const partAt = (seconds: number) => Math.min(PARTS - 1, Math.floor((seconds / SECONDS) * PARTS));
     const cpuBefore = (await server.usage()).cpuSeconds;
+    // A p99 says nothing of the server where others took its processors: how much they did stands beside it.
+    const times = [await machineTime()];
     const soak = await openLoop(server, {
       rate: 2 * capacity,
       seconds: SECONDS,
       maxOpen: MAX_OPEN,
       async onSecond(second, accepted) {
         rss[partAt(second)]?.push((await server.usage()).rssMb);
+        times[partAt(second) + 1] = await machineTime();
         if (second % 30 === 0) context.log(`soak: ${second} s, ${accepted} accepted`);
       },
     });
@@ -47,6 +51,8 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
     const rssMb = rss.map(median);
     context.log(`soak: RSS in MB ${rssMb.map(Math.round).join(', ')}`);
     context.log(`soak: p99 in ms ${p99Ms.map(Math.round).join(', ')}`);
+    const stolen = times.slice(1).map((after, part) => stolenPercent(times[part] ?? after, after).toFixed(0));
+    context.log(`soak: of the machine's time others took, in % ${stolen.join(', ')}`);
     await allThere(
       context,
       server,
