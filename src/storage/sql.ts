@@ -1,8 +1,8 @@
-import type { Socket } from 'node:net';
 import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../domain/ports/logger.ts';
 import { arrayLiteral } from './array-literal.ts';
+import { type BoundStatement, Pipeline } from './pipeline.ts';
 
 // Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
 // does not is a fault to be seen, not to be rounded.
@@ -70,7 +70,6 @@ export function createKnex(
       idleTimeoutMillis: 30_000,
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
         connections.add(client);
-        sendTogether(client);
         client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
         done(null, client);
@@ -84,19 +83,6 @@ export function createKnex(
   return knex;
 }
 
-/** What is sent within one turn, such as all of a transaction that waits for nothing, goes out in one piece. */
-function sendTogether(client: pg.Client): void {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
-  const write = stream.write.bind(stream) as (...values: unknown[]) => boolean;
-  stream.write = (...values: unknown[]) => {
-    if (stream.writableCorked === 0) {
-      stream.cork();
-      process.nextTick(() => stream.uncork());
-    }
-    return write(...values);
-  };
-}
-
 /** A statement with a name: PostgreSQL parses and plans it once a connection. */
 export interface Statement {
   readonly name: string;
@@ -108,11 +94,18 @@ export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
+/** Values: channels; what is heard on each. */
+const NOTIFY = statement(
+  'notify',
+  'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
+);
+
 /** Queries on the pool, or on one transaction's connection: what every store is built on. */
 export class Sql {
   readonly #knex: Knex;
   readonly #connection: pg.Client | undefined;
-  readonly #notices: string[] = [];
+  readonly #pipeline: Pipeline | undefined;
+  readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
   readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
   /** Statements on their way, in their order; what each resolves with is its failure. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
@@ -120,6 +113,7 @@ export class Sql {
   constructor(knex: Knex, connection?: pg.Client) {
     this.#knex = knex;
     this.#connection = connection;
+    this.#pipeline = connection && Pipeline.of(connection);
   }
 
   /** Starts a query with Knex's builder, on this transaction when there is one. */
@@ -141,8 +135,9 @@ export class Sql {
 
   /** Runs a prepared statement and returns its rows. */
   async query<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
-    if (this.#connection) return run<Row>(this.#connection, prepared, values);
-    return this.#onConnection((connection) => run<Row>(connection, prepared, values));
+    const bound = bind(prepared, values);
+    if (this.#pipeline) return this.#pipeline.add<Row>(bound);
+    return this.#onConnection((connection) => Pipeline.of(connection).add<Row>(bound));
   }
 
   /**
@@ -150,7 +145,7 @@ export class Sql {
    * whatever comes later in the transaction sees what it did.
    */
   async execute(prepared: Statement, values: readonly unknown[]): Promise<void> {
-    if (this.#connection) this.#send(run(this.#connection, prepared, values));
+    if (this.#pipeline) this.#add(bind(prepared, values));
     else await this.query(prepared, values);
   }
 
@@ -159,32 +154,30 @@ export class Sql {
    * not be waited for, and what comes later does not wait either.
    */
   send<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
-    if (!this.#connection) throw new Error('only a transaction sends');
-    const rows = run<Row>(this.#connection, prepared, values);
-    this.#send(rows);
-    return rows;
+    return this.#add(bind(prepared, values));
   }
 
   /** This transaction as a thing that runs statements whose rows nobody needs. */
   get sender() {
-    const connection = this.#connection;
-    if (!connection) throw new Error('only a transaction sends');
     return {
-      query: async (config: { name?: string; text: string; values?: unknown[] }) => {
-        this.#send(connection.query(config));
+      query: async (bound: { name?: string; text: string; values?: unknown[] }) => {
+        this.#add(bound);
         return { rows: [] };
       },
     };
   }
 
-  /** Takes note of a statement that is on its way. */
-  #send(statement: Promise<unknown>): void {
+  /** Sends a statement of a transaction, and takes note of how it ends. */
+  #add<Row>(bound: BoundStatement): Promise<Row[]> {
+    if (!this.#pipeline) throw new Error('only a transaction sends');
+    const rows = this.#pipeline.add<Row>(bound);
     this.#sent.push(
-      statement.then(
+      rows.then(
         () => undefined,
         (error: unknown) => ({ error }),
       ),
     );
+    return rows;
   }
 
   /** The first of the statements that failed: it is why all that follow did. */
@@ -200,12 +193,10 @@ export class Sql {
     };
   }
 
-  /** Notifies of what this transaction does: heard when it commits, and sent with the COMMIT itself. */
+  /** Notifies of what this transaction does: heard when it commits. */
   notify(channel: string, payload: string): void {
-    if (!this.#connection) throw new Error('only a transaction notifies');
-    // The driver goes from letter to letter, and these are many.
-    const literal = /['\\]/.test(payload) ? pg.escapeLiteral(payload) : `'${payload}'`;
-    this.#notices.push(`NOTIFY ${pg.escapeIdentifier(channel)}, ${literal}`);
+    if (!this.#pipeline) throw new Error('only a transaction notifies');
+    this.#notices.push({ channel, payload });
   }
 
   /** Calls back when this transaction has ended; `isCommitted` is false also where nobody can tell. */
@@ -213,15 +204,17 @@ export class Sql {
     this.#onEnd.push(callback);
   }
 
-  /** Runs `work` on one connection inside BEGIN and COMMIT; rolls back when it throws. */
+  /** Runs `work` on one connection as one transaction; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     return this.#onConnection(async (connection) => {
+      const pipeline = Pipeline.of(connection);
       const inside = new Sql(this.#knex, connection);
       let isCommitted = false;
       try {
-        inside.#send(connection.query('BEGIN'));
+        pipeline.begin();
         const result = await work(inside, connection);
-        await connection.query([...inside.#notices, 'COMMIT'].join('; '));
+        inside.#sendNotices();
+        await pipeline.commit();
         const failure = await inside.#failure();
         if (failure) throw failure.error;
         isCommitted = true;
@@ -230,12 +223,21 @@ export class Sql {
         const failure = await inside.#failure();
         const cause = failure ? failure.error : error;
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.
-        if (!isUnanswered(cause)) await connection.query('ROLLBACK').catch(() => undefined);
+        if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
         throw cause;
       } finally {
         for (const callback of inside.#onEnd) callback(isCommitted);
       }
     });
+  }
+
+  #sendNotices(): void {
+    if (this.#notices.length === 0) return;
+    const columns = [
+      this.#notices.map(({ channel }) => channel),
+      this.#notices.map(({ payload }) => payload),
+    ];
+    this.#add(bind(NOTIFY, columns));
   }
 
   async #onConnection<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
@@ -256,15 +258,6 @@ export class Sql {
 const isTextArray = (value: unknown): value is unknown[] =>
   Array.isArray(value) && !(value[0] instanceof Uint8Array);
 
-async function run<Row extends object>(
-  connection: pg.Client,
-  prepared: Statement,
-  values: readonly unknown[],
-): Promise<Row[]> {
-  const result = await connection.query<Row>({
-    name: prepared.name,
-    text: prepared.text,
-    values: values.map((value) => (isTextArray(value) ? arrayLiteral(value) : value)),
-  });
-  return result.rows;
+function bind({ name, text }: Statement, values: readonly unknown[]) {
+  return { name, text, values: values.map((value) => (isTextArray(value) ? arrayLiteral(value) : value)) };
 }

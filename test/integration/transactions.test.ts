@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EventEmitter } from 'node:events';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
@@ -68,6 +69,184 @@ describe('a transaction that does not wait for its writes', () => {
     });
     await expect(next).resolves.toBeUndefined();
     expect(await numbers()).toEqual([1, 2, 3, 6]);
+  });
+});
+
+describe('statements that go to PostgreSQL together (docs/decisions/0014)', () => {
+  let database: TestDatabase;
+  let knex: Knex;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    // One connection: each test goes on with what the one before it left.
+    knex = createKnex(database.connection, silentLogger, 1);
+    sql = new Sql(knex);
+    await knex.raw(
+      `CREATE TABLE numbers (number int PRIMARY KEY);
+       CREATE TABLE pairs (number int REFERENCES numbers DEFERRABLE INITIALLY DEFERRED)`,
+    );
+  });
+  afterEach(() => knex.raw('TRUNCATE numbers, pairs'));
+  afterAll(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+  const numbers = async () => (await sql.query<{ number: number }>(ALL, [])).map(({ number }) => number);
+  /** How often PostgreSQL says that it has answered all that it was asked, while `work` runs as a transaction. */
+  async function answers(work: (inside: Sql) => Promise<unknown>): Promise<number> {
+    let count = 0;
+    const note = () => {
+      count += 1;
+    };
+    const events = await sql.transaction(async (inside, connection) => {
+      const { connection: own } = connection as unknown as { readonly connection: EventEmitter };
+      own.on('readyForQuery', note);
+      await work(inside);
+      return own;
+    });
+    events.off('readyForQuery', note);
+    return count;
+  }
+
+  it('are answered at once, the commit among them', async () => {
+    const count = await answers(async (inside) => {
+      await inside.execute(ADD, [1]);
+      await inside.sender.query({ text: 'INSERT INTO numbers VALUES ($1)', values: [2] });
+      inside.notify('somewhere', 'something');
+      await inside.execute(ADD, [3]);
+    });
+    expect(count).toBe(1);
+    expect(await numbers()).toEqual([1, 2, 3]);
+  });
+
+  it('need one more answer where a transaction waits for one', async () => {
+    const count = await answers(async (inside) => {
+      await inside.execute(ADD, [1]);
+      await Promise.all([inside.query(ALL, []), inside.query(ALL, [])]);
+      await inside.execute(ADD, [2]);
+    });
+    expect(count).toBe(2);
+    expect(await numbers()).toEqual([1, 2]);
+  });
+
+  it('keep their order among what the builder asks, whichever is asked first', async () => {
+    const built = (inside: Sql, number: number) => inside.table('numbers').insert({ number });
+    const seen = await sql.transaction(async (inside) => {
+      await built(inside, 1);
+      await inside.execute(ADD, [2]);
+      const rows = await inside.table<{ number: number }>('numbers').select('number').orderBy('number');
+      await inside.execute(ADD, [3]);
+      await built(inside, 4);
+      return rows.map(({ number }) => number);
+    });
+    expect(seen).toEqual([1, 2]);
+    expect(await numbers()).toEqual([1, 2, 3, 4]);
+    const failing = sql.transaction(async (inside) => {
+      await built(inside, 5);
+      await inside.execute(ADD, [6]);
+      throw new Error('no more');
+    });
+    await expect(failing).rejects.toThrow('no more');
+    expect(await numbers()).toEqual([1, 2, 3, 4]);
+  });
+
+  it('fail together where only the commit finds out', async () => {
+    const ends: boolean[] = [];
+    const failing = sql.transaction(async (inside) => {
+      inside.onEnd((isCommitted) => ends.push(isCommitted));
+      await inside.execute(ADD, [1]);
+      await inside.sender.query({ text: 'INSERT INTO pairs VALUES (9)' });
+    });
+    await expect(failing).rejects.toMatchObject({ code: '23503' });
+    expect(ends).toEqual([false]);
+    expect(await numbers()).toEqual([]);
+  });
+
+  it('that came after one that failed are parsed when they are asked again', async () => {
+    const UNKNOWN = statement('test-late', 'SELECT number FROM numbers WHERE number > $1 ORDER BY number');
+    const failing = sql.transaction(async (inside) => {
+      await inside.sender.query({ text: 'SELECT 1 / 0' });
+      await inside.execute(UNKNOWN, [0]);
+    });
+    await expect(failing).rejects.toMatchObject({ code: '22012' });
+    await expect(sql.query(UNKNOWN, [0])).resolves.toEqual([]);
+  });
+
+  it('are all left out where the values of one cannot be written', async () => {
+    const round: { self?: unknown } = {};
+    round.self = round;
+    const failing = sql.transaction(async (inside) => {
+      await inside.execute(ADD, [1]);
+      await inside.execute(statement('test-round', 'INSERT INTO numbers VALUES (1 + length($1))'), [round]);
+      await inside.execute(ADD, [3]);
+    });
+    await expect(failing).rejects.toThrow('circular');
+    expect(await numbers()).toEqual([]);
+    await expect(sql.query(statement('test-round', 'SELECT length($1)'), ['four'])).resolves.toEqual([
+      { length: 4 },
+    ]);
+  });
+
+  it('do not outlive a transaction that ended before they were sent', async () => {
+    let late: Promise<unknown> = Promise.resolve();
+    const failing = sql.transaction(async (inside) => {
+      late = inside.query(ADD, [1]);
+      late.catch(() => undefined);
+      throw new Error('no more');
+    });
+    await expect(failing).rejects.toThrow('no more');
+    await expect(late).rejects.toThrow('the transaction was rolled back');
+    expect(await numbers()).toEqual([]);
+  });
+
+  it('are not said to be committed where a failure was passed over', async () => {
+    const failing = sql.transaction(async (inside) => {
+      await inside.query(ADD, [1]);
+      await inside.query(ADD, [1]).catch(() => undefined);
+    });
+    await expect(failing).rejects.toThrow('the transaction was rolled back');
+    expect(await numbers()).toEqual([]);
+  });
+
+  it('leave what one after the other would, whatever is mixed', async () => {
+    const step = fc.oneof(
+      fc.record({ way: fc.constantFrom('execute', 'query', 'send', 'build', 'sender'), number: fc.nat(9) }),
+      fc.constantFrom({ way: 'pause', number: 0 }, { way: 'throw', number: 0 }),
+    );
+    const take: Record<string, (inside: Sql, number: number) => Promise<unknown>> = {
+      execute: (inside, number) => inside.execute(ADD, [number]),
+      query: (inside, number) => inside.query(ADD, [number]),
+      send: async (inside, number) => void inside.send(ADD, [number]),
+      build: async (inside, number) => void (await inside.table('numbers').insert({ number })),
+      sender: (inside, number) =>
+        inside.sender.query({ text: 'INSERT INTO numbers VALUES ($1)', values: [number] }),
+      pause: () => new Promise((resolve) => setTimeout(resolve, 1)),
+      throw: () => Promise.reject(new Error('no more')),
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(step, { maxLength: 6 }), { maxLength: 5 }), async (transactions) => {
+        await knex('numbers').delete();
+        const there = new Set<number>();
+        for (const steps of transactions) {
+          const added = steps.filter(({ way }) => way in take && way !== 'pause').map(({ number }) => number);
+          const isSound =
+            steps.every(({ way }) => way !== 'throw') &&
+            new Set([...there, ...added]).size === there.size + added.length;
+          const committed = await sql
+            .transaction(async (inside) => {
+              for (const { way, number } of steps) await take[way]?.(inside, number);
+            })
+            .then(
+              () => true,
+              () => false,
+            );
+          expect(committed).toBe(isSound);
+          if (isSound) for (const number of added) there.add(number);
+          expect(await numbers()).toEqual([...there].sort((left, right) => left - right));
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 

@@ -10,17 +10,17 @@ const FORGETTING = /^retention-|-forget|-abandon/;
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {
   const texts: string[] = [];
-  const original = pg.Client.prototype.query;
-  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-    const [first] = given as [string | { name?: string; text?: string } | undefined];
-    const { name = '', text = '' } = typeof first === 'string' ? { text: first } : (first ?? {});
+  const original = pg.Query.prototype.submit;
+  // What goes as one with others is submitted for itself, too.
+  pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
+    const { name = '', text } = this;
     if (!BACKGROUND.test(text) && !FORGETTING.test(name)) texts.push(text);
-    return (original as (...args: unknown[]) => unknown).apply(this, given);
-  } as typeof original;
+    return original.apply(this as unknown as pg.Query, given);
+  };
   return {
     texts: () => texts,
     [Symbol.dispose]() {
-      pg.Client.prototype.query = original;
+      pg.Query.prototype.submit = original;
     },
   };
 }

@@ -1,0 +1,207 @@
+import type { Socket } from 'node:net';
+import pg from 'pg';
+
+/** A statement with its values; one with a name is parsed and planned once a connection. */
+export interface BoundStatement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+type Told = (error: unknown, result?: pg.QueryResult) => void;
+type Waiting = BoundStatement & { readonly told: Told };
+
+/** What pg's client asks of a query, and tells it as its answers come. */
+interface DriverQuery {
+  name?: string;
+  text: string;
+  queryMode?: 'extended';
+  submit(connection: DriverConnection): Error | null;
+  handleRowDescription(message: unknown): void;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: DriverConnection): void;
+  handleError(error: unknown, connection: DriverConnection): void;
+  handleReadyForQuery(connection: DriverConnection): void;
+}
+
+interface DriverConnection {
+  readonly stream: Pick<Socket, 'write'>;
+  /** Statements whose parsing has been asked for and not been confirmed. */
+  readonly submittedNamedStatements: Record<string, string>;
+  sync(): void;
+}
+
+/** pg's types tell less of its queries than pg does. */
+const Query = pg.Query as unknown as new (
+  text: string,
+  values: readonly unknown[] | undefined,
+  told: Told,
+) => DriverQuery;
+
+/**
+ * Statements that go to PostgreSQL in one piece and are synchronised once, after the last (protocol-flow, "Pipelining"):
+ * it answers all of them in one piece, too, and does none of those after one that failed.
+ */
+class Group extends Query {
+  readonly #queries: readonly DriverQuery[];
+  /** How many have been answered. */
+  #answered = 0;
+  #failure: unknown;
+
+  constructor(statements: readonly Waiting[], told: Told) {
+    super('', undefined, told);
+    this.#queries = statements.map(({ name, text, values, told }) => {
+      const query = new Query(text, values, (error, result) => {
+        this.#failure ??= error;
+        told(error, result);
+      });
+      if (name !== undefined) query.name = name;
+      // By the simple protocol a statement would be synchronised by itself.
+      query.queryMode = 'extended';
+      return query;
+    });
+    this.#follow();
+  }
+
+  override submit(connection: DriverConnection): Error | null {
+    const pieces: Uint8Array[] = [];
+    const collector = Object.create(connection, {
+      stream: { value: {} },
+      _send: { value: (piece: Uint8Array) => pieces.push(piece) },
+      sync: { value: () => undefined },
+    }) as DriverConnection;
+    for (const query of this.#queries) {
+      const refusal = query.submit(collector) ?? this.#failure;
+      // A transaction must not commit without what could not be written: then nothing of it is.
+      if (refusal) return refusal as Error;
+    }
+    connection.sync.call(collector);
+    connection.stream.write(Buffer.concat(pieces));
+    return null;
+  }
+
+  override handleRowDescription(message: unknown): void {
+    this.#queries[this.#answered]?.handleRowDescription(message);
+  }
+
+  override handleDataRow(message: unknown): void {
+    this.#queries[this.#answered]?.handleDataRow(message);
+  }
+
+  override handleCommandComplete(message: unknown, connection: DriverConnection): void {
+    this.#queries[this.#answered]?.handleCommandComplete(message, connection);
+    this.#answered += 1;
+    this.#follow();
+  }
+
+  override handleError(error: unknown, connection: DriverConnection): void {
+    for (const query of this.#queries.slice(this.#answered)) {
+      if (query.name !== undefined) delete connection.submittedNamedStatements[query.name];
+    }
+    for (const query of this.#queries) query.handleError(error, connection);
+    super.handleError(error, connection);
+  }
+
+  override handleReadyForQuery(connection: DriverConnection): void {
+    for (const query of this.#queries) query.handleReadyForQuery(connection);
+    super.handleReadyForQuery(connection);
+  }
+
+  /** pg's client takes these for what PostgreSQL has parsed when it says so. */
+  #follow(): void {
+    const { name = '', text = '' } = this.#queries[this.#answered] ?? {};
+    this.name = name;
+    this.text = text;
+  }
+}
+
+const rolledBack = () => new Error('the transaction was rolled back');
+const BEGIN = { name: 'begin', text: 'BEGIN' };
+const COMMIT = { name: 'commit', text: 'COMMIT' };
+
+/**
+ * One connection, on which what is asked within one turn goes to PostgreSQL as one group. A transaction that fits in one
+ * group needs neither BEGIN nor COMMIT: PostgreSQL takes a group as a whole.
+ */
+export class Pipeline {
+  static readonly #of = new WeakMap<pg.Client, Pipeline>();
+  readonly #client: pg.Client;
+  readonly #query: (query: Group) => unknown;
+  #waiting: Waiting[] = [];
+  /** Whether a transaction has begun, and whether PostgreSQL knows. */
+  #transaction: 'none' | 'asked' | 'open' = 'none';
+
+  private constructor(client: pg.Client) {
+    this.#client = client;
+    this.#query = client.query.bind(client) as (query: Group) => unknown;
+    // Whatever else is asked on the connection, such as by Knex's builder, comes after what waits.
+    client.query = ((...given: unknown[]) => {
+      this.#flush();
+      return (this.#query as (...given: unknown[]) => unknown)(...given);
+    }) as typeof client.query;
+  }
+
+  static of(client: pg.Client): Pipeline {
+    const known = Pipeline.#of.get(client);
+    if (known) return known;
+    const made = new Pipeline(client);
+    Pipeline.#of.set(client, made);
+    return made;
+  }
+
+  /** The statement's rows, once it and those that went together with it have succeeded. */
+  add<Row>(statement: BoundStatement): Promise<Row[]> {
+    if (this.#waiting.length === 0) process.nextTick(() => this.#waiting.length > 0 && this.#flush());
+    return new Promise((resolve, reject) => {
+      const told: Told = (error, result) => (result ? resolve(result.rows as Row[]) : reject(error));
+      this.#waiting.push({ ...statement, told });
+    });
+  }
+
+  /** What follows is one transaction. */
+  begin(): void {
+    this.#transaction = 'asked';
+  }
+
+  /** Commits what was added since `begin`; rejects where any of it that has not been answered fails, or nothing is committed. */
+  async commit(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      if (this.#transaction === 'open') {
+        const told: Told = (error, result) =>
+          result?.command === 'COMMIT' ? resolve() : reject(error ?? rolledBack());
+        this.#waiting.push({ ...COMMIT, told });
+        this.#flush();
+      } else if (this.#waiting.length > 0) {
+        this.#send((error) => (error ? reject(error) : resolve()));
+      } else {
+        resolve();
+      }
+    });
+    this.#transaction = 'none';
+  }
+
+  /** Takes back what was added since `begin`. */
+  async rollBack(): Promise<void> {
+    const state = this.#transaction;
+    this.#transaction = 'none';
+    if (state === 'open') {
+      await this.#client.query('ROLLBACK');
+      return;
+    }
+    for (const { told } of this.#waiting.splice(0)) told(rolledBack());
+  }
+
+  /** Sends what waits, and before it the beginning of a transaction that has not been sent. */
+  #flush(): void {
+    if (this.#transaction === 'asked') {
+      this.#transaction = 'open';
+      this.#waiting.unshift({ ...BEGIN, told: () => undefined });
+    }
+    if (this.#waiting.length > 0) this.#send(() => undefined);
+  }
+
+  #send(told: Told): void {
+    this.#query(new Group(this.#waiting, told));
+    this.#waiting = [];
+  }
+}
