@@ -205,6 +205,10 @@ describe('statements that go to PostgreSQL together (docs/decisions/0014)', () =
       await inside.query(ADD, [1]).catch(() => undefined);
     });
     await expect(failing).rejects.toThrow('the transaction was rolled back');
+    const unheeded = sql.transaction(async (inside) => {
+      for (const number of [2, 2]) inside.query(ADD, [number]).catch(() => undefined);
+    });
+    await expect(unheeded).rejects.toMatchObject({ code: '23505' });
     expect(await numbers()).toEqual([]);
   });
 
