@@ -115,6 +115,12 @@ class Group extends Query {
   }
 }
 
+/** Throws an error that leads back to who asked instead of to the socket. */
+function traced(error: unknown): never {
+  if (error instanceof Error) Error.captureStackTrace(error);
+  throw error;
+}
+
 const rolledBack = () => new Error('the transaction was rolled back');
 const BEGIN = { name: 'begin', text: 'BEGIN' };
 const COMMIT = { name: 'commit', text: 'COMMIT' };
@@ -152,10 +158,11 @@ export class Pipeline {
   /** The statement's rows, once it and those that went together with it have succeeded. */
   add<Row>(statement: BoundStatement): Promise<Row[]> {
     if (this.#waiting.length === 0) process.nextTick(() => this.#waiting.length > 0 && this.#flush());
-    return new Promise((resolve, reject) => {
+    const rows = new Promise<Row[]>((resolve, reject) => {
       const told: Told = (error, result) => (result ? resolve(result.rows as Row[]) : reject(error));
       this.#waiting.push({ ...statement, told });
     });
+    return rows.catch(traced);
   }
 
   /** What follows is one transaction. */

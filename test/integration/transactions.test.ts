@@ -212,6 +212,15 @@ describe('statements that go to PostgreSQL together (docs/decisions/0014)', () =
     expect(await numbers()).toEqual([]);
   });
 
+  it('tell who asked for them when they fail', async () => {
+    const askTwice = async (inside: Sql) => {
+      for (const number of [1, 1]) await inside.query(ADD, [number]);
+    };
+    const failure = await sql.transaction(askTwice).catch((error: Error) => error);
+    expect(failure).toMatchObject({ code: '23505', stack: expect.stringContaining('askTwice') });
+    expect(failure).toMatchObject({ stack: expect.stringContaining('transaction') });
+  });
+
   it('leave what one after the other would, whatever is mixed', async () => {
     const step = fc.oneof(
       fc.record({ way: fc.constantFrom('execute', 'query', 'send', 'build', 'sender'), number: fc.nat(9) }),
