@@ -72,6 +72,7 @@ describe('what dashboards read over GraphQL', () => {
     const one = await count(1);
     const many = await count(20);
     expect(many.toSorted()).toEqual(one.toSorted());
+    expect(one.filter((text) => text.includes('FROM messages'))).not.toEqual([]);
     expect(one.length).toBeLessThanOrEqual(16);
   });
 

@@ -39,6 +39,10 @@ describe('a job that its own process begins with', () => {
     });
     const texts = statements.texts();
     expect(texts.filter((text) => READS_PENDING.test(text) || READS_DUE.test(text))).toEqual([]);
+    // What goes together with others has been seen.
+    for (const written of ['INSERT INTO messages', 'INSERT INTO events']) {
+      expect(texts.filter((text) => text.includes(written))).not.toEqual([]);
+    }
     const feed = await gateway.call('GET', '/developers/events', { key });
     const byEvent = (left: { event: string }, right: { event: string }) =>
       left.event.localeCompare(right.event);
