@@ -3,8 +3,8 @@ export interface SqlRunner {
   query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
 }
 
-/** A job that is to be held from the commit on; `job` is what the queue is given where it comes back. */
-export interface NewHeldJob {
+/** A job that is not in the queue; `job` is what the queue is given where it comes there. */
+export interface HeldJob {
   readonly id: string;
   readonly queue: string;
   readonly job: object;
@@ -14,11 +14,16 @@ export interface NewHeldJob {
 const LEASE_SECONDS = 15;
 /** What is given back is anybody's after this time. */
 const GIVEN_BACK_SECONDS = 1;
-const MAX_LAPSED = 200;
+/** So many lapsed jobs are taken at once. */
+export const MAX_LAPSED = 200;
+/** Here it is told that jobs were left for whoever works. */
+export const LEFT_CHANNEL = 'gateway_left_jobs';
 
-const HOLD = `INSERT INTO held_jobs (id, due_at, queue, job)
-  SELECT id, now() + ${LEASE_SECONDS} * interval '1 second', queue, job
+const hold = (seconds: number) => `INSERT INTO held_jobs (id, due_at, queue, job)
+  SELECT id, now() + ${seconds} * interval '1 second', queue, job
   FROM json_to_recordset($1::json) AS j (id uuid, queue text, job json)`;
+const HOLD = hold(LEASE_SECONDS);
+const LEAVE = `${hold(0)} RETURNING pg_notify('${LEFT_CHANNEL}', '')`;
 const EXTEND = `UPDATE held_jobs SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[])`;
 const END = 'DELETE FROM held_jobs WHERE id = ANY($1::uuid[])';
 const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
@@ -26,12 +31,18 @@ const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
   RETURNING id, queue, job`;
 
 /**
- * Jobs that a process holds without their having been in the queue: leases. They are no rows of the queue because
- * such a row takes ten times as long to write.
+ * Jobs that are not in the queue: leases of those that a process holds, and what a process that works on none has left for
+ * the others. They are no rows of the queue because such a row takes ten times as long to write.
  */
 export const heldJobs = {
-  async hold(sql: SqlRunner, jobs: readonly NewHeldJob[]): Promise<void> {
+  /** Leases jobs to this process, from the commit on. */
+  async hold(sql: SqlRunner, jobs: readonly HeldJob[]): Promise<void> {
     await sql.query({ name: 'held-jobs-hold', text: HOLD, values: [JSON.stringify(jobs)] });
+  },
+
+  /** Leaves jobs for whoever works: lapsed from the commit on, which is told on `LEFT_CHANNEL`. */
+  async leave(sql: SqlRunner, jobs: readonly HeldJob[]): Promise<void> {
+    await sql.query({ name: 'held-jobs-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
   },
 
   /** Forgets jobs whose work is recorded. */
@@ -48,8 +59,8 @@ export const heldJobs = {
     await sql.query({ name: 'held-jobs-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
   },
 
-  /** Takes jobs out that were given back, or whose process shows no life any more. */
-  async takeLapsed(sql: SqlRunner): Promise<readonly NewHeldJob[]> {
-    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as NewHeldJob[];
+  /** Takes jobs out that were left or given back, or whose process shows no life any more; `MAX_LAPSED` at the most. */
+  async takeLapsed(sql: SqlRunner): Promise<readonly HeldJob[]> {
+    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as HeldJob[];
   },
 };

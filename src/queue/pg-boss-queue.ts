@@ -9,9 +9,10 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { heldJobs, type NewHeldJob, type SqlRunner } from './held-jobs.ts';
+import { type HeldJob, heldJobs, type SqlRunner } from './held-jobs.ts';
 import type { Place } from './places.ts';
 import { QueueWorker, type StoredData } from './queue-worker.ts';
+import { Recovery } from './recovery.ts';
 
 /** Schema that pg-boss keeps its tables in. */
 const SCHEMA = 'pgboss';
@@ -53,13 +54,15 @@ export interface QueueOptions {
 /**
  * Jobs on pg-boss. Jobs commit with the transaction that causes them. This process's own worker, where it has room,
  * is handed a job with the commit and never has to look for it: such a job is in no queue, only a lease tells of it.
- * NOTIFY wakes the workers of every process for the others; deferred jobs are fetched by timer at their due time.
+ * What a process without such a worker causes, one that has it puts into the queue. NOTIFY tells every process of the jobs
+ * of others; deferred jobs are fetched by timer at their due time.
  */
 export class PgBossQueue implements JobQueue {
   readonly #boss: PgBoss;
   readonly #logger: Logger;
   readonly #pool: SqlRunner;
-  readonly #transaction: QueueOptions['transaction'];
+  readonly #listen: QueueOptions['listen'];
+  readonly #recovery: Recovery;
   #isStopping = false;
   #lookTimer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -68,9 +71,9 @@ export class PgBossQueue implements JobQueue {
   constructor({ pool, transaction, logger, listen }: QueueOptions) {
     this.#logger = logger;
     this.#pool = pool;
-    this.#transaction = transaction;
+    this.#listen = listen;
     const db: Db = {
-      executeSql: (text, values) => run(pool, text, values),
+      ...dbOn(pool),
       ...(listen && {
         listen: async (channel, onNotification, onReconnect) => {
           const close = await listen(
@@ -96,6 +99,11 @@ export class PgBossQueue implements JobQueue {
       superviseIntervalSeconds: 2,
       monitorIntervalSeconds: 2,
     });
+    this.#recovery = new Recovery({
+      boss: this.#boss,
+      transaction: (work) => transaction((connection) => work(connection, dbOn(connection))),
+      logger,
+    });
     this.#boss.on('error', (error) => logger.warn({ err: error }, 'queue error'));
   }
 
@@ -117,17 +125,17 @@ export class PgBossQueue implements JobQueue {
 
   /** The sink whose jobs commit with the transaction. */
   sinkFor({ connection, onEnd }: QueueTransaction): JobSink {
-    const db: Db = { executeSql: (text, values) => run(connection, text, values) };
+    const db = dbOn(connection);
     return {
       enqueue: async (jobs) => {
         if (jobs.length === 0) return;
         const placed = jobs.map((job) => this.#placed(job));
         onEnd((isCommitted) => this.#handOver(placed, isCommitted));
-        const held = placed.flatMap(({ id, job, place }) => (place ? [heldJob(id, job)] : []));
-        if (held.length > 0) await heldJobs.hold(connection, held);
-        for (const [name, own] of Map.groupBy(placed, ({ job }) => job.queue)) {
-          const queued = own.filter(({ place }) => !place);
-          if (queued.length > 0) await this.#boss.insert(name, queued.map(toInsert), { db });
+        const { held = [], left = [], queued = [] } = Object.groupBy(placed, (job) => this.#whereTo(job));
+        if (held.length > 0) await heldJobs.hold(connection, held.map(heldJob));
+        if (left.length > 0) await heldJobs.leave(connection, left.map(leftJob));
+        for (const [name, own] of Map.groupBy(queued, ({ job }) => job.queue)) {
+          await this.#boss.insert(name, own.map(toInsert), { db });
         }
       },
       end: async (jobs) => {
@@ -144,12 +152,14 @@ export class PgBossQueue implements JobQueue {
     this.#workers.set(queue, worker);
     worker.start(HEARTBEAT_SECONDS);
     this.#looking ??= this.#look();
+    if (this.#listen) await this.#recovery.listen(this.#listen);
   }
 
   async stopWorking(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#lookTimer);
     await this.#looking;
+    await this.#recovery.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(timeoutMs)));
   }
 
@@ -185,7 +195,7 @@ export class PgBossQueue implements JobQueue {
       const { rows } = await this.#pool.query({ name: 'queue-look', text: LOOK, values });
       const [found] = rows as { lapsed: boolean; due: string[] }[];
       for (const queue of found?.due ?? []) this.#wake(queue);
-      if (found?.lapsed) await this.#recover();
+      if (found?.lapsed) await this.#recovery.run();
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error }, 'cannot look for jobs');
     }
@@ -195,19 +205,6 @@ export class PgBossQueue implements JobQueue {
     }, LOOK_MS);
   }
 
-  async #recover(): Promise<void> {
-    await this.#transaction(async (connection) => {
-      const db: Db = { executeSql: (text, values) => run(connection, text, values) };
-      for (const [queue, own] of Map.groupBy(await heldJobs.takeLapsed(connection), ({ queue }) => queue)) {
-        await this.#boss.insert(
-          queue,
-          own.map(({ id, job }) => ({ id, ...job })),
-          { db },
-        );
-      }
-    });
-  }
-
   #wake(queue: string): void {
     this.#workers.get(queue as QueueName)?.wake();
   }
@@ -215,6 +212,12 @@ export class PgBossQueue implements JobQueue {
   #placed(job: NewJob): PlacedJob {
     const place = job.startAfter ? undefined : this.#workers.get(job.queue)?.reserve(job.group);
     return { id: randomUUID(), job, place };
+  }
+
+  /** A process that works on none of a queue's jobs leaves them for one that does. */
+  #whereTo({ job, place }: PlacedJob): 'held' | 'left' | 'queued' {
+    if (place) return 'held';
+    return job.startAfter || this.#workers.has(job.queue) ? 'queued' : 'left';
   }
 
   /** Begins with what this process has places for, and sets timers for what is due later: no NOTIFY tells of it. */
@@ -245,10 +248,18 @@ function toInsert({ id, job }: Pick<PlacedJob, 'id' | 'job'>) {
   };
 }
 
-function heldJob(id: string, job: NewJob): NewHeldJob {
+function heldJob({ id, job }: PlacedJob): HeldJob {
   const data: StoredData<QueueName> = { ...job.data, wasHandedOver: true };
-  return { id, queue: job.queue, job: toInsert({ id, job: { ...job, data } }) };
+  return leftJob({ id, job: { ...job, data } });
 }
+
+function leftJob({ id, job }: Pick<PlacedJob, 'id' | 'job'>): HeldJob {
+  return { id, queue: job.queue, job: toInsert({ id, job }) };
+}
+
+const dbOn = (connection: SqlRunner): Db => ({
+  executeSql: (text, values) => run(connection, text, values),
+});
 
 const names = new Map<string, string>();
 

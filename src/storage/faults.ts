@@ -26,7 +26,7 @@ export function databaseFault(error: unknown): DomainError | undefined {
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
     error.name === 'KnexTimeoutError' ||
-    /^Connection terminated|^Query read timeout|^Unable to acquire a connection|^timeout expired|^Client has encountered a connection error|not queryable|timeout exceeded when trying to connect/.test(
+    /^Connection terminated|^Unable to acquire a connection|^timeout expired|^Client has encountered a connection error|not queryable|timeout exceeded when trying to connect/.test(
       error.message,
     );
   return unreachable

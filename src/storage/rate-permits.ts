@@ -4,7 +4,9 @@ import { countsBySecond, type TakeRow, verdict } from './rate-log.ts';
 
 /** For how long permits taken in advance should last, as the bucket's requests have come lately. */
 const AHEAD_MS = 100;
-/** Fewer are not worth that some may have to be given back. */
+/** A pace is reckoned over no less than this: a few that come together are none. */
+const LEAST_PACE_MS = 25;
+/** Where fewer come, none are worth that some may have to be given back. */
 const LEAST_AHEAD = 20;
 /** Of what is left in the minute at most this part is taken in advance: near the limit nobody holds anything. */
 const PART_OF_LEFT = 8;
@@ -52,8 +54,9 @@ export class RatePermits {
   ahead(bucket: string, limits: RateLimits, asked: number, nowMs: number): number {
     const grant = countsBySecond(limits) ? this.#grants.get(bucket) : undefined;
     if (!grant) return 0;
-    const took = Math.max(nowMs - grant.askedAt, AHEAD_MS);
-    const expected = Math.floor(((grant.usedSince + asked) * AHEAD_MS) / took);
+    const came = grant.usedSince + asked;
+    if (came < LEAST_AHEAD) return 0;
+    const expected = Math.floor((came * AHEAD_MS) / Math.max(nowMs - grant.askedAt, LEAST_PACE_MS));
     const most = Math.floor((limits.perMinute - grant.row.counted) / PART_OF_LEFT);
     const ahead = Math.min(expected, most);
     return ahead < LEAST_AHEAD ? 0 : ahead;

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Logger } from '../domain/ports/logger.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { type BoundStatement, Pipeline } from './pipeline.ts';
+import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
 // Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
 // does not is a fault to be seen, not to be rounded.
@@ -29,9 +30,6 @@ const PIPELINED: object = { pipeline: true };
 /** No statement of the gateway takes this long; one that does waits for a peer that is gone without a word. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
-/** Whether a statement got no answer in time; its connection is of no use any more. */
-const isUnanswered = (error: unknown) => error instanceof Error && error.message === 'Query read timeout';
-
 /**
  * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
  * logged, since the pool replaces it. Where a statement got no answer in time, no connection made before is used
@@ -57,7 +55,6 @@ export function createKnex(
     connection: {
       ...base,
       ...PIPELINED,
-      query_timeout: statementTimeoutMs,
       application_name: 'messaging-gateway',
       options: SESSION_SETTINGS,
       connectionTimeoutMillis: 5_000,
@@ -70,6 +67,7 @@ export function createKnex(
       idleTimeoutMillis: 30_000,
       afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
         connections.add(client);
+        endWhenUnanswered(client, statementTimeoutMs);
         client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
         done(null, client);

@@ -40,17 +40,23 @@ describe('the queue', () => {
   });
 
   /** A queue of its own, as another process would have it. */
-  async function open(): Promise<PgBossQueue> {
+  async function open(pool: Sql['pool'] = sql.pool): Promise<PgBossQueue> {
     const listener = new PgListener(database.connection, silentLogger);
     await listener.start();
     const queue = new PgBossQueue({
-      pool: sql.pool,
+      pool,
       transaction: (work) => sql.transaction((_, connection) => work(connection)),
       logger: silentLogger,
       listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
     });
     await queue.start();
     opened.push({ queue, listener });
+    return queue;
+  }
+  /** A process that works and has no room: what it causes goes into the queue. */
+  async function openFull(): Promise<PgBossQueue> {
+    const queue = await open();
+    await queue.work('submit', { concurrency: 0, perGroup: 0 }, async () => {});
     return queue;
   }
   const enqueue = (queue: PgBossQueue, jobs: NewJob[], after = async () => {}) =>
@@ -118,6 +124,46 @@ describe('the queue', () => {
     expect(elsewhere).toEqual([]);
     for (const end of ends) end();
     await eventually(async () => (await own.depth()).submit === 0);
+  });
+
+  it('leaves jobs, where it works on none, for a process that does, as work that nobody began', async () => {
+    const [idle, worker] = [await open(), await open()];
+    const later = new Date(Date.now() + 3_600_000);
+    for (const id of ['m1', 'm2']) await enqueue(idle, [job(id), job(`${id} later`, { startAfter: later })]);
+    expect(await knex('held_jobs')).toHaveLength(2);
+    expect(await knex('pgboss.job')).toHaveLength(2);
+    expect(await idle.depth()).toMatchObject({ submit: 2 });
+    const seen: HeldJob<'submit'>[] = [];
+    await worker.work('submit', { concurrency: 10, perGroup: 10 }, async (held) => void seen.push(held));
+    await eventually(() => seen.length === 2);
+    expect(seen.map(idOf).toSorted()).toEqual(['m1', 'm2']);
+    expect(seen).toMatchObject([
+      { isRepeat: false, group: 'sms:*' },
+      { isRepeat: false, group: 'sms:*' },
+    ]);
+    await eventually(async () => (await idle.depth()).submit === 0);
+  });
+
+  it('hears of jobs that were left, however many, and need not look for them', async () => {
+    // What looks finds nothing.
+    const blind: Sql['pool'] = {
+      query: async (config) =>
+        (config.name === 'queue-look' ? { rows: [] } : sql.pool.query(config)) as never,
+    };
+    const [idle, worker] = [await open(), await open(blind)];
+    const seen: (string | undefined)[] = [];
+    await worker.work(
+      'submit',
+      { concurrency: 50, perGroup: 50 },
+      async (held) => void seen.push(idOf(held)),
+    );
+    const ids = Array.from({ length: 450 }, (_, index) => `m${index}`);
+    await enqueue(
+      idle,
+      ids.map((id) => job(id)),
+    );
+    await eventually(() => seen.length >= ids.length);
+    expect(seen.toSorted()).toEqual(ids.toSorted());
   });
 
   it('lets another process take what a dead one was handed, as work that may be done in part', async () => {
@@ -243,9 +289,9 @@ describe('the queue', () => {
   });
 
   it('fills a place that comes free at once, however long it pauses between looks', async () => {
-    const queue = await open();
+    const [full, queue] = [await openFull(), await open()];
     const ids = ['m1', 'm2', 'm3', 'm4', 'm5'];
-    for (const id of ids) await enqueue(queue, [job(id)]);
+    for (const id of ids) await enqueue(full, [job(id)]);
     const seen: (string | undefined)[] = [];
     const options = { concurrency: 10, perGroup: 1, pauseMs: 3_600_000 };
     await queue.work('submit', options, async (held) => void seen.push(idOf(held)));
@@ -275,13 +321,14 @@ describe('the queue', () => {
   });
 
   it('takes a job back from a process that shows no life any more', async () => {
-    const [dead, alive] = [await open(), await open()];
+    const [dead, alive] = [await openFull(), await open()];
     // A process that was killed: it fetched the job, and nobody refreshes it.
     await enqueue(dead, [job('orphan')]);
-    await knex.raw(
+    const { rowCount } = await knex.raw(
       `UPDATE pgboss.job SET state = 'active', started_on = now() - interval '1 minute',
          heartbeat_on = now() - interval '1 minute' WHERE name = 'submit'`,
     );
+    expect(rowCount).toBe(1);
     const seen: (string | undefined)[] = [];
     await alive.work('submit', { concurrency: 10, perGroup: 10 }, async (back) => void seen.push(idOf(back)));
     await eventually(() => seen.includes('orphan'));

@@ -36,7 +36,7 @@ class Process {
   }
 }
 
-/** 100 requests within 20 ms: 20 more are counted in advance then. */
+/** 100 requests within 20 ms: 140 more are counted in advance then. */
 async function load(limiter: Process['limiter'], bucket: string): Promise<RateVerdict | undefined> {
   let last: RateVerdict | undefined;
   for (const [ms, count] of [
@@ -62,13 +62,27 @@ describe('permits in advance (decision 12)', () => {
     expect(process.asked).toBe(3);
   });
 
+  it('are as many as a tenth of a second brings, as soon as that many come', async () => {
+    const process = new Process();
+    const bucket = freshBucket();
+    const limits = perMinute(1_000_000);
+    for (let ms = 0; ms < 200; ms += 2) {
+      database.at(ms);
+      await takeMany(process.limiter, bucket, 20, limits);
+    }
+    // For 20, 100, 420 and then, twice, for all that comes within 100 ms: 1,000 and those that ask.
+    expect(process.asked).toBe(5);
+    const [row] = await database.pools[0]('rate_limits').where({ bucket }).select('asked');
+    expect(row.asked).toBe(1_020);
+  });
+
   it('are counted for other processes at once, and given back', async () => {
     const [one, other] = [new Process(0), new Process(1)];
     const bucket = freshBucket();
     await load(one.limiter, bucket);
-    expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 121 });
+    expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 241 });
     database.at(1_500);
-    expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 122 });
+    expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 242 });
     await one.limiter.take(bucket, perMinute(LIMIT));
     expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 104 });
   });
@@ -90,7 +104,7 @@ describe('permits in advance (decision 12)', () => {
     await load(new Process().limiter, bucket);
     const next = new Process();
     database.at(60_998);
-    expect(await next.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 121 });
+    expect(await next.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 241 });
     database.at(60_999);
     expect(await next.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 2 });
   });

@@ -1,0 +1,73 @@
+import type { Db, PgBoss } from 'pg-boss';
+import { Batcher } from '../domain/batcher.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { heldJobs, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './held-jobs.ts';
+
+/** What closely follows each other goes to the queue together. */
+const PAUSE_MS = 10;
+
+interface Parts {
+  readonly boss: PgBoss;
+  readonly transaction: <T>(work: (connection: SqlRunner, db: Db) => Promise<T>) => Promise<T>;
+  readonly logger: Logger;
+}
+
+/** Puts into the queue what is held by nobody: jobs that were left or given back, or whose process shows no life. */
+export class Recovery {
+  readonly #parts: Parts;
+  readonly #runs = new Batcher<undefined, undefined>((asked) => this.#run(asked), {
+    maxWeight: Number.POSITIVE_INFINITY,
+    pauseMs: PAUSE_MS,
+  });
+  #stopListening: Promise<() => Promise<void>> | undefined;
+  #isStopping = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Hears from now on of what other processes leave. */
+  async listen(
+    subscribe: (
+      channel: string,
+      onMessage: () => void,
+      onReconnect: () => void,
+    ) => Promise<() => Promise<void>>,
+  ): Promise<void> {
+    const onLeft = () => void this.run();
+    this.#stopListening ??= subscribe(LEFT_CHANNEL, onLeft, onLeft);
+    await this.#stopListening;
+  }
+
+  /** Resolves when all that was held by nobody is in the queue, or could not be put there. */
+  async run(): Promise<void> {
+    try {
+      if (!this.#isStopping) await this.#runs.add(undefined);
+    } catch (error) {
+      this.#parts.logger.warn({ err: error }, 'cannot put jobs into the queue');
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const stopListening = await this.#stopListening;
+    await stopListening?.();
+    await this.#runs.drain();
+  }
+
+  async #run<T>(asked: readonly T[]): Promise<readonly T[]> {
+    const { boss, transaction } = this.#parts;
+    let taken: number;
+    do {
+      taken = await transaction(async (connection, db) => {
+        const lapsed = await heldJobs.takeLapsed(connection);
+        for (const [queue, own] of Map.groupBy(lapsed, ({ queue }) => queue)) {
+          const jobs = own.map(({ id, job }) => ({ id, ...job }));
+          await boss.insert(queue, jobs, { db });
+        }
+        return lapsed.length;
+      });
+    } while (taken === MAX_LAPSED && !this.#isStopping);
+    return asked;
+  }
+}

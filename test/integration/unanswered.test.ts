@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Knex } from 'knex';
+import { databaseFault } from '../../src/storage/faults.ts';
+import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
+import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
+
+const TIMEOUT_MS = 400;
+const PID = statement('test-pid', 'SELECT pg_backend_pid() AS pid');
+const SLEEP = statement('test-sleep', 'SELECT pg_sleep($1)');
+
+describe('a statement that PostgreSQL does not answer', () => {
+  let database: TestDatabase;
+  let proxy: DatabaseProxy;
+  let knex: Knex;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+  beforeEach(async () => {
+    proxy = await startDatabaseProxy(database.connection);
+    knex = createKnex(proxy.url, silentLogger, 2, TIMEOUT_MS);
+    sql = new Sql(knex);
+  });
+  afterEach(async () => {
+    await knex.destroy();
+    await proxy.stop();
+  });
+  const pid = async (on = sql) => (await on.query<{ pid: number }>(PID, []))[0]?.pid;
+  /** The error that it fails with. */
+  const failure = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['alone', () => sql.query(SLEEP, [0])],
+    ['of a transaction', () => sql.transaction((inside) => inside.query(SLEEP, [0]))],
+    ['that nobody waits for', () => sql.transaction((inside) => inside.execute(SLEEP, [0]))],
+    ["of Knex's builder", async () => sql.table('messages').select('id')],
+    ["of the queue's", () => sql.pool.query({ text: 'SELECT 1' })],
+  ])('%s fails as of a database that cannot be reached', async (_which, ask) => {
+    await ask();
+    proxy.silence();
+    const error = await failure(ask());
+    expect(databaseFault(error)?.code).toBe('service_unavailable');
+    await proxy.restore();
+    await ask();
+  });
+
+  it('fails where PostgreSQL works on it for longer, with all that was asked behind it', async () => {
+    const asked = sql.transaction((inside) =>
+      Promise.all([failure(inside.query(SLEEP, [60])), failure(inside.query(PID, []))]),
+    );
+    const errors = await asked.catch((error) => [error, error]);
+    for (const error of errors) expect(databaseFault(error)).toBeDefined();
+  });
+
+  it('takes the other connections of that time with it', async () => {
+    const [one, other] = await Promise.all([
+      sql.transaction(async (inside) => [await pid(inside), await sleep(50)]),
+      sql.transaction(async (inside) => [await pid(inside), await sleep(50)]),
+    ]);
+    expect(one[0]).not.toBe(other[0]);
+    await failure(sql.query(SLEEP, [60]));
+    expect([one[0], other[0]]).not.toContain(await pid());
+  });
+
+  it('is not one that was never asked: a connection may be idle, and a transaction take its time', async () => {
+    const first = await pid();
+    await sleep(2 * TIMEOUT_MS);
+    expect(await pid()).toBe(first);
+    const seen = await sql.transaction(async (inside) => {
+      const before = await pid(inside);
+      await sleep(2 * TIMEOUT_MS);
+      return [before, await pid(inside)];
+    });
+    expect(seen).toEqual([first, first]);
+  });
+
+  it('is waited for without end where there is no limit', async () => {
+    const patient = createKnex(proxy.url, silentLogger, 1, 0);
+    try {
+      expect(await failure(new Sql(patient).query(SLEEP, [(2 * TIMEOUT_MS) / 1000]))).toBeUndefined();
+    } finally {
+      await patient.destroy();
+    }
+  });
+});
