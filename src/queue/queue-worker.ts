@@ -1,4 +1,5 @@
 import type { PgBoss } from 'pg-boss';
+import { PassingMap } from '../domain/passing-map.ts';
 import type {
   JobData,
   JobHandler,
@@ -53,7 +54,7 @@ export class QueueWorker<Q extends QueueName> {
   readonly #logger: Logger;
   readonly #handler: JobHandler<Q>;
   readonly #rows: JobRows;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new PassingMap<string, Held>();
   readonly #places: Places;
   readonly #drain = new AbortController();
   #loop: Promise<void> | undefined;

@@ -3,6 +3,7 @@ import type { Environment } from '../domain/caller.ts';
 import { serviceUnavailable } from '../domain/errors.ts';
 import { decideBatch } from '../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../domain/messages/message.ts';
+import { PassingMap } from '../domain/passing-map.ts';
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
 import { databaseFault } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
@@ -27,14 +28,6 @@ const LOCK = statement(
 /** So many characters of an email's texts and attachments take the place of one recipient. */
 const CHARACTERS_A_RECIPIENT = 2_048;
 
-/**
- * A request under way. What it is answered with is let go by itself: a map keeps its old tables, each with the next, until
- * the old heap is collected, and with them whatever stood there, here nearly all of every batch.
- */
-interface Claim {
-  answer: Promise<IntakeAnswer> | undefined;
-}
-
 export interface IntakeOptions {
   /** Recipients that one transaction takes at the most; what is heavier alone goes alone. */
   readonly maxBatchRecipients: number;
@@ -56,7 +49,7 @@ export class PgIntake implements Intake {
   readonly #options: IntakeOptions;
   readonly #batches: Batcher<PreparedMessage, IntakeAnswer>;
   /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
-  readonly #claims = new Map<string, Claim>();
+  readonly #claims = new PassingMap<string, Promise<IntakeAnswer>>();
   /** Accounts whose batches are decided message by message, so many more of them. */
   readonly #careful = new Map<string, number>();
   readonly #shared = new SharedAccount();
@@ -82,17 +75,15 @@ export class PgIntake implements Intake {
     if (!claim) return await this.#batches.add(prepared);
     const key = claimKey(claim);
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
-      const answer = await twin.answer?.catch(() => undefined);
+      const answer = await twin.catch(() => undefined);
       if (answer && answer.kind !== 'insufficient') return replayOf(answer);
     }
     const answer = this.#batches.add(prepared);
-    const own: Claim = { answer };
-    this.#claims.set(key, own);
+    this.#claims.set(key, answer);
     try {
       return await answer;
     } finally {
       this.#claims.delete(key);
-      own.answer = undefined;
     }
   }
 
@@ -104,7 +95,7 @@ export class PgIntake implements Intake {
   ): Promise<StoredAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
     // A twin may be on its way to being accepted.
-    await this.#claims.get(claimKey(claim))?.answer?.catch(() => undefined);
+    await this.#claims.get(claimKey(claim))?.catch(() => undefined);
     return (await findAnswers(this.#sql, [claim], now)).get(claimKey(claim));
   }
 

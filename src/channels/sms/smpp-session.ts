@@ -5,6 +5,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import type { Pdu, PduFields } from 'smpp';
+import { PassingMap } from '../../domain/passing-map.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { SmppSettings } from './smpp-settings.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
@@ -49,7 +50,7 @@ export class SmppSession {
   /** Resolves with the reason once the session has ended; never rejects. */
   readonly ended: Promise<string>;
   readonly #options: SessionOptions;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PassingMap<number, Pending>();
   readonly #reader = new FrameReader();
   #socket: net.Socket | undefined;
   #resolveEnded: (reason: string) => void = () => {};
@@ -136,11 +137,11 @@ export class SmppSession {
     this.#endReason = reason;
     clearTimeout(this.#enquireTimer);
     this.window.close();
-    for (const { settle, timer } of this.#pending.values()) {
+    for (const [sequence, { settle, timer }] of this.#pending.entries()) {
+      this.#pending.delete(sequence);
       clearTimeout(timer);
       settle({ kind: 'closed' });
     }
-    this.#pending.clear();
     const socket = this.#socket;
     if (socket === undefined || socket.closed) {
       this.#resolveEnded(reason);
@@ -273,7 +274,7 @@ export class SmppSession {
   #nextSequence(): number {
     do {
       this.#sequence = this.#sequence === MAX_SEQUENCE ? 1 : this.#sequence + 1;
-    } while (this.#pending.has(this.#sequence));
+    } while (this.#pending.get(this.#sequence) !== undefined);
     return this.#sequence;
   }
 }

@@ -3,6 +3,7 @@
  * An endpoint is **slow** when it holds its places without answering, or lately failed to answer in time: its jobs
  * then wait in the backlog, where they are in nobody's way.
  */
+import { PassingMap } from '../passing-map.ts';
 
 /** Attempts that one endpoint has on the wire at once, in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
@@ -54,8 +55,9 @@ export class EndpointLanes {
 
 export class Lane {
   readonly #all: EndpointLanes;
-  /** In order of arrival; each is called with its place already taken. */
-  readonly #waiting = new Set<() => void>();
+  /** In order of arrival, by its number; each is called with its place already taken. */
+  readonly #waiting = new PassingMap<number, () => void>();
+  #arrivals = 0;
   #running = 0;
   /** When a place was last given back or, in an empty lane, first taken (performance.now, ms). */
   #movedAt = 0;
@@ -88,12 +90,12 @@ export class Lane {
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const admitted = () => resolve(true);
-    this.#waiting.add(admitted);
+    const arrival = this.#arrivals++;
+    this.#waiting.set(arrival, () => resolve(true));
     return {
       place: promise,
       giveUp: () => {
-        if (this.#waiting.delete(admitted)) resolve(false);
+        if (this.#waiting.delete(arrival)) resolve(false);
       },
     };
   }
@@ -106,9 +108,9 @@ export class Lane {
     else if (attempt && !attempt.ok) this.#slowUntil = now + SLOW_MEMORY_MS;
     this.#running -= 1;
     this.#all.count(-1);
-    for (const admitted of this.#waiting) {
+    for (const [arrival, admitted] of this.#waiting.entries()) {
       if (this.#running >= this.#limit) break;
-      this.#waiting.delete(admitted);
+      this.#waiting.delete(arrival);
       this.#running += 1;
       this.#all.count(1);
       admitted();

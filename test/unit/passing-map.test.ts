@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { PassingMap } from '../../src/domain/passing-map.ts';
+
+const key = fc.integer({ min: 0, max: 5 });
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant('set' as const), key, value: fc.string() }),
+    fc.record({ do: fc.constant('delete' as const), key }),
+  ),
+);
+
+describe('a map for what comes and goes', () => {
+  it('holds what a plain one holds, in the same order', () => {
+    fc.assert(
+      fc.property(steps, (steps) => {
+        const plain = new Map<number, string>();
+        const passing = new PassingMap<number, string>();
+        for (const step of steps) {
+          if (step.do === 'delete') expect(passing.delete(step.key)).toBe(plain.delete(step.key));
+          else {
+            plain.set(step.key, step.value);
+            passing.set(step.key, step.value);
+          }
+          expect(passing.size).toBe(plain.size);
+          expect([...passing.entries()]).toEqual([...plain.entries()]);
+          expect([...passing.values()]).toEqual([...plain.values()]);
+          for (let key = 0; key <= 5; key += 1) expect(passing.get(key)).toBe(plain.get(key));
+        }
+      }),
+    );
+  });
+
+  it('goes on with what is added and passes over what is deleted while it is gone through', () => {
+    const map = new PassingMap<string, number>();
+    map.set('a', 1);
+    map.set('b', 2);
+    const seen: [string, number][] = [];
+    for (const [key, value] of map.entries()) {
+      seen.push([key, value]);
+      if (key === 'a') {
+        map.delete('b');
+        map.set('c', 3);
+      }
+    }
+    expect(seen).toEqual([
+      ['a', 1],
+      ['c', 3],
+    ]);
+  });
+});
