@@ -158,8 +158,7 @@ export class PgBossQueue implements JobQueue {
   async stopWorking(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#lookTimer);
-    await this.#looking;
-    await this.#recovery.stop();
+    await Promise.all([this.#recovery.stop(), this.#looking]);
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(timeoutMs)));
   }
 

@@ -81,6 +81,13 @@ describe('a statement that PostgreSQL does not answer', () => {
     expect(seen).toEqual([first, first]);
   });
 
+  it('fails as well on a connection that was idle for longer', async () => {
+    await pid();
+    await sleep(2 * TIMEOUT_MS);
+    proxy.silence();
+    expect(databaseFault(await failure(pid()))).toBeDefined();
+  });
+
   it('is waited for without end where there is no limit', async () => {
     const patient = createKnex(proxy.url, silentLogger, 1, 0);
     try {
