@@ -55,7 +55,7 @@ export class Recovery {
     await this.#runs.drain();
   }
 
-  async #run<T>(asked: readonly T[]): Promise<readonly T[]> {
+  async #run(asked: readonly undefined[]): Promise<readonly undefined[]> {
     const { boss, transaction } = this.#parts;
     let taken: number;
     do {

@@ -52,10 +52,15 @@ describe('a statement that PostgreSQL does not answer', () => {
   });
 
   it('fails where PostgreSQL works on it for longer, with all that was asked behind it', async () => {
-    const asked = sql.transaction((inside) =>
-      Promise.all([failure(inside.query(SLEEP, [60])), failure(inside.query(PID, []))]),
-    );
-    const errors = await asked.catch((error) => [error, error]);
+    const errors: unknown[] = [];
+    const asked = sql.transaction(async (inside) => {
+      const first = failure(inside.query(SLEEP, [60]));
+      // In a turn of its own, so that it goes behind the first and not with it.
+      await sleep(10);
+      errors.push(...(await Promise.all([first, failure(inside.query(PID, []))])));
+    });
+    errors.push(await failure(asked));
+    expect(errors).toHaveLength(3);
     for (const error of errors) expect(databaseFault(error)).toBeDefined();
   });
 
