@@ -3,8 +3,9 @@ import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/
 import type { ApiKeyCaller } from '../domain/caller.ts';
 import { DomainError } from '../domain/errors.ts';
 import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
-import type { RateLimiter, RateLimits } from '../domain/ports/rate-limiter.ts';
+import type { RateLimiter, RateLimits, RateVerdict } from '../domain/ports/rate-limiter.ts';
 import type { AnswerHeaders } from './answer.ts';
+import { headerOf } from './request-header.ts';
 
 /** The default plan (RATE_LIMIT_PER_MINUTE, …): it holds where neither the key nor its account has figures. */
 export interface DefaultLimits extends RateLimits {
@@ -44,16 +45,14 @@ export class Admission {
     let known: KnownKey;
     let rawBody: Buffer | undefined;
     try {
-      const header = request.headers['x-api-key'];
-      const given = Array.isArray(header) ? header.join() : header;
-      known = await this.#authenticator.authenticate(given);
+      known = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
       if (known.key.enableHmac) {
         rawBody = await entrance.readBody();
         await this.#authenticator.checkSignature(known, {
           method: request.method,
           path: pathOf(request.originalUrl),
-          timestamp: request.get('x-timestamp'),
-          signature: request.get('x-signature'),
+          timestamp: headerOf(request, 'x-timestamp'),
+          signature: headerOf(request, 'x-signature'),
           rawBody,
         });
       }
@@ -68,14 +67,17 @@ export class Admission {
     const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
     if (registrations !== undefined) {
       const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
-      await this.#count(headers, registrations, { perMinute, perSecond: 0 }, 'webhook registrations');
+      const limits = { perMinute, perSecond: 0 };
+      const verdict = await this.#rateLimiter.take(registrations, limits);
+      tell(headers, verdict, limits, 'webhook registrations');
     }
     const limits = {
       perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
       perSecond: key.rateLimit.perSecond ?? plan?.perSecond ?? this.#defaults.perSecond,
     };
     try {
-      await this.#count(headers, `key:${key.keyId}`, limits, 'requests');
+      const verdict = await this.#rateLimiter.take(`key:${key.keyId}`, limits);
+      tell(headers, verdict, limits, 'requests');
     } catch (error) {
       // What one budget refuses must not count on the other.
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
@@ -88,25 +90,30 @@ export class Admission {
   async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
     const address = clientAddressOf(request);
     const bucket = `address:${address === undefined ? 'unknown' : clientNetworkOf(address)}`;
-    await this.#count(headers, bucket, this.#defaults, 'requests');
+    const verdict = await this.#rateLimiter.take(bucket, this.#defaults);
+    tell(headers, verdict, this.#defaults, 'requests');
   }
 
   /** The headers of an answer whose request could not be counted: nothing is known to be left. */
   uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
     return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
   }
+}
 
-  async #count(headers: AnswerHeaders, bucket: string, limits: RateLimits, what: string): Promise<void> {
-    const { perMinute, perSecond } = limits;
-    const verdict = await this.#rateLimiter.take(bucket, { perMinute, perSecond });
-    Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
-    if (verdict.isAllowed) return;
-    const rule =
-      verdict.rule === 'second' ? `${perSecond} ${what} in one second` : `${perMinute} ${what} in 60 seconds`;
-    const seconds = verdict.retryAfterSeconds;
-    const message = `More than ${rule}. Try again in ${seconds} s.`;
-    throw new DomainError('rate_limit_exceeded', message, undefined, seconds);
-  }
+/** Tells in the headers what the limiter said of a request under these limits, and refuses it where that did. */
+function tell(
+  headers: AnswerHeaders,
+  verdict: RateVerdict,
+  { perMinute, perSecond }: RateLimits,
+  what: string,
+): void {
+  Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
+  if (verdict.isAllowed) return;
+  const rule =
+    verdict.rule === 'second' ? `${perSecond} ${what} in one second` : `${perMinute} ${what} in 60 seconds`;
+  const seconds = verdict.retryAfterSeconds;
+  const message = `More than ${rule}. Try again in ${seconds} s.`;
+  throw new DomainError('rate_limit_exceeded', message, undefined, seconds);
 }
 
 function rateHeaders(limit: number, remaining: number, resetAt: number): Record<string, string> {

@@ -11,25 +11,21 @@ interface KeySources {
 }
 
 /**
- * The answer of `work`, or, where that refuses a repeat, the answer that its idempotency key was given before:
- * a repeat gets it whatever its own body says (decision 19).
+ * What the idempotency key of a request that was refused with `error` was answered with before: a repeat gets it
+ * whatever its own body says (decision 19). Throws `error` where there is no such answer.
  */
-export async function orReplay(
+export async function replayOf(
   route: Route,
   asking: { readonly caller: ApiKeyCaller; readonly operations: Operations },
   sources: KeySources,
-  work: () => Promise<RouteAnswer<unknown>>,
+  error: unknown,
 ): Promise<RouteAnswer<unknown>> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!route.replay || !(error instanceof DomainError)) throw error;
-    const idempotencyKey = keyOf(sources, error);
-    const earlier =
-      idempotencyKey === undefined ? undefined : await route.replay({ ...asking, idempotencyKey });
-    if (!earlier) throw error;
-    return earlier;
-  }
+  if (!route.replay || !(error instanceof DomainError)) throw error;
+  const idempotencyKey = keyOf(sources, error);
+  const earlier =
+    idempotencyKey === undefined ? undefined : await route.replay({ ...asking, idempotencyKey });
+  if (!earlier) throw error;
+  return earlier;
 }
 
 /** The key that the request names; undefined when it names none, or two. */

@@ -16,12 +16,13 @@ import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import { Admission, type DefaultLimits } from './admission.ts';
 import { type AnswerHeaders, sendJson } from './answer.ts';
 import { answerBroken, statusOfParserError } from './broken-request.ts';
-import type { Route } from './define-route.ts';
+import type { Route, RouteAnswer } from './define-route.ts';
 import { DirectRoutes } from './direct-routes.ts';
 import { errorResponse } from './error-response.ts';
 import { openApiDocument } from './openapi.ts';
-import { orReplay } from './replay.ts';
+import { replayOf } from './replay.ts';
 import { bodyThatCame, parseJsonBody, readBody } from './request-body.ts';
+import { headerOf } from './request-header.ts';
 import { requestIdOf } from './request-id.ts';
 import { checkText, findTextFault } from './request-text.ts';
 import { routes } from './routes/all.ts';
@@ -191,11 +192,11 @@ async function answer(
   if (refused) throw refused;
   options.authenticator.noteScope(caller, route.operation(operations).access);
   if (findTextFault(request.params)) refuseAddress(request);
-  const idempotencyKey = request.get('idempotency-key');
+  const idempotencyKey = headerOf(request, 'idempotency-key');
   const raw = route.body && (rawBody ?? bodyThatCame(request, maxBodyBytes) ?? (await read()));
-  const sources = { header: idempotencyKey, rawBody: raw };
-  const handle = () =>
-    route.handle({
+  let result: RouteAnswer<unknown>;
+  try {
+    result = await route.handle({
       caller,
       operations,
       params: route.params && parse(route.params, request.params),
@@ -203,7 +204,10 @@ async function answer(
       body: route.body && raw && parseBody(route.body, request, raw),
       idempotencyKey,
     });
-  const result = await orReplay(route, { caller, operations }, sources, handle);
+  } catch (error) {
+    const sources = { header: idempotencyKey, rawBody: raw };
+    result = await replayOf(route, { caller, operations }, sources, error);
+  }
   sendJson(
     request,
     response,

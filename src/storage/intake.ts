@@ -66,14 +66,18 @@ export class PgIntake implements Intake {
     });
   }
 
-  async accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
+  accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
     const waiting = this.#batches.waitingWeight;
     if (waiting > 0 && waiting + weightOf(prepared) > this.#options.maxWaitingRecipients) {
-      throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
+      const refusal = serviceUnavailable('More messages are waiting than can be stored. Try again.');
+      return Promise.reject(refusal);
     }
     const claim = claimOf(prepared);
-    if (!claim) return await this.#batches.add(prepared);
-    const key = claimKey(claim);
+    return claim ? this.#acceptOnce(prepared, claimKey(claim)) : this.#batches.add(prepared);
+  }
+
+  /** Accepts a message unless its idempotency key has an answer. */
+  async #acceptOnce(prepared: PreparedMessage, key: string): Promise<IntakeAnswer> {
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
       if (answer && answer.kind !== 'insufficient') return replayOf(answer);

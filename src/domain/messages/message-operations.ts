@@ -11,16 +11,14 @@ import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
 import { parseMailbox } from './email-address.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import type { PricedSms, SmsInput } from './prepare-sms.ts';
+import type { PricedSms } from './prepare-sms.ts';
 import { environmentOf, SENDERS, senderOf } from './send-context.ts';
-import { prepareSms, sendSms } from './send-sms.ts';
+import { type SendRequest, sendOperation } from './send-operation.ts';
+import { prepareSms, type SendSmsInput, sendSms } from './send-sms.ts';
 import { type UnicodeCharacter, unicodeCharacters } from './sms-text.ts';
 
-export interface SendSmsRequest extends SmsInput {
-  /** Where members send; a key sends in its own environment. */
-  readonly environment?: Environment | undefined;
-  readonly idempotencyKey?: string | undefined;
-}
+type SendSmsRequest = SendRequest<SendSmsInput>;
+
 export interface MessageDetails {
   readonly message: Message;
   readonly recipients: readonly Recipient[];
@@ -53,13 +51,8 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
 
   return {
     /** Sends an SMS (contract, POST /developers/sms). */
-    sendSms: operation(
-      'message.sendSms',
-      { scopes: ['SEND_SMS'], roles: SENDERS },
-      async (caller, input: SendSmsRequest): Promise<SendAnswer> => {
-        const sender = senderOf(caller);
-        return sendSms(context, sender, { ...input, environment: environmentOf(sender, input) });
-      },
+    sendSms: sendOperation<SendSmsRequest>('message.sendSms', 'sms', (sender, input) =>
+      sendSms(context, sender, input),
     ),
 
     /** Says what a send would cost, and takes every step of it but the charge (decision 21). */

@@ -44,7 +44,7 @@ export async function sendEmail(
   const named = new Set(valid.map((address) => address.toLowerCase()));
   const copyOnly = (addresses: readonly string[]) =>
     addresses.filter((address) => !named.has(address.toLowerCase()) && named.add(address.toLowerCase()));
-  return acceptMessage(context, caller, {
+  return await acceptMessage(context, caller, {
     channel: 'email',
     environment: input.environment,
     from,

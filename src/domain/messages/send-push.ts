@@ -44,7 +44,7 @@ export async function sendPush(
   const carried = targets.some(isCarried) ? targets.filter(isCarried) : targets;
   const price = await unitPriceOf(context, caller.accountId, 'push', '');
   const payload: PushPayload = { ...content, userIds: named.userIds, deviceIds: named.deviceIds };
-  return acceptMessage(context, caller, {
+  return await acceptMessage(context, caller, {
     channel: 'push',
     environment: input.environment,
     from: context.defaultSenderId,

@@ -1,4 +1,5 @@
 import type { AccountCaller, Environment } from '../caller.ts';
+import type { Tariff } from '../money/tariff.ts';
 import {
   acceptMessage,
   type Draft,
@@ -23,8 +24,9 @@ export async function sendSms(
   caller: AccountCaller,
   input: SendSmsInput,
 ): Promise<SendAnswer> {
-  const { draft } = await draftSms(context, caller, input);
-  return acceptMessage(context, caller, draft);
+  const currency = await context.currencyOf(caller.accountId);
+  const { draft } = draftSms(context, input, currency, await context.tariff());
+  return await acceptMessage(context, caller, draft);
 }
 
 /** What `sendSms` would accept and charge (decision 21). Throws every refusal that it has before the charge. */
@@ -33,18 +35,19 @@ export async function prepareSms(
   caller: AccountCaller,
   input: SendSmsInput,
 ): Promise<{ priced: PricedSms; prepared: PreparedMessage }> {
-  const { priced, draft } = await draftSms(context, caller, input);
+  const currency = await context.currencyOf(caller.accountId);
+  const { priced, draft } = draftSms(context, input, currency, await context.tariff());
   return { priced, prepared: prepareMessage(context, caller, draft) };
 }
 
-async function draftSms(
+function draftSms(
   context: SendContext,
-  caller: AccountCaller,
   input: SendSmsInput,
-): Promise<{ priced: PricedSms; draft: Draft }> {
-  const currency = await context.currencyOf(caller.accountId);
+  currency: string,
+  tariff: Tariff,
+): { priced: PricedSms; draft: Draft } {
   const priced = priceSms(input, {
-    tariff: await context.tariff(),
+    tariff,
     currency,
     defaultSenderId: context.defaultSenderId,
     now: context.clock.now(),

@@ -40,7 +40,7 @@ export async function sendWhatsApp(
     if (!window.isOpen) throw windowClosed(window);
   }
   const price = await unitPriceOf(context, caller.accountId, 'whatsapp', to);
-  return acceptMessage(context, caller, {
+  return await acceptMessage(context, caller, {
     channel: 'whatsapp',
     environment: input.environment,
     from: context.defaultSenderId,

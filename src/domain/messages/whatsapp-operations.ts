@@ -1,31 +1,22 @@
-import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp-callbacks.ts';
-import type { SendAnswer, SendContext } from './accept-message.ts';
+import type { SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import { environmentOf, SENDERS, senderOf } from './send-context.ts';
+import { type SendRequest, sendOperation } from './send-operation.ts';
 import { oneNumber, sendWhatsApp, type WhatsAppInput } from './send-whatsapp.ts';
 import { type SessionWindow, sessionWindow } from './whatsapp-window.ts';
-
-/** Members choose where they send; a key sends in its own environment. */
-export type SendWhatsAppRequest = Omit<WhatsAppInput, 'environment'> & {
-  readonly environment?: Environment | undefined;
-};
 
 /** Sending WhatsApp messages, and hearing what the platform says (decision 25). */
 export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   const { stores, clock, ids } = deps;
   return {
-    sendWhatsApp: operation(
+    sendWhatsApp: sendOperation<SendRequest<WhatsAppInput>>(
       'message.sendWhatsApp',
-      { scopes: ['SEND_WHATSAPP'], roles: SENDERS },
-      async (caller, input: SendWhatsAppRequest): Promise<SendAnswer> => {
-        const sender = senderOf(caller);
-        const environment = environmentOf(sender, input);
-        const outside = { inbound: stores.inbound, targets: deps.transport };
-        return sendWhatsApp(context, outside, sender, { ...input, environment });
-      },
+      'whatsapp',
+      (sender, input) =>
+        sendWhatsApp(context, { inbound: stores.inbound, targets: deps.transport }, sender, input),
     ),
 
     /** Whether free text may be sent to a number now. */
