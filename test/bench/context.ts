@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+import { startNode } from './program.ts';
 
 /** One row of the table: a figure of this run, what it is held against, and their ratio. */
 export interface BenchResult {
@@ -55,16 +56,6 @@ export interface BenchContext {
   log(line: string): void;
 }
 
-/**
- * As `npm start` has them: a young heap that stays in the caches, an old one that is collected early, and Node's own
- * code in large pages. The baselines have them, too.
- */
-const FLAGS = [
-  '--max-semi-space-size=16',
-  '--heap-growing-percent=30',
-  '--no-allocation-site-pretenuring',
-  '--use-largepages=silent',
-];
 const FUNDS_MINOR = 1_000_000_000;
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.warn, error: console.error, child: () => logger };
@@ -99,19 +90,15 @@ export async function createContext(): Promise<BenchContext & { close(): Promise
     environment: Record<string, string>,
   ): Promise<BenchServer> => {
     const { host, port, user } = postgres.connection;
-    const child = spawn(process.execPath, [...FLAGS, entry], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: {
-        PATH: process.env.PATH,
-        PORT: '0',
-        DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
-        DATA_DIR: join(dataDir, database),
-        RATE_LIMIT_PER_MINUTE: '1000000',
-        RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
-        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-        LOG_LEVEL: 'warn',
-        ...environment,
-      },
+    const child = startNode(entry, {
+      PORT: '0',
+      DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
+      DATA_DIR: join(dataDir, database),
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      LOG_LEVEL: 'warn',
+      ...environment,
     });
     servers.add(child);
     const { key, url } = await readStart(child);

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,6 +11,7 @@ import { freePort } from '../support/free-port.ts';
 import { type BenchContext, type BenchResult, median, medianRatio } from './context.ts';
 import { onConnections } from './http-connection.ts';
 import { checkAccepted, type LoadResult, sendSmsLoad, WARM_SECONDS } from './load.ts';
+import { startProgram } from './program.ts';
 
 const CONNECTIONS = 64;
 const SECONDS = 2;
@@ -156,9 +157,9 @@ password = bench
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    children.push(spawn(bearerbox, [file], { stdio: 'ignore', cwd: folder }));
+    children.push(startProgram(bearerbox, [file], { stdio: 'ignore', cwd: folder }));
     await reach(boxes);
-    children.push(spawn(smsbox, [file], { stdio: 'ignore', cwd: folder }));
+    children.push(startProgram(smsbox, [file], { stdio: 'ignore', cwd: folder }));
     await reach(http);
     // Its fake carrier is somebody who connects and reads.
     const socket = await reach(carrier, true);

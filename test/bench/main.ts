@@ -42,11 +42,11 @@ Only by name:   soak, ten minutes at twice the capacity (SOAK_SECONDS);
                 growth, retention and partitions, and the rate of 5 million messages a day, or
                 GROWTH_TIMES as much, for GROWTH_SECONDS.
 
-The server runs built, in a process of its own, as it is configured for real but for the rate limit's figure: its
-limiter, authentication, idempotency, audit and logging are on. Every ${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the
-baselines too. kannel runs where bearerbox and smsbox are installed. history and plans build ${LARGE.toLocaleString('en')} messages
-(HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the soak), on a lost message, and on a balance
-that is not its ledger's sum. The table also goes to bench-results.json.
+The server runs built, in a session of its own as any service does (so do Kannel and the plain twin), and is configured
+for real but for the rate limit's figure: its limiter, authentication, idempotency, audit and logging are on. Every
+${MESSAGES_PER_IDEMPOTENCY_KEY}nd message has an idempotency key, in the baselines too. kannel runs where bearerbox and smsbox are installed.
+history and plans build ${LARGE.toLocaleString('en')} messages (HISTORY_MESSAGES). A bench fails on any answer that is not 2xx (503 in the
+soak), on a lost message, and on a balance that is not its ledger's sum. The table also goes to bench-results.json.
 `);
   process.exit(unknown === '--help' ? 0 : 1);
 }
