@@ -1,3 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { PassingMap } from '../../src/domain/passing-map.ts';
@@ -48,4 +51,29 @@ describe('a map for what comes and goes', () => {
       ['c', 3],
     ]);
   });
+
+  it('lets go of what is deleted, also where a table that it has grown out of is still there', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect: () => void = runInNewContext('gc');
+    const map = new PassingMap<number, object>();
+    map.set(0, {});
+    const value = addNew(map, 1);
+    // Who goes through it keeps the table that was there when that began.
+    const begun = map.entries();
+    begun.next();
+    for (let key = 2; key < 1_000; key += 1) map.set(key, {});
+    map.delete(1);
+    // A value that was just asked for stays until the end of the turn.
+    await turn();
+    collect();
+    expect(value.deref()).toBeUndefined();
+    expect(begun.next().value?.[0]).toBe(2);
+  });
 });
+
+/** Adds a value that nothing else refers to. */
+function addNew(map: PassingMap<number, object>, key: number): WeakRef<object> {
+  const value = {};
+  map.set(key, value);
+  return new WeakRef(value);
+}
