@@ -57,6 +57,13 @@ const smsRoutes = z.string().transform((text, context) => {
       message:
         'must be a comma list of PREFIX=URL[|URL…], such as *=simulator: or 256=smpp://id:password@host:2775|simulator:',
     });
+    return z.NEVER;
+  }
+  const prefixes = routes.map(({ prefix }) => prefix);
+  const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
+  if (twice !== undefined) {
+    const message = `must name each prefix once, with | between its URLs; ${twice || '*'} is there twice`;
+    context.addIssue({ code: 'custom', message });
   }
   return routes;
 });

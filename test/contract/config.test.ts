@@ -121,6 +121,16 @@ describe('a bad value', () => {
     ['SMS_ROUTES', '*=carrier-pigeon:', 'must be a comma list of PREFIX=URL[|URL…]'],
     ['SMS_ROUTES', 'simulator:', 'must be a comma list of PREFIX=URL[|URL…]'],
     [
+      'SMS_ROUTES',
+      '*=simulator:,+256=simulator:,256=smpp://id:pw@host',
+      'must name each prefix once, with | between its URLs; 256 is there twice',
+    ],
+    [
+      'SMS_ROUTES',
+      '*=simulator:,*=simulator:',
+      'must name each prefix once, with | between its URLs; * is there',
+    ],
+    [
       'EMAIL_URL',
       'mail.example.com',
       'must be simulator:, or addresses such as smtp://user:password@host:587',
