@@ -1,86 +1,11 @@
 import { z } from 'zod';
-import { parseIpNetwork } from './domain/ip-network.ts';
-import { mailboxText, parseMailbox } from './domain/messages/email-address.ts';
+import { cidrs, emailUrls, httpUrl, list, mailbox, masterKey, smsRoutes, whole } from './config-formats.ts';
 import { parseSenderId } from './domain/messages/sender-id.ts';
 
 /** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
-
-const list = (value: string) =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-
-const whole = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^[0-9]{1,9}$/, { error: `must be a whole number from ${least} to ${most}` })
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, {
-      error: `must be a whole number from ${least} to ${most}`,
-    });
-
-const cidrs = z
-  .string()
-  .transform(list)
-  .refine((items) => items.every(parseIpNetwork), {
-    error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
-  });
-
-const masterKey = z
-  .string()
-  // Node's decoder skips what is no base64, so that a mistyped key would pass as another one.
-  .regex(/^[A-Za-z0-9+/]{43}=$/, {
-    error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32',
-  })
-  .transform((text) => Buffer.from(text, 'base64'));
-
-const httpUrl = z.string().refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
-  error: 'must be an address such as https://gateway.example.com',
-});
-
-const routeUrls = /^(simulator:|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
-const smsRoutes = z.string().transform((text, context) => {
-  const routes = list(text).map((item) => {
-    const [prefix = '', urls] = splitOnce(item, '=');
-    return { prefix: prefix === '*' ? '' : prefix.replace(/^\+/, ''), urls: (urls ?? '').split('|') };
-  });
-  const bad = routes.find(
-    (route) => !/^[0-9]{0,15}$/.test(route.prefix) || route.urls.some((url) => !routeUrls.test(url)),
-  );
-  if (bad) {
-    context.addIssue({
-      code: 'custom',
-      message:
-        'must be a comma list of PREFIX=URL[|URL…], such as *=simulator: or 256=smpp://id:password@host:2775|simulator:',
-    });
-    return z.NEVER;
-  }
-  const prefixes = routes.map(({ prefix }) => prefix);
-  const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
-  if (twice !== undefined) {
-    const message = `must name each prefix once, with | between its URLs; ${twice || '*'} is there twice`;
-    context.addIssue({ code: 'custom', message });
-  }
-  return routes;
-});
-
-const emailUrls = z
-  .string()
-  .transform((text) => text.split('|').map((url) => url.trim()))
-  .refine((urls) => urls.every((url) => /^(simulator:$|smtps?:\/\/.)/.test(url)), {
-    error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
-  });
-
-const mailbox = z.string().transform((text, context) => {
-  const parsed = parseMailbox(text);
-  if (parsed) return mailboxText(parsed);
-  context.addIssue({ code: 'custom', message: 'must be an address such as no-reply@example.com' });
-  return z.NEVER;
-});
 
 const ROLES_RULE = 'must be api, worker or api,worker';
 
@@ -298,9 +223,4 @@ function fromVariables(values: z.output<typeof variables>) {
     /** Undefined when not set: the server then logs from `info` up, the command line nothing. */
     logLevel: values.LOG_LEVEL,
   };
-}
-
-function splitOnce(text: string, separator: string): [string, string | undefined] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
 }
