@@ -54,7 +54,7 @@ module.exports = {
     ),
     only('zod-only-at-the-edges', 'node_modules/(zod|zod-openapi)/', [
       '^src/(rest|graphql|workers|cli)/',
-      '^src/config\\.ts',
+      '^src/config(-formats)?\\.ts',
     ]),
   ],
   options: {
