@@ -3,12 +3,14 @@ import { z } from 'zod';
 import { parseIpNetwork } from './domain/ip-network.ts';
 import { mailboxText, parseMailbox } from './domain/messages/email-address.ts';
 
+/** The items of a comma list, without those that are empty. */
 export const list = (value: string) =>
   value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
+/** A whole number, both bounds included. */
 export const whole = (least: number, most: number) =>
   z
     .string()
@@ -18,6 +20,7 @@ export const whole = (least: number, most: number) =>
       error: `must be a whole number from ${least} to ${most}`,
     });
 
+/** A comma list of networks. */
 export const cidrs = z
   .string()
   .transform(list)
@@ -25,6 +28,7 @@ export const cidrs = z
     error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
   });
 
+/** 32 bytes in base64. */
 export const masterKey = z
   .string()
   // Node's decoder skips what is no base64, so that a mistyped key would pass as another one.
@@ -33,6 +37,7 @@ export const masterKey = z
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
+/** An address of http: or https:. */
 export const httpUrl = z
   .string()
   .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
@@ -40,6 +45,8 @@ export const httpUrl = z
   });
 
 const routeUrls = /^(simulator:|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
+
+/** Carriers by prefix, each prefix once (running.md, SMS_ROUTES); '' is the prefix of all. */
 export const smsRoutes = z.string().transform((text, context) => {
   const routes = list(text).map((item) => {
     const [prefix = '', urls] = splitOnce(item, '=');
@@ -65,6 +72,7 @@ export const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
+/** The simulator, or mail servers in the order in which they are tried (running.md, EMAIL_URL). */
 export const emailUrls = z
   .string()
   .transform((text) => text.split('|').map((url) => url.trim()))
@@ -72,6 +80,7 @@ export const emailUrls = z
     error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
   });
 
+/** An address of a mail, with or without a name. */
 export const mailbox = z.string().transform((text, context) => {
   const parsed = parseMailbox(text);
   if (parsed) return mailboxText(parsed);

@@ -14,8 +14,8 @@ const running = new Set<ChildProcess>();
 
 /**
  * Starts a program in a session of its own, as a service manager, a container or a second terminal does: what runs in
- * one session with the load shares the processors with it as one group of tasks (sched(7), autogroup), which services and
- * their clients never are. It ends with the bench, however that ends.
+ * one session with the load shares the processors with it as one group of tasks (sched(7), autogroup), as a
+ * service and its clients seldom do. It ends with the bench, however that ends.
  */
 export function startProgram(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true });
