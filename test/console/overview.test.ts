@@ -83,7 +83,8 @@ describe('the overview of the console [issue 8, 2]', () => {
       const account = await gateway.createAccount();
       await register(account);
       await send(gateway, account.key, '+256700000011');
-      await send(gateway, account.sandboxKey, '+256700000012');
+      const { key: other } = await gateway.createKey(account.accountId, {});
+      await send(gateway, other, '+256700000012');
       const { page, faults } = await browser.open({ person: account, path: '/?period=7d' });
       await page.getByRole('button', { name: '7 days', pressed: true }).waitFor();
       await page.getByRole('button', { name: '24 hours' }).click();
@@ -116,6 +117,32 @@ describe('the overview of the console [issue 8, 2]', () => {
       expect(faults).toEqual([]);
     },
   );
+
+  inBrowser('what a sandbox key sent is not counted as sent: it is shown when it is asked for', async () => {
+    const account = await gateway.createAccount();
+    await register(account);
+    await send(gateway, account.key, '+256700000011');
+    await send(gateway, account.sandboxKey, '+256700000012');
+    await send(gateway, account.sandboxKey, '+256700000013');
+    const { page, faults } = await browser.open({ person: account });
+    await page.getByRole('button', { name: 'Production', pressed: true }).waitFor();
+    await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
+    await figure(page, 'Messages, 24 hours').getByText('1', { exact: true }).waitFor();
+    const recent = page.getByRole('region', { name: 'Recent messages' }).getByRole('listitem');
+    expect(await recent.filter({ hasText: 'Sandbox' }).count()).toBe(2);
+    expect(await recent.count()).toBe(3);
+    await page.getByRole('button', { name: 'Sandbox' }).click();
+    await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
+    await figure(page, 'Cost').getByText('UGX 0', { exact: true }).waitFor();
+    await page.getByText('As a table').click();
+    const table = page.getByRole('region', { name: /^Messages per/ }).getByRole('table');
+    await table.waitFor();
+    const counts = (await table.getByRole('cell').allInnerTexts()).filter((text) => /^\d+$/.test(text));
+    expect(counts.reduce((sum, count) => sum + Number(count), 0)).toBe(2);
+    await page.reload();
+    await page.getByRole('button', { name: 'Sandbox', pressed: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
 
   inBrowser(
     'a page that nobody sees holds no connection, and is up to date when it is seen again',

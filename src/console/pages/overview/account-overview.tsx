@@ -20,7 +20,7 @@ import {
 import { PERIODS, periodOf } from './periods.ts';
 import { RecentMessages } from './recent-messages.tsx';
 import { UsageChart } from './usage-chart.tsx';
-import { GROUPS } from './usage-summary.ts';
+import { ENVIRONMENTS, GROUPS } from './usage-summary.ts';
 
 /** What an account sends, what it costs and whether anything needs somebody; goes with what happens. */
 export function AccountOverview({ accountId }: { accountId: string }) {
@@ -46,12 +46,19 @@ export function AccountOverview({ accountId }: { accountId: string }) {
 }
 
 function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
-  const { period, group, choose } = useChoices();
+  const { period, environment, group, choose } = useChoices();
   const { slots, ...span } = periodOf(period.value, new Date());
-  const usage = useApiQuery(OverviewUsage, { ...span, groupBy: ['STATUS'] }, { keepsLast: true });
+  const asked = { ...span, environment: environment.value };
+  const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: ['STATUS'] }, { keepsLast: true });
   return (
     <>
       <PageHeader title="Overview">
+        <Choice
+          label="Environment"
+          options={ENVIRONMENTS}
+          chosen={environment}
+          onChoose={(value) => choose('environment', value)}
+        />
         <Choice
           label="Period"
           options={PERIODS}
@@ -61,9 +68,11 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
       </PageHeader>
       {hasWebhook === false && <NoWebhook />}
       <Loaded query={usage}>
-        {({ usage: rows }) => <Figures usage={rows} period={period.label} from={span.from} />}
+        {({ usage: rows }) => (
+          <Figures usage={rows} period={period.label} from={span.from} environment={environment.value} />
+        )}
       </Loaded>
-      <UsageChart period={{ slots, ...span }} group={group} onGroup={(value) => choose('group', value)} />
+      <UsageChart asked={asked} slots={slots} group={group} onGroup={(value) => choose('group', value)} />
       <div className="columns">
         <RecentMessages />
         <FailingWebhooks />
@@ -77,6 +86,7 @@ function useChoices() {
   const [params, setParams] = useSearchParams();
   return {
     period: PERIODS.find(({ value }) => value === params.get('period')) ?? PERIODS[0],
+    environment: ENVIRONMENTS.find(({ value }) => value === params.get('environment')) ?? ENVIRONMENTS[0],
     group: GROUPS.find(({ value }) => value === params.get('group')) ?? GROUPS[0],
     choose: (name: string, value: string) =>
       setParams({ ...Object.fromEntries(params), [name]: value }, { replace: true }),

@@ -5,7 +5,7 @@ import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Money } from '../../ui/values.tsx';
-import { OverviewSpending } from './overview.generated.ts';
+import { type Environment, OverviewSpending } from './overview.generated.ts';
 import { daysLeft, lastWeek } from './periods.ts';
 import { summaryOf, type UsageRow } from './usage-summary.ts';
 
@@ -18,12 +18,14 @@ export function Figures({
   usage,
   period,
   from,
+  environment,
 }: {
   usage: readonly UsageRow[];
   /** Its name. */
   period: string;
   /** Its start. */
   from: string;
+  environment: Environment;
 }) {
   const { account } = useViewer();
   const spending = useApiQuery(OverviewSpending, lastWeek(new Date()), { keepsLast: true });
@@ -42,7 +44,7 @@ export function Figures({
             failed === 0 ? (
               'none failed'
             ) : (
-              <Link href={`/messages?${new URLSearchParams({ status: 'FAILED', from })}`}>
+              <Link href={`/messages?${new URLSearchParams({ status: 'FAILED', environment, from })}`}>
                 {formatNumber(failed)} failed
               </Link>
             )

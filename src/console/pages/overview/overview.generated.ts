@@ -65,6 +65,7 @@ export type OverviewUsageQueryVariables = Exact<{
   from: string;
   to: string;
   interval: UsageInterval;
+  environment: Environment;
   groupBy: ReadonlyArray<UsageGroup> | UsageGroup;
 }>;
 
@@ -108,7 +109,7 @@ export type OverviewPlatformQuery = { readonly accounts: { readonly totalCount: 
 
 export const OverviewUsage: Document<OverviewUsageQuery, OverviewUsageQueryVariables> = {
   name: 'OverviewUsage',
-  text: "query OverviewUsage($from:DateTime!$to:DateTime!$interval:UsageInterval!$groupBy:[UsageGroup!]!){usage(from:$from to:$to interval:$interval groupBy:$groupBy){at status channel apiKeyId apiKey{name}messages cost currency}}",
+  text: "query OverviewUsage($from:DateTime!$to:DateTime!$interval:UsageInterval!$environment:Environment!$groupBy:[UsageGroup!]!){usage(from:$from to:$to interval:$interval environment:$environment groupBy:$groupBy){at status channel apiKeyId apiKey{name}messages cost currency}}",
 };
 
 export const OverviewSpending: Document<OverviewSpendingQuery, OverviewSpendingQueryVariables> = {

@@ -3,7 +3,7 @@ import { useApiQuery } from '../../lib/queries.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/values.tsx';
-import { CHANNEL_NAMES, whom } from '../messages/message-text.ts';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES, whom } from '../messages/message-text.ts';
 import { OverviewMessages } from './overview.generated.ts';
 
 /** The newest messages of all channels. */
@@ -21,14 +21,16 @@ export function RecentMessages() {
             <p className="quiet">Nothing has been sent yet.</p>
           ) : (
             <ul className="overview-list">
-              {nodes.map(({ id, to, channel, content, status, createdAt }) => (
+              {nodes.map(({ id, to, channel, environment, content, status, createdAt }) => (
                 <li key={id}>
                   <div className="row spread">
                     <Link href={`/messages/${id}`}>{whom(channel, to)}</Link>
                     <Badge status={status} />
                   </div>
                   <p className="quiet overview-line">
-                    {CHANNEL_NAMES[channel]} · <Time at={createdAt} /> · {content}
+                    {CHANNEL_NAMES[channel]} ·{' '}
+                    {environment === 'SANDBOX' && `${ENVIRONMENT_NAMES.SANDBOX} · `}
+                    <Time at={createdAt} /> · {content}
                   </p>
                 </li>
               ))}

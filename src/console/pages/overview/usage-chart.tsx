@@ -2,23 +2,25 @@ import { useApiQuery } from '../../lib/queries.ts';
 import { BarChart } from '../../ui/bar-chart.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Choice } from './choice.tsx';
-import { OverviewUsage } from './overview.generated.ts';
+import { OverviewUsage, type OverviewUsageQueryVariables } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 import { barsOf, GROUPS, type Group } from './usage-summary.ts';
 
 /** Messages of each hour or day of a period, told apart by status, channel or key. */
 export function UsageChart({
-  period: { slots, ...span },
+  asked,
+  slots,
   group,
   onGroup,
 }: {
-  period: Period;
+  asked: Omit<OverviewUsageQueryVariables, 'groupBy'>;
+  slots: Period['slots'];
   group: Group;
   onGroup: (value: Group['value']) => void;
 }) {
-  const usage = useApiQuery(OverviewUsage, { ...span, groupBy: [group.value] });
-  const title = `Messages per ${span.interval === 'HOUR' ? 'hour' : 'day'}`;
-  const zone = span.interval === 'HOUR' ? '' : ' (UTC)';
+  const usage = useApiQuery(OverviewUsage, { ...asked, groupBy: [group.value] });
+  const title = `Messages per ${asked.interval === 'HOUR' ? 'hour' : 'day'}`;
+  const zone = asked.interval === 'HOUR' ? '' : ' (UTC)';
   return (
     <section className="card stack overview-chart" aria-labelledby="sent">
       <div className="row spread">

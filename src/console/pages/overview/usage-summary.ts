@@ -1,10 +1,16 @@
 import { formatName } from '../../lib/format.ts';
 import type { Bar, Series } from '../../ui/bar-chart.tsx';
-import { CHANNEL_NAMES } from '../messages/message-text.ts';
-import type { MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
+import { CHANNEL_NAMES, ENVIRONMENT_NAMES } from '../messages/message-text.ts';
+import type { Environment, MessageStatus, OverviewUsageQuery, UsageGroup } from './overview.generated.ts';
 import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
+
+/** Whose messages are counted: what a sandbox key sends reaches nobody, and would be taken for sent. */
+export const ENVIRONMENTS = [
+  { value: 'PRODUCTION', label: ENVIRONMENT_NAMES.PRODUCTION },
+  { value: 'SANDBOX', label: ENVIRONMENT_NAMES.SANDBOX },
+] as const satisfies readonly { value: Environment; label: string }[];
 
 export const GROUPS = [
   { value: 'STATUS', label: 'By status' },
