@@ -237,6 +237,27 @@ describe('event streams of subscriptions (graphql-sse, distinct connections)', (
     expect(metrics).toMatch(/^gateway_live_subscribers (19|20)$/m);
   });
 
+  it('are no more than 200 an account and 1,000 a process', async () => {
+    const openMany = async (person: Pick<TestAccount, 'email' | 'password'>) => {
+      for (let session = 0; session < 10; session += 1) {
+        const as = await signIn(gateway, person);
+        await Promise.all(Array.from({ length: 20 }, () => watch(ALL, as)));
+      }
+    };
+    await openMany(account);
+    const ofAccount = await askStream(gateway, ALL, { token: await signIn(gateway, account) });
+    expect([eventCodes(ofAccount.body), gateway.parts.live.size]).toEqual([['RATE_LIMITED'], 200]);
+    for (let others = 0; others < 4; others += 1) await openMany(await gateway.createAccount());
+    const stranger = await gateway.createAccount();
+    const ofProcess = await askStream(gateway, ALL, { token: await signIn(gateway, stranger) });
+    expect([eventCodes(ofProcess.body), gateway.parts.live.size]).toEqual([['SERVICE_UNAVAILABLE'], 1_000]);
+    expect(ofProcess.body.errors[0].message).toBe('This process serves no more event streams. Try again.');
+    open.shift()?.stop();
+    await eventually(() => gateway.parts.live.size === 999);
+    const instead = await askStream(gateway, ALL, { token: await signIn(gateway, stranger) });
+    expect(instead.text).toBe(':\n\n');
+  });
+
   it('end at once when the process drains, for the reader to ask another', async () => {
     const draining = await startTestGateway({ ROLES: 'api' }, gateway.database);
     const live = await watch(ALL, token, draining);
