@@ -122,6 +122,30 @@ describe('the ledger and the audit log in the console [issue 8, 6]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('a stretch of time is shown, and exported, by itself', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/ledger' });
+    await page.getByText('232 in all').waitFor();
+    const inMs = (ms: number) =>
+      new Date(Date.now() + ms - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+    const HOUR_MS = 3_600_000;
+    await page.getByLabel('From').fill(inMs(HOUR_MS));
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('Nothing fits').waitFor();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    const file = await readFile(await (await downloading).path(), 'utf8');
+    expect(file.slice(1).trimEnd().split('\r\n')).toEqual((await expectedLines()).slice(0, 1));
+    await page.getByLabel('From').fill(inMs(-HOUR_MS));
+    await page.getByLabel('To', { exact: true }).fill(inMs(HOUR_MS));
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('232 in all').waitFor();
+    await page.getByText('What moved the balance in this time').waitFor();
+    await page.getByRole('link', { name: 'Clear' }).click();
+    await page.getByText('their sum is the balance').waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('what moves the balance shows without a reload', async () => {
     const other = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: other, path: '/ledger' });

@@ -6,6 +6,8 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 export type LedgerQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
+  from?: string | null | undefined;
+  to?: string | null | undefined;
 }>;
 
 
@@ -18,7 +20,7 @@ export type LedgerMovedSubscription = { readonly usageTick: { readonly at: strin
 
 export const Ledger: Document<LedgerQuery, LedgerQueryVariables> = {
   name: 'Ledger',
-  text: "query Ledger($first:Int!$after:String){ledger(first:$first after:$after){nodes{seq kind amount balanceAfter messageId reference actor createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "query Ledger($first:Int!$after:String$from:DateTime$to:DateTime){ledger(first:$first after:$after from:$from to:$to){nodes{seq kind amount balanceAfter messageId reference actor createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const LedgerMoved: Document<LedgerMovedSubscription, LedgerMovedSubscriptionVariables> = {

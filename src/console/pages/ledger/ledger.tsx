@@ -7,6 +7,8 @@ import { useActors } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { CsvExport } from '../../ui/csv-export.tsx';
 import type { Column } from '../../ui/data-table.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Filters, useFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
@@ -19,9 +21,11 @@ const LIVE = [Ledger];
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
-/** What moved the balance, the newest first, and all of it as a file. */
+/** What moved the balance, the newest first, all of it or within some time; and the same as a file. */
 export default function LedgerPage() {
-  const ledger = useApiQuery(Ledger, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
+  const span = { from: useFilter('from'), to: useFilter('to') };
+  const isWhole = span.from === null && span.to === null;
+  const ledger = useApiQuery(Ledger, { ...span, first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
   useLiveRefetch(LedgerMoved, {}, LIVE);
   const currency = useViewer().account?.currency ?? '';
   const showActor = useActors();
@@ -69,17 +73,25 @@ export default function LedgerPage() {
             entry.actor,
           ]}
           sliceAfter={async (after, signal) =>
-            (await request(Ledger, { first: SLICE_MAX, after }, signal)).ledger
+            (await request(Ledger, { ...span, first: SLICE_MAX, after }, signal)).ledger
           }
         >
           Export as CSV
         </CsvExport>
       </PageHeader>
+      <Filters label="Filter the ledger">
+        <Field name="from" label="From" type="datetime-local" />
+        <Field name="to" label="To" type="datetime-local" />
+      </Filters>
       <Loaded query={ledger}>
         {(data) => (
           <PagedTable
             of={data.ledger}
-            caption="Every movement of the balance, the newest first; their sum is the balance"
+            caption={
+              isWhole
+                ? 'Every movement of the balance, the newest first; their sum is the balance'
+                : 'What moved the balance in this time, the newest first'
+            }
             columns={columns}
             keyOf={({ seq }) => String(seq)}
             empty={
