@@ -6,7 +6,7 @@ import { baseUrlOf } from './base-url.ts';
 import { isReceiverName, RECEIVER_PATH } from './channels/webhook/own-receiver.ts';
 import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
-import { holdsIpAddress, parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
+import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from './domain/ip-network.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { type GraphqlServer, startGraphqlServer } from './graphql/server.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -43,10 +43,11 @@ function createApp(
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
   app.set('trust proxy', (text: string) => {
-    const address = parseIpAddress(text);
+    const address = parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
   // The busiest stands first: each that stands before it is tried for each of its requests.
@@ -147,13 +148,17 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Node would refuse what names no host without the headers that every answer has (decision 4).
+      requireHostHeader: false,
       IncomingMessage: bornAs(IncomingMessage, app.request),
       ServerResponse: bornAs(ServerResponse, app.response),
     },
     (incoming, outgoing) => {
       const [request, response] = [incoming as Request, outgoing as Response];
       observe(metrics, request, response);
-      if (!rest.direct(request, response)) app(request, response);
+      if (request.headers.host === undefined && request.httpVersion === '1.1') {
+        rest.refuseHostless(request, response);
+      } else if (!rest.direct(request, response)) app(request, response);
     },
   );
   answerOddRequests(server, rest);

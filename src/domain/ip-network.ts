@@ -21,6 +21,12 @@ export function parseIpAddress(text: string): bigint | undefined {
   return parseIpv6(text.replace(/%[0-9A-Za-z._-]+$/, ''));
 }
 
+/** Reads an address as proxies hand it on: some add the client's port, `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+export function parseForwardedAddress(text: string): bigint | undefined {
+  const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/.exec(text) ?? [];
+  return parseIpAddress(bracketed ?? dotted ?? text);
+}
+
 /** Reads a network in CIDR notation, or a single address; undefined for all else. Bits behind the prefix are free. */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
   const slash = text.indexOf('/');

@@ -1,14 +1,15 @@
 const ISO_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d)(?::(\d\d))?)$/;
 
-const FIRST_MS = Date.parse('0000-01-01T00:00:00.000Z');
+/** A database has no year 0: the year before 1 is 1 BC there. */
+const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Reads an ISO 8601 time in the extended form, `2026-03-01T09:30[:15[.250]]` and then `Z`, `±hh:mm` or
  * `±hh` (decisions 18 and 20), or gives undefined. `Date.parse` alone takes other forms, guesses a missing
  * zone and turns 30 February into March; here the date must exist, 24:00 and second 60 are refused, and
- * the instant stays within the years 0000 to 9999 in UTC. Digits past the millisecond are cut off.
+ * the instant stays within the years 0001 to 9999 in UTC. Digits past the millisecond are cut off.
  */
 export function parseIsoTime(raw: string): Date | undefined {
   const match = ISO_TIME.exec(raw);
@@ -34,6 +35,11 @@ export function parseIsoTime(raw: string): Date | undefined {
   const offsetMs = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
   const ms = sign === '-' ? localMs + offsetMs : localMs - offsetMs;
   return ms >= FIRST_MS && ms <= LAST_MS ? new Date(ms) : undefined;
+}
+
+/** The time so many milliseconds later, or earlier; at the ends of what `parseIsoTime` reads it stops there. */
+export function shiftedTime(at: Date, ms: number): Date {
+  return new Date(Math.min(Math.max(at.getTime() + ms, FIRST_MS), LAST_MS));
 }
 
 let lastSecond = Number.NaN;

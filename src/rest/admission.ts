@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/authenticate.ts';
 import type { ApiKeyCaller } from '../domain/caller.ts';
 import { DomainError } from '../domain/errors.ts';
-import { clientNetworkOf, parseIpAddress } from '../domain/ip-network.ts';
+import { clientNetworkOf, parseForwardedAddress } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../domain/ports/rate-limiter.ts';
 import type { AnswerHeaders } from './answer.ts';
 import { headerOf } from './request-header.ts';
@@ -47,13 +47,12 @@ export class Admission {
     try {
       known = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
       if (known.key.enableHmac) {
-        rawBody = await entrance.readBody();
-        await this.#authenticator.checkSignature(known, {
+        rawBody = await this.#authenticator.checkSignature(known, {
           method: request.method,
           path: pathOf(request.originalUrl),
           timestamp: headerOf(request, 'x-timestamp'),
           signature: headerOf(request, 'x-signature'),
-          rawBody,
+          readBody: entrance.readBody,
         });
       }
       this.#authenticator.checkAddress(known, () => clientAddressOf(request));
@@ -126,7 +125,7 @@ function rateHeaders(limit: number, remaining: number, resetAt: number): Record<
 
 /** The client: the socket's peer, or whom a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`). */
 function clientAddressOf(request: Request): bigint | undefined {
-  return request.ip === undefined ? undefined : parseIpAddress(request.ip);
+  return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);
 }
 
 /** The path as it came, also from a request line that holds a whole URL. */

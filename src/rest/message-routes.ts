@@ -4,7 +4,7 @@ import { ENVIRONMENTS } from '../domain/caller.ts';
 import { DomainError, validationError } from '../domain/errors.ts';
 import { parseIsoTime } from '../domain/iso-time.ts';
 import type { SendAnswer } from '../domain/messages/accept-message.ts';
-import type { Channel, Message } from '../domain/messages/message.ts';
+import { type Channel, type Message, refundedMinor } from '../domain/messages/message.ts';
 import type { MessageDetails } from '../domain/messages/message-operations.ts';
 import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
 import { fromMinor } from '../domain/money/money.ts';
@@ -38,6 +38,7 @@ export const detailMembers = {
       status: messageStatus,
       sid: z.string().nullable(),
       cost: z.number(),
+      refunded: z.number().describe('What of `cost` was given back: all of it where nobody accepted it.'),
       error: z.object({ code: z.string(), message: z.string() }).nullable(),
     }),
   ),
@@ -70,6 +71,7 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
       status: recipient.status,
       sid: recipient.sid,
       cost: fromMinor(recipient.costMinor, message.currency),
+      refunded: fromMinor(refundedMinor(recipient), message.currency),
       error: recipient.error,
     })),
     timeline: timeline.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
@@ -181,7 +183,9 @@ const historyQuery = pageQuery.extend({
     .min(1)
     .transform((text) => text.replace(/^ /, '+'))
     .optional()
-    .describe('Only messages to this recipient, in any form that a send takes.'),
+    .describe(
+      'Only messages to this recipient, in any form that a send takes; before the `@` of an email address capitals count.',
+    ),
   from: timeFilter.describe('Only messages created at this ISO 8601 time or later.'),
   until: timeFilter.describe('Only messages created at this ISO 8601 time or earlier.'),
   environment: z.enum(ENVIRONMENTS).optional(),

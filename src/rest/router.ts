@@ -63,6 +63,8 @@ export interface Rest {
   notFound(request: Request, response: Response): void;
   /** Answers what Express itself could not take in, such as an address that cannot be decoded. */
   fault(error: unknown, request: Request, response: Response, next: NextFunction): void;
+  /** Refuses a request of HTTP/1.1 that names no host (RFC 9112, 3.2). */
+  refuseHostless(request: Request, response: Response): void;
   /** Answers what Node's parser refused, or what did not arrive in time. */
   answerBroken(error: Error, socket: Duplex): void;
   /** Answers CONNECT. */
@@ -132,6 +134,9 @@ export function createRest(options: RestOptions): Rest {
       if (response.headersSent) request.socket.destroy();
       else void anyone(() => refuseUndecodable(error, request))(request, response);
     },
+    refuseHostless: anyone(() => {
+      throw new DomainError('validation_error', 'A request of HTTP/1.1 must have a Host header.');
+    }),
     answerBroken: (error, socket) =>
       answerBroken(socket, statusOfParserError(error), admission.uncountedHeaders()),
     refuseTunnel: (socket) => answerBroken(socket, 404, admission.uncountedHeaders()),

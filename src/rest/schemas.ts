@@ -2,10 +2,15 @@ import { z } from 'zod';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
+/** Several values: text with commas between them, or a list. */
+export const textOrList = z.union([z.string(), z.array(z.string())], {
+  error: 'must be text or a list of texts',
+});
+
 /** A page number and size in a query string (contract, Limits; decision 6). */
-const wholeNumber = (name: string, least: number, most: number) =>
+const wholeNumber = (least: number, most: number) =>
   z
-    .string({ error: `${name} must be given once` })
+    .string({ error: 'must be given once' })
     .regex(/^[0-9]{1,15}$/, { error: `must be a whole number from ${least} to ${most}` })
     .transform(Number)
     .refine((value) => value >= least && value <= most, {
@@ -21,8 +26,8 @@ const wholeNumber = (name: string, least: number, most: number) =>
 
 const MAX_PAGE = 1_000_000_000;
 export const pageQuery = z.object({
-  page: wholeNumber('page', 1, MAX_PAGE).optional().default(1).describe('Which page, from 1.'),
-  limit: wholeNumber('limit', 1, 100).optional().default(20).describe('Entries on a page.'),
+  page: wholeNumber(1, MAX_PAGE).optional().default(1).describe('Which page, from 1.'),
+  limit: wholeNumber(1, 100).optional().default(20).describe('Entries on a page.'),
 });
 
 const pagination = z

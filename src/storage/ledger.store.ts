@@ -1,4 +1,5 @@
 import type { LedgerEntry } from '../domain/accounts/account.ts';
+import { shiftedTime } from '../domain/iso-time.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { LedgerFilter, LedgerStore } from '../domain/ports/ledger-store.ts';
 import { type Sql, statement } from './sql.ts';
@@ -115,5 +116,5 @@ function end(to: Date | undefined, sign: 1 | -1): string {
 }
 
 function moved(time: Date, sign: 1 | -1): string {
-  return new Date(time.getTime() + sign * DISORDER_MS).toISOString();
+  return shiftedTime(time, sign * DISORDER_MS).toISOString();
 }

@@ -1,3 +1,4 @@
+import { shiftedTime } from '../domain/iso-time.ts';
 import type { Channel } from '../domain/messages/message.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -67,7 +68,7 @@ const RANGE = statement('finder-range', `WITH RECURSIVE ${rangeOf('$3')} SELECT 
 
 /** The first moment of a span of time, and the first after it. */
 export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
-  return [from ?? null, until === undefined ? null : new Date(until.getTime() + 1)];
+  return [from ?? null, until === undefined ? null : shiftedTime(until, 1)];
 }
 
 /** The numbers of the messages that the span of time holds; without one, of all that are kept. */

@@ -178,10 +178,8 @@ export function apiKeyOperations(deps: Dependencies) {
           refuseFullAccess(caller, before);
           const now = clock.now();
           if (before.revokedAt || (before.expiresAt && before.expiresAt <= now)) {
-            const why = before.revokedAt ? 'revoked' : 'expired';
-            throw validationError([
-              { path: 'keyId', message: `is of a key that has ${why}; create a new one` },
-            ]);
+            const why = before.revokedAt ? 'was revoked' : 'has expired';
+            throw validationError([{ path: 'keyId', message: `is of a key that ${why}; create a new one` }]);
           }
           const end = new Date(now.getTime() + overlapSeconds * 1000);
           const isSooner = !before.expiresAt || end < before.expiresAt;

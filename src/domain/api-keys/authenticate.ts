@@ -10,6 +10,7 @@ import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
 import {
   type SignatureVerdict,
+  signatureHeadersFault,
   signatureRetainedUntil,
   verifyRequestSignature,
 } from './request-signature.ts';
@@ -22,7 +23,7 @@ export interface SignableRequest {
   /** The headers `x-timestamp` and `x-signature`. */
   readonly timestamp: string | undefined;
   readonly signature: string | undefined;
-  readonly rawBody: Uint8Array;
+  readonly readBody: () => Promise<Buffer>;
 }
 
 /** A key that was found valid, with what else it asks of requests. */
@@ -84,23 +85,30 @@ export class Authenticator {
   }
 
   /**
-   * Passes when the request is signed as the key demands, and spends the signature, whatever becomes of the
-   * request (contract, Optional request signing; decision 10). Throws `unauthorized`.
+   * The body of a request that is signed as the key demands; spends the signature, whatever becomes of the request
+   * (contract, Optional request signing; decision 10). The body is read for headers that can be genuine only. Throws
+   * `unauthorized`, and what reading throws.
    */
-  async checkSignature({ key, signingSecretSealed }: KnownKey, request: SignableRequest): Promise<void> {
-    if (signingSecretSealed === null) return;
+  async checkSignature(
+    { key, signingSecretSealed }: KnownKey,
+    request: SignableRequest,
+  ): Promise<Buffer | undefined> {
+    if (signingSecretSealed === null) return undefined;
     const { timestamp, signature } = request;
     const missing = [...(signature ? [] : ['x-signature']), ...(timestamp ? [] : ['x-timestamp'])];
     if (!signature || !timestamp) {
       throw unauthorized(`This API key signs its requests. Missing: ${missing.join(', ')}.`);
     }
+    const fault = signatureHeadersFault(timestamp, signature, this.#clock.now());
+    if (fault) throw unauthorized(REFUSED_SIGNATURE[fault]);
+    const rawBody = await request.readBody();
     const verdict = verifyRequestSignature({
       secret: this.#secrets.open(signingSecretSealed),
       method: request.method,
       path: request.path,
       timestamp,
       signature,
-      rawBody: request.rawBody,
+      rawBody,
       now: this.#clock.now(),
     });
     if (verdict !== 'ok') throw unauthorized(REFUSED_SIGNATURE[verdict]);
@@ -109,6 +117,7 @@ export class Authenticator {
         'The x-signature header was used before. Sign every request with a fresh timestamp.',
       );
     }
+    return rawBody;
   }
 
   /** Passes when the key may be used from this address; throws `forbidden` (contract, Authentication 5). */

@@ -51,14 +51,23 @@ export function signRequest(
  */
 export function verifyRequestSignature(request: SignedRequest): SignatureVerdict {
   const { secret, method, path, timestamp, signature, rawBody, now } = request;
+  const fault = signatureHeadersFault(timestamp, signature, now);
+  if (fault) return fault;
+  const expected = hmac(secret, method, path, timestamp, rawBody);
+  return timingSafeEqual(expected, Buffer.from(signature, 'hex')) ? 'ok' : 'bad_signature';
+}
+
+/** What is wrong with the headers whatever the body is: what has a fault is not worth reading and hashing its body. */
+export function signatureHeadersFault(
+  timestamp: string,
+  signature: string,
+  now: Date,
+): Exclude<SignatureVerdict, 'ok'> | undefined {
   if (!TIMESTAMP.test(timestamp)) return 'bad_timestamp';
-  // Before the HMAC: a stale request is not worth hashing its body.
   const skewSeconds = Math.floor(now.getTime() / 1000) - Number(timestamp);
   if (Math.abs(skewSeconds) > MAX_SKEW_SECONDS) return 'stale';
   // Also keeps timingSafeEqual from throwing on unequal lengths.
-  if (!SIGNATURE.test(signature)) return 'bad_signature';
-  const expected = hmac(secret, method, path, timestamp, rawBody);
-  return timingSafeEqual(expected, Buffer.from(signature, 'hex')) ? 'ok' : 'bad_signature';
+  return SIGNATURE.test(signature) ? undefined : 'bad_signature';
 }
 
 /** The first instant at which a timestamp that passed can pass no more, so its signature may be forgotten (decision 10). */

@@ -135,10 +135,10 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
 /** The address that a filter names, in the form in which recipients are kept. */
 function addressIn(channel: Channel, to: string | undefined): string | undefined {
   if (to === undefined || channel === 'push') return to;
-  if (channel === 'email') return parseMailbox(to)?.address ?? to;
-  const number = parseMsisdn(to);
-  if (number === undefined) throw validationError([{ path: 'to', message: 'must be one phone number' }]);
-  return number;
+  const address = channel === 'email' ? parseMailbox(to)?.address : parseMsisdn(to);
+  if (address !== undefined) return address;
+  const what = channel === 'email' ? 'email address' : 'phone number';
+  throw validationError([{ path: 'to', message: `must be one ${what}` }]);
 }
 
 /** What happened, in the order of time: the recipients' own moments, and the notes on what they cannot say. */

@@ -76,6 +76,11 @@ export interface Recipient {
   readonly isClaimed: boolean;
 }
 
+/** What of a recipient's cost was given back, in minor units: all of it when it failed before anybody accepted it. */
+export function refundedMinor({ status, sentAt, costMinor }: Recipient): number {
+  return status === 'failed' && sentAt === null ? costMinor : 0;
+}
+
 /** What of a message its hand-over takes: it never changes. */
 export type OutgoingMessage = Pick<
   Message,

@@ -36,7 +36,7 @@ export async function sendWhatsApp(
   const to = oneNumber(input.to);
   if (content.type === 'media') await checkMediaUrl(outside.targets, content.url);
   if (content.type !== 'template') {
-    const window = await sessionWindow(outside.inbound, to, now);
+    const window = await sessionWindow(outside.inbound, to, scheduledFor ?? now);
     if (!window.isOpen) throw windowClosed(window);
   }
   const price = await unitPriceOf(context, caller.accountId, 'whatsapp', to);

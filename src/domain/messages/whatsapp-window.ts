@@ -13,23 +13,23 @@ export interface SessionWindow {
   readonly closesAt: Date | null;
 }
 
-/** The window of a number in E.164 at `now`. */
+/** The window of a number in E.164 as it is at a time, by what has come from the number so far. */
 export async function sessionWindow(
   inbound: Pick<InboundStore, 'lastFrom'>,
   to: string,
-  now: Date,
+  at: Date,
 ): Promise<SessionWindow> {
   const lastInboundAt = (await inbound.lastFrom('whatsapp', to)) ?? null;
   const closesAt = lastInboundAt && new Date(lastInboundAt.getTime() + SESSION_WINDOW_MS);
-  return { to, isOpen: closesAt !== null && closesAt > now, lastInboundAt, closesAt };
+  return { to, isOpen: closesAt !== null && closesAt > at, lastInboundAt, closesAt };
 }
 
 /** The refusal of free text outside the window. */
-export function windowClosed({ to, lastInboundAt }: SessionWindow): DomainError {
+export function windowClosed({ to, lastInboundAt, closesAt }: SessionWindow): DomainError {
   const why =
-    lastInboundAt === null
+    lastInboundAt === null || closesAt === null
       ? `${to} has sent no message yet`
-      : `${to} sent the last message at ${lastInboundAt.toISOString()}`;
+      : `${to} sent the last message at ${lastInboundAt.toISOString()}, so until ${closesAt.toISOString()}`;
   return new DomainError(
     'session_window_closed',
     `Free text and media can be sent within 24 hours of the recipient's last message only, and ${why}. Send a template.`,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
+import { textOrList } from '../schemas.ts';
 
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
@@ -19,10 +20,8 @@ const emailMessage = z
   })
   .meta({ id: 'EmailMessage' });
 
-const addresses = z.union([z.string(), z.array(z.string())]);
-
 const emailToSend = z.object({
-  to: addresses.describe(
+  to: textOrList.describe(
     'Up to 50 addresses, separated by commas or in a list. Each gets a mail of its own. Invalid ones are skipped ' +
       'and counted.',
   ),
@@ -31,8 +30,8 @@ const emailToSend = z.object({
   html: z.string().optional(),
   from: z.string().optional().describe('One address, with a name if wanted. Default: the gateway’s own.'),
   replyTo: z.string().optional().describe('One address, with a name if wanted.'),
-  cc: addresses.optional().describe('Up to 50 addresses; they get a copy of the first mail.'),
-  bcc: addresses.optional().describe('As `cc`, unseen by the others.'),
+  cc: textOrList.optional().describe('Up to 50 addresses; they get a copy of the first mail.'),
+  bcc: textOrList.optional().describe('As `cc`, unseen by the others.'),
   headers: z
     .record(z.string(), z.string())
     .optional()

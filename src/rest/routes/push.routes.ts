@@ -12,7 +12,7 @@ import {
 import { PUSH_MAX_DEVICES } from '../../domain/messages/send-push.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
-import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
+import { envelope, idParams, isoTime, pageQuery, paginated, textOrList } from '../schemas.ts';
 
 const TAG = 'Push';
 
@@ -33,8 +33,7 @@ const pushMessage = z
   .meta({ id: 'PushMessage' });
 
 const pushToSend = z.object({
-  to: z
-    .union([z.string(), z.array(z.string())])
+  to: textOrList
     .optional()
     .describe(
       `User ids, separated by commas or in a list: the message goes to all of their devices, ${PUSH_MAX_DEVICES} at most.`,
