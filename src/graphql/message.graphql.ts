@@ -15,14 +15,8 @@ import {
   Root,
 } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
-import type {
-  Channel,
-  Message,
-  MessageStatus,
-  Recipient,
-  RecipientError,
-} from '../domain/messages/message.ts';
-import { messageResource } from '../domain/messages/message-resource.ts';
+import type { Channel, Message, MessageStatus } from '../domain/messages/message.ts';
+import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
@@ -31,44 +25,9 @@ import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { ChannelEnum, EnvironmentEnum, MessageStatusEnum } from './enums.ts';
 import { given } from './given.ts';
+import { type PricedRecipient, RecipientType } from './recipient.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
-
-@ObjectType('RecipientError', { description: 'Why a recipient was not reached.', simpleResolvers: true })
-class RecipientErrorType {
-  @Field(() => String, { description: 'Code of the reason.' })
-  code!: string;
-
-  @Field(() => String, { description: 'The reason in words.' })
-  message!: string;
-}
-
-@ObjectType('Recipient', { description: 'One address of a message.', simpleResolvers: true })
-class RecipientType {
-  @Field(() => MessageStatusEnum, { description: 'How far it has come.' })
-  status!: MessageStatus;
-
-  @Field(() => String, {
-    nullable: true,
-    description: "The provider's identifier; null until it was accepted.",
-  })
-  sid!: string | null;
-
-  @Field(() => RecipientErrorType, { nullable: true, description: 'Why it failed.' })
-  error!: RecipientError | null;
-
-  @Field(() => DateTime, { nullable: true, description: 'When it was handed over.' })
-  sentAt!: Date | null;
-
-  @Field(() => DateTime, { nullable: true, description: 'When it was delivered.' })
-  deliveredAt!: Date | null;
-
-  @Field(() => DateTime, { nullable: true, description: 'When it failed.' })
-  failedAt!: Date | null;
-
-  @Field(() => DateTime, { nullable: true, description: 'When it was read, where the channel tells.' })
-  readAt!: Date | null;
-}
 
 @ObjectType({ description: 'One thing that happened to a message.', simpleResolvers: true })
 class TimelineEntryType {
@@ -140,6 +99,12 @@ class MessageMetadata {
     description: 'Devices removed since the provider no longer knows them.',
   })
   devicesRemoved?: number;
+
+  @Field(() => Int, { nullable: true, description: 'Devices left out, having no provider here.' })
+  devicesSkipped?: number;
+
+  @Field(() => Float, { nullable: true, description: 'Charge for one WhatsApp message.' })
+  costPerMessage?: number;
 }
 
 @ObjectType('Message', {
@@ -158,9 +123,6 @@ export class MessageType {
 
   @Field(() => EnvironmentEnum, { description: 'Where it was sent.' })
   environment!: Environment;
-
-  @Field(() => [String], { description: 'Addresses of the recipients.' })
-  to!: readonly string[];
 
   @Field(() => String, { description: 'Sender shown to recipients.' })
   from!: string;
@@ -242,6 +204,39 @@ export class MessageResolver {
     return connection(await run(operations.messageLists.list, { ...slice, filter: given(filter) }));
   }
 
+  @FieldResolver(() => [String], {
+    description: 'Whom it goes to: addresses, or for a push message the users and devices that were named.',
+  })
+  to(@Root() message: Message): readonly string[] {
+    return shownTo(message);
+  }
+
+  @FieldResolver(() => String, { nullable: true, description: 'Subject of an email.' })
+  subject(@Root() message: Message) {
+    return memberOf(message, 'subject');
+  }
+
+  @FieldResolver(() => String, { nullable: true, description: 'Title of a push message.' })
+  title(@Root() message: Message) {
+    return memberOf(message, 'title');
+  }
+
+  @FieldResolver(() => String, {
+    nullable: true,
+    description: 'Type of a WhatsApp message, such as `template`.',
+  })
+  type(@Root() message: Message) {
+    return memberOf(message, 'type');
+  }
+
+  @FieldResolver(() => DateTime, {
+    nullable: true,
+    description: 'When it was first read, where the channel tells.',
+  })
+  readAt(@Root() message: Message): Date | null {
+    return message.tally.readAt;
+  }
+
   @FieldResolver(() => Float, { description: 'Total charge; 0 in the sandbox.' })
   cost(@Root() message: Message): number {
     return fromMinor(message.costMinor, message.currency);
@@ -260,8 +255,9 @@ export class MessageResolver {
   @FieldResolver(() => [RecipientType], {
     description: 'The addresses it goes to, each with its own status.',
   })
-  recipients(@Root() message: Message, @Ctx() { loaders }: GraphqlContext) {
-    return loaders.recipients.load(message);
+  async recipients(@Root() message: Message, @Ctx() { loaders }: GraphqlContext): Promise<PricedRecipient[]> {
+    const { currency } = message;
+    return (await loaders.recipients.load(message)).map((recipient) => ({ ...recipient, currency }));
   }
 
   @FieldResolver(() => [MessageEvent], { description: 'The events it caused, in their order.' })
@@ -283,18 +279,15 @@ export class MessageResolver {
   }
 }
 
-@Resolver(() => RecipientType)
-export class RecipientResolver {
-  @FieldResolver(() => String, { description: 'The address.' })
-  to(@Root() recipient: Recipient): string {
-    return recipient.address;
-  }
-}
-
 @Resolver(() => MessageEvent)
 export class MessageEventResolver {
   @FieldResolver(() => GraphQLJSONObject, { description: 'The envelope as webhooks receive it.' })
   payload(@Root() event: RecordedEvent): unknown {
     return JSON.parse(event.body);
   }
+}
+
+/** A member of the resource that only some channels have. */
+function memberOf(message: Message, member: string): unknown {
+  return (messageResource(message) as Readonly<Record<string, unknown>>)[member];
 }

@@ -10,10 +10,11 @@ import { ContactImportErrorResolver, ContactImportResolver } from './contact-imp
 import { DeviceResolver } from './device.graphql.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
-import { MessageEventResolver, MessageResolver, RecipientResolver } from './message.graphql.ts';
+import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
+import { RecipientResolver } from './recipient.graphql.ts';
 import { SendResolver } from './send.graphql.ts';
 import { UsageResolver } from './usage.graphql.ts';
 import { WebhookResolver } from './webhook.graphql.ts';

@@ -89,6 +89,11 @@ class SmsEstimate {
 
   @Field(() => Boolean, { description: 'Whether the balance covers the cost.' })
   sufficientBalance!: boolean;
+
+  @Field(() => Boolean, {
+    description: 'True where it was asked for the sandbox, in which nothing is charged.',
+  })
+  sandbox!: boolean;
 }
 
 /** Sending, on behalf of the person who is signed in. */
@@ -166,7 +171,8 @@ async function send<Input extends object>(
   return run(operations.messageLists.find, { id: answer.messageId });
 }
 
-function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMinor }: SmsQuote): SmsEstimate {
+function estimateOf(quote: SmsQuote): SmsEstimate {
+  const { priced, unicodeCharacters, costMinor, currency, balanceMinor, environment } = quote;
   return {
     recipientsProcessed: priced.recipients.length,
     invalidNumbers: priced.invalidNumbers,
@@ -179,5 +185,6 @@ function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMin
     currency,
     balance: fromMinor(balanceMinor, currency),
     sufficientBalance: balanceMinor >= costMinor,
+    sandbox: environment === 'sandbox',
   };
 }

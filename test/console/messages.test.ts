@@ -221,7 +221,7 @@ describe('messages in the console [issue 8, 3]', () => {
       await dialog.getByRole('button', { name: 'Cancel the message' }).focus();
       await page.keyboard.press('Enter');
       await page.getByText('1 failed').waitFor();
-      await page.getByText('It was canceled and its cost given back').waitFor();
+      await page.getByText('UGX 30 were given back: it was canceled.').waitFor();
       expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
       expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000);
       expect(faults).toEqual([]);

@@ -25,7 +25,8 @@ export interface EmailContentInput {
   readonly replyTo?: string | undefined;
   readonly cc?: string | readonly string[] | undefined;
   readonly bcc?: string | readonly string[] | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** As they came: GraphQL takes any JSON here. */
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly attachments?:
     | readonly {
         readonly filename: string;
@@ -111,16 +112,24 @@ function copies(path: string, list: string | readonly string[] = [], fault: Faul
   return valid;
 }
 
-function checkHeaders(headers: Readonly<Record<string, string>>, fault: Fault): Record<string, string> {
+function checkHeaders(headers: Readonly<Record<string, unknown>>, fault: Fault): Record<string, string> {
   const entries = Object.entries(headers);
+  const checked: [string, string][] = [];
   if (entries.length > EMAIL_MAX_HEADERS) fault('headers', `at most ${EMAIL_MAX_HEADERS} headers`);
   const seen = new Set<string>();
   for (const [name, value] of entries.slice(0, EMAIL_MAX_HEADERS)) {
+    const path = `headers.${name.slice(0, 80)}`;
+    // What mail libraries make of lists and objects is theirs to say, line ends and all.
+    if (typeof value !== 'string') {
+      fault(path, 'must be text');
+      continue;
+    }
     const wrong = seen.has(name.toLowerCase()) ? 'is given twice' : checkEmailHeader(name, value);
     seen.add(name.toLowerCase());
-    if (wrong !== undefined) fault(`headers.${name.slice(0, 80)}`, wrong);
+    if (wrong !== undefined) fault(path, wrong);
+    else checked.push([name, value]);
   }
-  return { ...headers };
+  return Object.fromEntries(checked);
 }
 
 function checkAttachments(

@@ -60,6 +60,12 @@ export function checkPushContent(input: PushContentInput): Omit<PushPayload, 'us
     keyBytes > 0 && keyBytes <= COLLAPSE_KEY_MAX_BYTES,
     `must have 1 to ${COLLAPSE_KEY_MAX_BYTES} bytes`,
   );
+  const { ttlSeconds = 0 } = input;
+  expect(
+    'ttlSeconds',
+    Number.isInteger(ttlSeconds) && ttlSeconds >= 0 && ttlSeconds <= PUSH_TTL_MAX_SECONDS,
+    `must be a whole number from 0 to ${PUSH_TTL_MAX_SECONDS}`,
+  );
   const content = {
     title: input.title,
     data: Object.fromEntries(data.map(([key, value]) => [key, textOf(value)])),

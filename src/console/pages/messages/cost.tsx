@@ -4,19 +4,26 @@ import { counted, type Message } from './message-text.ts';
 
 /** What a message cost, and how that comes about. */
 export function Cost({ of: message }: { of: Message }) {
-  const isCanceled = message.recipients.every(({ error }) => error?.code === 'canceled');
+  const { cost, currency, recipients } = message;
+  const isCanceled = recipients.every(({ error }) => error?.code === 'canceled');
+  const refunded = recipients.reduce((sum, recipient) => sum + recipient.refunded, 0);
   return (
     <section className="card stack" aria-labelledby="message-cost">
       <div className="row spread">
         <h2 id="message-cost">Cost</h2>
         <strong className="message-amount">
-          <Money amount={message.cost} currency={message.currency} />
+          <Money amount={cost} currency={currency} />
         </strong>
       </div>
       <p className="quiet">
         {message.environment === 'SANDBOX' ? 'Nothing is charged in the sandbox.' : explained(message)}
       </p>
-      {isCanceled && <p>It was canceled and its cost given back; the ledger shows both.</p>}
+      {refunded > 0 && (
+        <p>
+          <Money amount={refunded} currency={currency} /> were given back:{' '}
+          {isCanceled ? 'it was canceled.' : 'for recipients that nobody accepted.'}
+        </p>
+      )}
     </section>
   );
 }

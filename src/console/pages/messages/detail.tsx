@@ -32,7 +32,7 @@ function MessageOf({ id }: { id: string }) {
     <Loaded query={query}>
       {({ message }) => (
         <>
-          <PageHeader title={`${CHANNEL_NAMES[message.channel]} to ${whom(message.channel, message.to)}`}>
+          <PageHeader title={`${CHANNEL_NAMES[message.channel]} to ${whom(message.to)}`}>
             <span aria-live="polite">
               <Badge status={message.status} />
             </span>

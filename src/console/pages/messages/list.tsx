@@ -22,7 +22,7 @@ import {
 import './messages.css';
 
 const COLUMNS: readonly Column<MessageRowFragment>[] = [
-  { header: 'To', cell: ({ channel, to }) => <span className="message-to">{whom(channel, to)}</span> },
+  { header: 'To', cell: ({ to }) => <span className="message-to">{whom(to)}</span> },
   { header: 'Message', cell: ({ content }) => <span className="message-preview">{content || '–'}</span> },
   { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
   { header: 'Status', cell: (message) => <StatusOf message={message} /> },

@@ -26,10 +26,9 @@ export function optionsOf<Value extends string>(names: Readonly<Record<Value, st
   return Object.entries<string>(names).map(([value, label]) => ({ value, label }));
 }
 
-/** Whom a message goes to, in a few words. A push message's addresses are devices, whose names say nothing. */
-export function whom(channel: Channel, to: readonly string[]): string {
+/** Whom a message goes to, in a few words. */
+export function whom(to: readonly string[]): string {
   const [first = 'nobody'] = to;
-  if (channel === 'PUSH') return to.length === 1 ? '1 device' : `${to.length} devices`;
   return to.length > 1 ? `${first} and ${to.length - 1} more` : first;
 }
 

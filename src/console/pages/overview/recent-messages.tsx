@@ -24,7 +24,7 @@ export function RecentMessages() {
               {nodes.map(({ id, to, channel, environment, content, status, createdAt }) => (
                 <li key={id}>
                   <div className="row spread">
-                    <Link href={`/messages/${id}`}>{whom(channel, to)}</Link>
+                    <Link href={`/messages/${id}`}>{whom(to)}</Link>
                     <Badge status={status} />
                   </div>
                   <p className="quiet overview-line">
