@@ -89,11 +89,6 @@ class SmsEstimate {
 
   @Field(() => Boolean, { description: 'Whether the balance covers the cost.' })
   sufficientBalance!: boolean;
-
-  @Field(() => Boolean, {
-    description: 'True where it was asked for the sandbox, in which nothing is charged.',
-  })
-  sandbox!: boolean;
 }
 
 /** Sending, on behalf of the person who is signed in. */
@@ -171,8 +166,7 @@ async function send<Input extends object>(
   return run(operations.messageLists.find, { id: answer.messageId });
 }
 
-function estimateOf(quote: SmsQuote): SmsEstimate {
-  const { priced, unicodeCharacters, costMinor, currency, balanceMinor, environment } = quote;
+function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMinor }: SmsQuote): SmsEstimate {
   return {
     recipientsProcessed: priced.recipients.length,
     invalidNumbers: priced.invalidNumbers,
@@ -185,6 +179,5 @@ function estimateOf(quote: SmsQuote): SmsEstimate {
     currency,
     balance: fromMinor(balanceMinor, currency),
     sufficientBalance: balanceMinor >= costMinor,
-    sandbox: environment === 'sandbox',
   };
 }

@@ -375,6 +375,12 @@ describe('IP allowlists [contract, Authentication: 5; API key: IP allowlist]', (
     expect(await by('203.0.113.7, 192.0.2.8, 127.0.0.9')).toBe(200);
     expect(await by('203.0.113.7, 198.51.100.1')).toBe(403);
     expect(await by('203.0.113.7, 198.51.100.1, 192.0.2.8')).toBe(403);
+    // Some proxies add the client's port.
+    expect(await by('203.0.113.7:4711')).toBe(200);
+    expect(await by('[2001:db8::9]:4711')).toBe(200);
+    expect(await by('[2001:db8::9]')).toBe(200);
+    expect(await by('203.0.113.7:4711, 192.0.2.8:80')).toBe(200);
+    expect(await by('203.0.113.7, 198.51.100.1:203')).toBe(403);
     expect(await by('203.0.113.7, garbage')).toBe(403);
     expect(await by('203.0.113.007')).toBe(403);
     expect(await from(behind, key)).toBe(403);

@@ -249,10 +249,17 @@ describe('size [contract, Errors; decision 3]', () => {
     const signed = {
       ...JSON_TYPE,
       'x-api-key': key,
-      'x-timestamp': '1700000000',
+      'x-timestamp': String(Math.floor(Date.now() / 1000)),
       'x-signature': 'a'.repeat(64),
     };
     expectRefusal(await post('a'.repeat(2 * MIB), signed), 413, 'payload_too_large');
+    // What cannot be genuine whatever the body says is refused for that, and the body not read (decision 9).
+    const { 'x-signature': _, ...unsigned } = signed;
+    const stale = { ...signed, 'x-timestamp': '1700000000' };
+    for (const headers of [unsigned, stale, { ...signed, 'x-signature': 'nonsense' }]) {
+      const answer = await post('a'.repeat(2 * MIB), headers);
+      expect([answer.status, answer.body.error]).toEqual([401, 'unauthorized']);
+    }
   });
 
   it('is refused before the body when the client asks first', async () => {
@@ -300,6 +307,7 @@ describe('addresses and methods [contract, Errors: 404; decisions 1 and 3]', () 
     ['GET', '/../v1/account'],
     ['GET', '/account%00'],
     ['GET', '/Account'],
+    ['GET', '/../../API/v1/account'],
     ['GET', '/developers/messages/%ZZ'],
     ['GET', '/developers/messages/%C0%AF'],
     ['GET', '/developers/messages/%00'],
@@ -343,6 +351,29 @@ describe('addresses and methods [contract, Errors: 404; decisions 1 and 3]', () 
     expect(
       (await send('GET', `/account?api_key=${account.key}`, undefined, { 'x-api-key': '' })).status,
     ).toBe(401);
+  });
+
+  it('HTTP/1.1 without a Host header is refused like any other broken request; HTTP/1.0 needs none', async () => {
+    const ask = (version: string) =>
+      rawExchange(
+        gateway.url,
+        `GET /api/v1/account HTTP/${version}\r\nX-Api-Key: ${account.key}\r\nConnection: close\r\n\r\n`,
+      );
+    const { text } = await ask('1.1');
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    for (const header of [
+      'X-Request-Id',
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+    ]) {
+      expect(text).toContain(`\r\n${header}: `);
+    }
+    expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).error).toMatchObject({
+      code: 'validation_error',
+      message: 'A request of HTTP/1.1 must have a Host header.',
+    });
+    expect((await ask('1.0')).text).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('a whole URL in the request line is the same address', async () => {

@@ -214,6 +214,19 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       to: "ann@example.com", subject: "Hi", text: "Hello", headers: $headers, environment: SANDBOX
     }) { channel to content sandbox metadata { recipientsProcessed } } }`;
     expect(codesOf(await ask(email, { headers: { Subject: 'another' } }))).toEqual(['BAD_USER_INPUT']);
+    // nodemailer would write lists and objects as they are, line ends and all.
+    for (const value of [
+      1,
+      null,
+      true,
+      ['x'],
+      [{ prepared: true, value: 'x\r\nBcc: evil@evil.example' }],
+      {},
+    ]) {
+      const refused = await ask(email, { headers: { 'X-Order': value } });
+      expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
+      expect(refused.body.errors[0].message).toBe('headers.X-Order: must be text');
+    }
     expect((await data(email, { headers: { 'X-Order': '1' } })).sendEmail).toEqual({
       channel: 'EMAIL',
       to: ['ann@example.com'],
@@ -233,6 +246,10 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       'mutation { sendPush(input: { to: "u1", title: "T", body: "B", data: { a: "1" }, priority: HIGH, environment: SANDBOX }) { channel status } }',
     );
     expect(sendPush).toEqual({ channel: 'PUSH', status: 'SENT' });
+    for (const ttl of [-5, 2_419_201]) {
+      const push = `mutation { sendPush(input: { to: "u1", title: "T", body: "B", ttlSeconds: ${ttl}, environment: SANDBOX }) { id } }`;
+      expect(codesOf(await ask(push))).toEqual(['BAD_USER_INPUT']);
+    }
     const { sendWhatsApp } = await data(
       'mutation { sendWhatsApp(input: { to: "+256700123456", type: TEMPLATE, template: { name: "hello", language: "en_US" }, environment: SANDBOX }) { channel } }',
     );
@@ -248,6 +265,68 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       'PUSH',
       'EMAIL',
     ]);
+  });
+
+  it('shows of a message what REST shows, under the same names', async () => {
+    await data(
+      'mutation { registerDevice(input: { token: "abc456", platform: ANDROID, userId: "u2" }) { id } }',
+    );
+    const bodies: Record<string, object> = {
+      email: { to: 'ann@example.com', subject: 'Hi', text: 'Hello' },
+      push: { to: 'u2', title: 'T', body: 'B' },
+      whatsapp: { to: '+256700123456', type: 'template', template: { name: 'hello', language: 'en_US' } },
+      sms: { to: '+256700123456', message: 'Hello' },
+    };
+    for (const [channel, body] of Object.entries(bodies)) {
+      const sent = await gateway.call('POST', `/developers/${channel}`, { key: account.sandboxKey, body });
+      expect(sent.status).toBe(200);
+      const { body: rest } = await gateway.call('GET', `/developers/messages/${sent.body.id}`, {
+        key: account.key,
+      });
+      const { message } = await data(
+        `query ($id: ID!) { message(id: $id) { id sid to from content cost currency sandbox createdAt subject title
+          type readAt metadata { ${Object.keys(rest.metadata).join(' ')} }
+          recipients { to sid cost refunded error { code } } } }`,
+        { id: rest.id },
+      );
+      for (const [name, value] of Object.entries(message)) {
+        if (name === 'recipients') {
+          const shown = rest.recipients.map(({ status: _, ...recipient }: { status: string }) => recipient);
+          expect(value).toEqual(shown);
+        } else expect([channel, name, value]).toEqual([channel, name, rest[name] ?? null]);
+      }
+    }
+  });
+
+  it('bounds what operators give: references, names, prices and balances', async () => {
+    const topUp =
+      'mutation ($n: Float!, $r: String) { topUpAccount(accountId: $a, amount: $n, reference: $r) { balance } }'.replace(
+        '$a',
+        JSON.stringify(account.accountId),
+      );
+    const refused = async (query: string, variables: object = {}) => {
+      const answer = await ask(query, variables, operator);
+      expect(codesOf(answer)).toEqual(['BAD_USER_INPUT']);
+      return answer.body.errors[0].message as string;
+    };
+    for (const r of ['', ' ', 'x'.repeat(201)]) {
+      expect(await refused(topUp, { n: 1, r })).toBe(
+        'reference: must have 1 to 200 characters, or be left out',
+      );
+    }
+    expect(await refused(topUp, { n: 10 ** 15 + 1 })).toBe('amount: must be at most 1000000000000000 UGX');
+    expect(await refused(topUp, { n: 10 ** 15 })).toBe(
+      'amount: would make the balance larger than 1000000000000000 UGX',
+    );
+    const price = (amount: number) =>
+      `mutation { setPrice(input: { currency: "UGX", channel: SMS, prefix: "999", amount: ${amount} }) { amount } }`;
+    expect(await refused(price(1_000_000_001))).toBe('amount: must be at most 1000000000 UGX');
+    expect(await refused(price(-1))).toBe('amount: must be at least 0 UGX');
+    const create = (name: string) =>
+      `mutation { createAccount(input: { email: "bounds@shop.example", currency: "UGX", name: "${name}" }) { id } }`;
+    for (const name of ['', `${'a'.repeat(200)}😀`]) {
+      expect(await refused(create(name))).toBe('name: must have 1 to 200 characters');
+    }
   });
 
   it('moves money only for operators, once for each reference, and audits it', async () => {

@@ -99,6 +99,8 @@ describe('SMS history [contract, GET /developers/sms/history; decision 20]', () 
     'from=2026-02-30T00:00:00Z',
     'until=2026-11-21',
     'until=',
+    'from=0000-01-01T00:00:00Z',
+    'until=9999-12-31T23:59:59-00:01',
     'environment=test',
     'environment=',
   ])('refuses the filter %s', async (query) => {
@@ -132,6 +134,30 @@ describe('SMS history [contract, GET /developers/sms/history; decision 20]', () 
   it('filters by environment', async () => {
     expect(idsOf(await page('environment=sandbox'))).toEqual(newestFirst(({ sandbox }) => sandbox));
     expect(idsOf(await page('environment=production'))).toEqual(newestFirst(({ sandbox }) => !sandbox));
+  });
+
+  it.each(['sms', 'email', 'push', 'whatsapp'])(
+    'takes the first and the last time there is: %s',
+    async (channel) => {
+      const [first, last] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'];
+      const count = async (query: string) => {
+        const { status, body } = await gateway.call('GET', `/developers/${channel}/history?${query}`, {
+          key: account.key,
+        });
+        return [status, body.pagination?.total];
+      };
+      const { body: all } = await gateway.call('GET', `/developers/${channel}/history`, { key: account.key });
+      expect(await count(`from=${first}&until=${last}`)).toEqual([200, all.pagination.total]);
+      expect(await count(`from=${last}`)).toEqual([200, 0]);
+      expect(await count(`until=${first}`)).toEqual([200, 0]);
+    },
+  );
+
+  it('refuses an email address that is none', async () => {
+    const { status, body } = await gateway.call('GET', '/developers/email/history?to=nobody', {
+      key: account.key,
+    });
+    expect([status, body.error.message]).toEqual([400, 'to: must be one email address']);
   });
 
   it('filters by time; both ends belong to the span, whatever the offset', async () => {

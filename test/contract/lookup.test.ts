@@ -33,9 +33,13 @@ describe('looking a message up [decision 20]', () => {
       status: 'failed',
       sid: null,
       cost: 30,
+      refunded: 30,
       error: { code: 'SIM_REJECTED', message: expect.any(String) },
     });
     expect(found.recipients[2].error.code).toBe('SIM_UNDELIVERABLE');
+    // Only what no carrier accepted is given back (decision 17).
+    expect(found.recipients.map(({ refunded }: { refunded: number }) => refunded)).toEqual([0, 30, 0, 0]);
+    expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000 - 90);
     const stepsOf = (to: string) =>
       found.timeline
         .filter((entry: { recipient?: string }) => entry.recipient === to)

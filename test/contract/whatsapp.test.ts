@@ -169,6 +169,26 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       expect(rows).toHaveLength(2);
     });
 
+    it('must be open when a scheduled message is to leave', async () => {
+      const to = '+256700000006';
+      const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
+      await say(inboundCallback('256700000006', 'wamid.in-6', at));
+      const text = (hours: number) => ({
+        to,
+        type: 'text',
+        text: { body: 'Hello' },
+        scheduledFor: new Date(at.getTime() + hours * HOUR_MS).toISOString(),
+      });
+      const inTime = await send(text(23.9));
+      expect(inTime.body).toMatchObject({ status: 'pending' });
+      const late = await send(text(24));
+      expect(late.body.error).toMatchObject({
+        code: 'session_window_closed',
+        message: expect.stringContaining(`so until ${new Date(at.getTime() + 24 * HOUR_MS).toISOString()}`),
+      });
+      await gateway.call('DELETE', `/developers/messages/${inTime.body.id}`, { key: account.key });
+    });
+
     it('closes 24 hours after the last message, whose time the refusal tells', async () => {
       const to = '+256700000003';
       const old = new Date(Math.floor(Date.now() / 1000) * 1000 - 24 * HOUR_MS - 60_000);

@@ -2,7 +2,8 @@ import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
-import { fromMinor, isCurrency, toMinor } from '../money/money.ts';
+import { checkAmount, checkReference } from '../money/checks.ts';
+import { BALANCE_MAX_MINOR, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { LedgerFilter } from '../ports/ledger-store.ts';
@@ -103,8 +104,8 @@ export function accountOperations(deps: Dependencies) {
       if (!isCurrency(input.currency)) {
         throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
       }
-      const name = (input.name ?? input.email).slice(0, NAME_MAX_LENGTH);
-      const openingMinor = amountMinor('balance', input.balance ?? 0, input.currency, 0);
+      const name = checkName(input.name ?? input.email);
+      const openingMinor = checkAmount('balance', input.balance ?? 0, input.currency, [0, BALANCE_MAX_MINOR]);
       await refuseTakenEmail(deps, input.email);
       const account: Account = {
         id: ids.uuid(),
@@ -138,21 +139,26 @@ export function accountOperations(deps: Dependencies) {
     topUp: operation('account.topUp', { operator: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
       if (!account) throw notFound('Account');
-      const minor = amountMinor('amount', input.amount, account.currency, 1);
+      const minor = checkAmount('amount', input.amount, account.currency, [1, BALANCE_MAX_MINOR]);
+      const reference = checkReference(input.reference);
       return uow.run(async (tx) => {
-        const entry = credit(caller, account.id, 'topup', minor, input.reference ?? null, clock.now());
+        const entry = credit(caller, account.id, 'topup', minor, reference, clock.now());
         const entries = await tx.accounts.credit([entry]);
         if (entries.length > 0) {
           await recordChange(tx, deps, caller, {
             accountId: account.id,
             action: 'account.topUp',
             target: account.id,
-            after: { amount: input.amount, reference: input.reference ?? null },
+            after: { amount: input.amount, reference },
           });
           tx.announceLive('usage', [{ accountId: account.id, id: account.id }]);
         }
         const topped = await tx.accounts.find(account.id);
         if (!topped) throw notFound('Account');
+        if (topped.balanceMinor > BALANCE_MAX_MINOR) {
+          const most = `${fromMinor(BALANCE_MAX_MINOR, topped.currency)} ${topped.currency}`;
+          throw validationError([{ path: 'amount', message: `would make the balance larger than ${most}` }]);
+        }
         return topped;
       });
     }),
@@ -181,16 +187,9 @@ export function accountIdOf(caller: Caller): string {
   throw new DomainError('forbidden', 'Only a key or a member of an account can do this.');
 }
 
-function amountMinor(path: string, amount: number, currency: string, leastMinor: number): number {
-  const refuse = (message: string) => validationError([{ path, message }]);
-  let minor: number;
-  try {
-    minor = toMinor(amount, currency);
-  } catch (error) {
-    throw refuse(error instanceof RangeError ? error.message : 'is not an amount');
-  }
-  if (minor < leastMinor) throw refuse(`must be at least ${fromMinor(leastMinor, currency)} ${currency}`);
-  return minor;
+function checkName(name: string): string {
+  if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return name;
+  throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
 }
 
 function credit(

@@ -31,6 +31,8 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
 
 /** Up to here any decimal survives a double and back (15 significant digits). */
 const ALWAYS_EXACT_MINOR = 10 ** 15;
+/** No balance is larger, so that whatever is added up stays exact. */
+export const BALANCE_MAX_MINOR = ALWAYS_EXACT_MINOR;
 
 /** Whether the code is a currency of ISO 4217 in use, in capitals; metals, test and fund codes without decimals are not. */
 export function isCurrency(code: string): boolean {

@@ -4,10 +4,12 @@ import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { CHANNELS, type Channel } from '../messages/message.ts';
 import { operation } from '../operation.ts';
-import { fromMinor, isCurrency, toMinor } from './money.ts';
+import { checkAmount, checkReference } from './checks.ts';
+import { fromMinor, isCurrency } from './money.ts';
 import type { PriceRow } from './tariff.ts';
 
-const REFERENCE_MAX_LENGTH = 100;
+/** A message to 1,000 recipients at this price is still an amount that can be told exactly. */
+const PRICE_MAX_MINOR = 10 ** 9;
 
 export interface SetPriceInput {
   readonly currency: string;
@@ -36,8 +38,8 @@ export function priceOperations(deps: Dependencies) {
       { operator: true },
       async (caller, input: SetPriceInput): Promise<PriceRow> => {
         const row = checkPrice(input);
+        const reference = checkReference(input.reference);
         return uow.run(async (tx) => {
-          const reference = input.reference ?? null;
           if (reference !== null && !(await tx.prices.claimReference(reference, row, clock.now()))) {
             return (await tx.prices.byReference(reference)) ?? row;
           }
@@ -64,18 +66,6 @@ function checkPrice(input: SetPriceInput): PriceRow {
   if (!CHANNELS.includes(channel)) throw refuse('channel', `must be one of ${CHANNELS.join(', ')}`);
   if (!/^[0-9]{0,15}$/.test(prefix))
     throw refuse('prefix', 'must be the leading digits of a number, without +');
-  if (
-    input.reference !== undefined &&
-    (input.reference === '' || input.reference.length > REFERENCE_MAX_LENGTH)
-  ) {
-    throw refuse('reference', `must have 1 to ${REFERENCE_MAX_LENGTH} characters`);
-  }
-  let amountMinor: number;
-  try {
-    amountMinor = toMinor(amount, currency);
-  } catch (error) {
-    throw refuse('amount', error instanceof RangeError ? error.message : 'is not an amount');
-  }
-  if (amountMinor < 0) throw refuse('amount', 'must not be negative');
+  const amountMinor = checkAmount('amount', amount, currency, [0, PRICE_MAX_MINOR]);
   return { currency, channel, prefix, amountMinor };
 }
