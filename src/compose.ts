@@ -9,10 +9,10 @@ import { createWebhookTransport } from './channels/webhook/webhook-transport.ts'
 import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { type Config, ConfigError } from './config.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
-import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
+import { embeddedPostgresOf, masterKeyOf } from './data-dir.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import { ImportContacts } from './domain/contacts/import-contacts.ts';
@@ -30,7 +30,6 @@ import { DeliverWebhooks } from './domain/webhooks/deliver.ts';
 import { forgetOldEvents } from './domain/webhooks/event-retention.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
 import { PgDiagnostics } from './storage/diagnostics.ts';
-import { startEmbeddedPostgres } from './storage/embedded-postgres/embedded-postgres.ts';
 import { databaseFault } from './storage/faults.ts';
 import { PgIntake } from './storage/intake.ts';
 import { migrateDatabase } from './storage/migrate.ts';
@@ -39,7 +38,7 @@ import { PgListener } from './storage/pg-listener.ts';
 import { PgLiveFeed } from './storage/pg-live.ts';
 import { PgRateLimiter } from './storage/rate-limiter.ts';
 import { PgSpentSignatures } from './storage/spent-signatures.ts';
-import { createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
+import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
 import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
 import { startWorkers } from './workers/start-workers.ts';
 
@@ -80,6 +79,25 @@ function emailRoutesOf(config: Config, logger: Logger) {
   }
 }
 
+/** Where PostgreSQL is; the embedded one is running then. */
+async function connectionOf(
+  config: Config,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<DatabaseConnection> {
+  if (config.databaseUrl === undefined) {
+    const postgres = await embeddedPostgresOf(config, logger);
+    opened.defer(() => postgres.stop());
+    return postgres.connection;
+  }
+  try {
+    checkDatabaseUrl(config.databaseUrl);
+  } catch (error) {
+    throw new ConfigError(`DATABASE_URL cannot be used: ${error instanceof Error ? error.message : error}.`);
+  }
+  return config.databaseUrl;
+}
+
 /** The webhook receiver that newcomers are offered; another process may be the one that serves it. */
 function ownReceiverOf(config: Config) {
   if (config.isProduction) return undefined;
@@ -96,7 +114,7 @@ function ownReceiverOf(config: Config) {
 
 /** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack) {
-  const masterKey = config.masterKey ?? (await loadOrCreateMasterKey(config.dataDir));
+  const masterKey = await masterKeyOf(config);
   const client = createGuardedClient({
     allowedNetworks: config.webhookAllowedNetworks,
     requireHttps: config.isProduction,
@@ -113,12 +131,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     ...push.routes,
     ...whatsApp.routes,
   ]);
-  const postgres =
-    config.databaseUrl === undefined
-      ? await startEmbeddedPostgres({ dataDir: config.dataDir, database: 'gateway', logger })
-      : undefined;
-  opened.defer(() => postgres?.stop());
-  const connection: DatabaseConnection = postgres?.connection ?? config.databaseUrl ?? '';
+  const connection = await connectionOf(config, logger, opened);
   const migration = await migrateDatabase(connection, logger);
   const knex = createKnex(connection, logger);
   opened.defer(() => knex.destroy());

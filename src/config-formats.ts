@@ -1,6 +1,6 @@
 /** How the text of a setting is read, and what is said of one that cannot be. */
 import { z } from 'zod';
-import { parseIpNetwork } from './domain/ip-network.ts';
+import { parseIpAddress, parseIpNetwork } from './domain/ip-network.ts';
 import { mailboxText, parseMailbox } from './domain/messages/email-address.ts';
 
 /** The items of a comma list, without those that are empty. */
@@ -37,14 +37,32 @@ export const masterKey = z
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** An address of http: or https:. */
+const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
+
+/** An address or a name to listen at, that can stand in a URL. */
+export const listenHost = z
+  .string()
+  // A name may not end in a number: 999.1.1.1 is a mistyped address.
+  .refine(
+    (text) => parseIpAddress(text) !== undefined || (hostName.test(text) && URL.canParse(`http://${text}`)),
+    {
+      error: 'must be an address or a host name without a port, such as 127.0.0.1, :: or localhost',
+    },
+  );
+
+/** An address of http: or https: that paths are put behind. */
 export const httpUrl = z
   .string()
-  .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), {
-    error: 'must be an address such as https://gateway.example.com',
+  .refine((text) => /^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/i.test(text) && URL.canParse(text), {
+    error: 'must be an address such as https://gateway.example.com, without user, query or fragment',
   });
 
-const routeUrls = /^(simulator:|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
+/** A secret or a name that travels in a header of its own. */
+export const headerText = z
+  .string()
+  .regex(/^[!-~]+$/, { error: 'must be letters, digits and signs of ASCII, without spaces or line breaks' });
+
+const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
 
 /** Carriers by prefix, each prefix once (running.md, SMS_ROUTES); '' is the prefix of all. */
 export const smsRoutes = z.string().transform((text, context) => {

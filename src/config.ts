@@ -1,5 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { cidrs, emailUrls, httpUrl, list, mailbox, masterKey, smsRoutes, whole } from './config-formats.ts';
+import {
+  cidrs,
+  emailUrls,
+  headerText,
+  httpUrl,
+  list,
+  listenHost,
+  mailbox,
+  masterKey,
+  smsRoutes,
+  whole,
+} from './config-formats.ts';
+import { RATE_LIMIT_MAX } from './domain/api-keys/api-key-rules.ts';
 import { parseSenderId } from './domain/messages/sender-id.ts';
 
 /** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
@@ -11,7 +25,7 @@ const ROLES_RULE = 'must be api, worker or api,worker';
 
 const variables = z.object({
   PORT: whole(0, 65_535).default(3000),
-  HOST: z.string().default('127.0.0.1'),
+  HOST: listenHost.default('127.0.0.1'),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, {
@@ -41,9 +55,9 @@ const variables = z.object({
     .string()
     .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
     .default('SERVICE'),
-  RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000).default(100),
-  RATE_LIMIT_PER_SECOND: whole(0, 1_000_000).default(0),
-  RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, 1_000_000).default(20),
+  RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
+  RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
+  RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
   SMS_ROUTES: smsRoutes.optional(),
   EMAIL_URL: emailUrls.optional(),
   EMAIL_FROM: mailbox.default('no-reply@localhost'),
@@ -52,7 +66,7 @@ const variables = z.object({
   APNS_KEY: z.string().optional(),
   APNS_KEY_ID: z.string().optional(),
   APNS_TEAM_ID: z.string().optional(),
-  APNS_TOPIC: z.string().optional(),
+  APNS_TOPIC: headerText.optional(),
   APNS_URL: httpUrl.optional(),
   VAPID_PUBLIC_KEY: z.string().optional(),
   VAPID_PRIVATE_KEY: z.string().optional(),
@@ -64,11 +78,11 @@ const variables = z.object({
     .optional(),
   WHATSAPP_URL: httpUrl.optional(),
   WHATSAPP_PHONE_NUMBER_ID: z.string().optional(),
-  WHATSAPP_TOKEN: z.string().optional(),
+  WHATSAPP_TOKEN: headerText.optional(),
   WHATSAPP_APP_SECRET: z.string().optional(),
   WHATSAPP_VERIFY_TOKEN: z.string().optional(),
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
-  METRICS_TOKEN: z.string().optional(),
+  METRICS_TOKEN: headerText.optional(),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'], {
       error: 'must be debug, info, warn, error or silent',
@@ -109,7 +123,9 @@ function lonely(given: Readonly<Record<string, string>>): string[] {
 }
 
 function faultLine(name: string, value: string, rule: string): string {
-  const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(value.slice(0, SHOWN_LENGTH))}, but`;
+  // Whoever puts a password into an address that takes none should not find it in a log.
+  const text = value.replace(/\/\/.*@/, '//…@').slice(0, SHOWN_LENGTH);
+  const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, but`;
   return `${name}${shown} ${rule}.`;
 }
 
@@ -117,13 +133,20 @@ export type Config = ReturnType<typeof fromVariables>;
 
 /** Reads the settings (running.md, Environment): the process's environment over `.env`, empty as unset. */
 export function loadConfig(): Config {
-  try {
-    process.loadEnvFile('.env');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return parseConfig(process.env);
-    throw new ConfigError(`.env cannot be read: ${error instanceof Error ? error.message : error}.`);
-  }
+  for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
   return parseConfig(process.env);
+}
+
+/** What `.env` holds, with or without a byte order mark; nothing when there is no such file. Throws `ConfigError`. */
+function readEnvFile() {
+  try {
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {};
+    const why = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it must be text in UTF-8' : message;
+    throw new ConfigError(`.env cannot be read: ${why}.`);
+  }
 }
 
 /** Checks settings given by name. Throws `ConfigError`. */

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { compose } from '../compose.ts';
 import { loadConfig } from '../config.ts';
-import { loadOrCreateMasterKey } from '../crypto/master-key.ts';
+import { masterKeyOf } from '../data-dir.ts';
 import { createLogger } from '../logger.ts';
 import { databaseFault } from '../storage/faults.ts';
 import { cannotStart, examine } from './doctor.ts';
@@ -40,7 +40,7 @@ const runner: CliRunner = {
   async doctor(isJson) {
     const config = loadConfig();
     try {
-      if (config.masterKey === undefined) await loadOrCreateMasterKey(config.dataDir);
+      await masterKeyOf(config);
     } catch (error) {
       return print(isJson, cannotStart('master key', errorLine(error, isOutage)));
     }

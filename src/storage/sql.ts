@@ -18,6 +18,23 @@ export type DatabaseConnection =
   | string
   | { host: string; port: number; user: string; database: string; password?: string };
 
+/** Throws an Error that says what of a connection string cannot be used, and never its password. Connects to nothing. */
+export function checkDatabaseUrl(url: string): void {
+  let port: number;
+  try {
+    ({ port } = new pg.Client({ connectionString: url }));
+  } catch (cause) {
+    // Its certificates are files.
+    if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
+    throw new Error(
+      'it must be an address such as postgres://user:password@host:5432/database, with % and two hex digits for ' +
+        'what an address cannot hold, such as %23 for #',
+      { cause },
+    );
+  }
+  if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
+}
+
 // A statement's plan, and that of each foreign key's check, is made once a connection, often while the tables are
 // still small; a sequential scan chosen then would stay when they have grown. Every query here has its index, and
 // compiling it would take longer than it takes.

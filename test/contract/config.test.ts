@@ -1,13 +1,20 @@
-import { writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { baseUrlOf } from '../../src/base-url.ts';
 import { ConfigError, parseConfig } from '../../src/config.ts';
-import { buildWorkplace, startServer, type Workplace } from '../support/server-process.ts';
+import { buildWorkplace, runCli, startServer, type Workplace } from '../support/server-process.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
+
+let workplace: Workplace;
+beforeAll(async () => {
+  workplace = await buildWorkplace();
+});
+afterAll(() => workplace.remove());
 
 function faultOf(variables: Record<string, string>): string {
   try {
@@ -94,12 +101,34 @@ describe('values', () => {
       emailFrom: '"ACME" <mail@example.com>',
     });
   });
+
+  it.each([
+    ['0.0.0.0', 'http://0.0.0.0:3000'],
+    ['localhost', 'http://localhost:3000'],
+    ['gw-1.my_net.example.', 'http://gw-1.my_net.example.:3000'],
+    ['::', 'http://[::]:3000'],
+    ['fe80::1%eth0', 'http://[fe80::1]:3000'],
+  ])('HOST=%s is reached at %s unless PUBLIC_URL says where', (host, url) => {
+    expect(baseUrlOf(parseConfig({ HOST: host }))).toBe(url);
+    expect(new URL(url).port).toBe('3000');
+    expect(baseUrlOf(parseConfig({ HOST: host, PUBLIC_URL: 'https://sms.example.com:8443/a/@b/' }))).toBe(
+      'https://sms.example.com:8443/a/@b',
+    );
+  });
 });
 
 describe('a bad value', () => {
   it.each([
     ['PORT', '65536', 'is "65536", but must be a whole number from 0 to 65535'],
     ['PORT', '3000x', 'is "3000x", but must be a whole number from 0 to 65535'],
+    [
+      'HOST',
+      '999.1.1.1',
+      'is "999.1.1.1", but must be an address or a host name without a port, such as 127',
+    ],
+    ['HOST', '127.0.0.1:3000', 'is "127.0.0.1:3000", but must be an address or a host name without a port'],
+    ['HOST', '[::1]', 'is "[::1]", but must be an address or a host name'],
+    ['HOST', 'my host', 'is "my host", but must be an address or a host name'],
     ['DATABASE_URL', 'mysql://db', 'must be an address such as postgres://user:password@host:5432/database'],
     ['MASTER_KEY', 'c2hvcnQ=', 'must be 32 bytes in base64; make one with: openssl rand -base64 32'],
     ['MASTER_KEY', `${KEY.slice(0, 20)}!${KEY.slice(20)}`, 'must be 32 bytes in base64'],
@@ -112,6 +141,19 @@ describe('a bad value', () => {
       'example.com',
       'is "example.com", but must be an address such as https://gateway.example.com',
     ],
+    ...['https://x.example/?a=b#c', 'https://x.example#c', 'https://x.example/a b', 'ftp://x.example'].map(
+      (url) => ['PUBLIC_URL', url, `is "${url}", but must be an address such as https://`] as const,
+    ),
+    [
+      'PUBLIC_URL',
+      'https://me:hunter2@x.example',
+      'is "https://…@x.example", but must be an address such as',
+    ],
+    [
+      'WHATSAPP_URL',
+      'https://x.example/v23.0?a=b',
+      'is "https://x.example/v23.0?a=b", but must be an address',
+    ],
     ['TRUST_PROXY', '10.0.0.0/33', 'is "10.0.0.0/33", but must be a comma list of CIDRs such as 10.0.0.0/8'],
     ['SERVICE_NAME', 'My Shop', 'is "My Shop", but must be letters and digits'],
     ['DEFAULT_SENDER_ID', 'TOO-LONG-BY-FAR', 'is "TOO-LONG-BY-FAR", but must be 1 to 11 letters or digits'],
@@ -119,6 +161,7 @@ describe('a bad value', () => {
     ['RATE_LIMIT_PER_SECOND', '-1', 'is "-1", but must be a whole number from 0 to 1000000'],
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],
     ['SMS_ROUTES', '*=carrier-pigeon:', 'must be a comma list of PREFIX=URL[|URL…]'],
+    ['SMS_ROUTES', '*=simulator:foo', 'must be a comma list of PREFIX=URL[|URL…]'],
     ['SMS_ROUTES', 'simulator:', 'must be a comma list of PREFIX=URL[|URL…]'],
     [
       'SMS_ROUTES',
@@ -138,6 +181,14 @@ describe('a bad value', () => {
     ['EMAIL_URL', 'smtp://a|', 'must be simulator:'],
     ['EMAIL_FROM', 'nobody', 'is "nobody", but must be an address such as no-reply@example.com'],
     ['WEBHOOK_ALLOWED_NETWORKS', 'localhost', 'is "localhost", but must be a comma list of CIDRs'],
+    [
+      'WHATSAPP_TOKEN',
+      'abc\ndef',
+      'must be letters, digits and signs of ASCII, without spaces or line breaks',
+    ],
+    ['METRICS_TOKEN', 'é x', 'must be letters, digits and signs of ASCII'],
+    ['METRICS_TOKEN', 'two words', 'must be letters, digits and signs of ASCII'],
+    ['APNS_TOPIC', 'com.example\n', 'is "com.example\\n", but must be letters, digits and signs of ASCII'],
     ['LOG_LEVEL', 'loud', 'is "loud", but must be debug, info, warn, error or silent'],
   ])('%s=%s is one message with variable, fault and fix', (name, value, message) => {
     const fault = faultOf({ [name]: value });
@@ -170,14 +221,68 @@ describe('a bad value', () => {
   });
 });
 
-describe('.env', () => {
-  let workplace: Workplace;
-  beforeAll(async () => {
-    workplace = await buildWorkplace();
-  });
-  afterAll(() => workplace.remove());
+describe('a setting that only its use shows to be bad', () => {
+  async function faultWith(variables: Record<string, string>): Promise<string> {
+    const { code, stdout, stderr } = await runCli(workplace, ['migrate'], variables);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^[^\n]+\n$/);
+    return stderr.trimEnd();
+  }
 
-  async function faultWith(env: string, variables: Record<string, string>): Promise<string> {
+  it.each([
+    ['a port that is none', 'postgres://user:hunter2@127.0.0.1:99999/x'],
+    ['a # in the password', 'postgres://user:hunter2#@127.0.0.1/x'],
+    ['a % that encodes no UTF-8', 'postgres://user:hunter2@127.0.0.1/x%E0'],
+  ])('DATABASE_URL with %s is named, with the fix', async (_, url) => {
+    expect(await faultWith({ MASTER_KEY: KEY, DATABASE_URL: url, DATA_DIR: workplace.path })).toBe(
+      'DATABASE_URL cannot be used: it must be an address such as postgres://user:password@host:5432/database, ' +
+        'with % and two hex digits for what an address cannot hold, such as %23 for #.',
+    );
+  });
+
+  it.each([
+    ['?sslrootcert=/nowhere/ca.pem', "ENOENT: no such file or directory, open '/nowhere/ca.pem'."],
+    ['?port=none', 'its port must be a whole number from 0 to 65535.'],
+  ])('DATABASE_URL with %s is named', async (parameters, why) => {
+    const url = `postgres://user:hunter2@127.0.0.1/x${parameters}`;
+    expect(await faultWith({ MASTER_KEY: KEY, DATABASE_URL: url, DATA_DIR: workplace.path })).toBe(
+      `DATABASE_URL cannot be used: ${why}`,
+    );
+  });
+
+  it.each([['a master key is to be made in'], ['a database is to be made in']])(
+    'DATA_DIR is named when %s what is no directory',
+    async (what) => {
+      const directory = await workplace.directory('data');
+      const file = join(directory, 'file');
+      await writeFile(file, '');
+      const dangling = join(directory, 'dangling');
+      await symlink(join(directory, 'gone', 'away'), dangling);
+      const others: Record<string, string> = what.includes('key') ? {} : { MASTER_KEY: KEY };
+      for (const dataDir of [file, join(file, 'below'), dangling]) {
+        const fault = await faultWith({ ...others, DATA_DIR: dataDir });
+        expect(fault).toContain(
+          `DATA_DIR is "${dataDir}", but must be a directory that can be made, or read and written by this user (E`,
+        );
+      }
+    },
+  );
+
+  it('FCM_CREDENTIALS and APNS_KEY are named when they are no file', async () => {
+    const start = { MASTER_KEY: KEY, DATA_DIR: workplace.path };
+    const apns = { APNS_KEY_ID: 'k', APNS_TEAM_ID: 't', APNS_TOPIC: 'x' };
+    expect(await faultWith({ ...start, FCM_CREDENTIALS: workplace.path })).toBe(
+      'FCM_CREDENTIALS cannot be used: it must be a file that can be read (EISDIR).',
+    );
+    const pasted = 'hunter2'.repeat(1_000);
+    expect(await faultWith({ ...start, ...apns, APNS_KEY: pasted })).toBe(
+      'APNS_KEY cannot be used: it must be a file that can be read (ENAMETOOLONG).',
+    );
+  });
+});
+
+describe('.env', () => {
+  async function faultWith(env: string | Buffer, variables: Record<string, string>): Promise<string> {
     const cwd = await workplace.directory('env');
     await writeFile(join(cwd, '.env'), env);
     const { code, stderr } = await startServer(workplace, variables, cwd).finished;
@@ -196,5 +301,15 @@ describe('.env', () => {
     const fault = await faultWith('LOG_LEVEL=loud\nROLES=cook\n', { ROLES: 'baker' });
     expect(fault).toContain('ROLES is "baker"');
     expect(fault).toContain('LOG_LEVEL is "loud"');
+  });
+
+  it('is read with a byte order mark, too', async () => {
+    expect(await faultWith('\uFEFFLOG_LEVEL=loud\nROLES=api\n', {})).toContain('LOG_LEVEL is "loud"');
+  });
+
+  it('is refused when it is no UTF-8, of which nothing would be read', async () => {
+    expect(await faultWith(Buffer.from('\uFEFFLOG_LEVEL=loud\n', 'utf16le'), {})).toBe(
+      'Cannot start:\n.env cannot be read: it must be text in UTF-8.\n',
+    );
   });
 });

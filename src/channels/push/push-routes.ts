@@ -76,7 +76,10 @@ function blaming<T>(variable: string, make: () => T): T {
   try {
     return make();
   } catch (error) {
-    const { code, message } = error as { code?: unknown; message: string };
-    throw new PushSettingFault(variable, code === 'ENOENT' ? 'there is no such file' : message);
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new PushSettingFault(variable, 'there is no such file');
+    // The system's own words may hold the path, which may be a key that was put in its place.
+    const why = syscall === undefined ? message : `it must be a file that can be read (${code})`;
+    throw new PushSettingFault(variable, why);
   }
 }

@@ -8,7 +8,8 @@ import type { ApiKey } from './api-key.ts';
 export const KEY_NAME_MAX_LENGTH = 100;
 export const IP_ALLOWLIST_MAX = 100;
 export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
-const RATE_LIMIT_MAX = 1_000_000;
+/** Requests a minute or a second, of a key or a plan. */
+export const RATE_LIMIT_MAX = 1_000_000;
 const SHOWN_LENGTH = 40;
 
 const refuse = (path: string, message: string) => validationError([{ path, message }]);
