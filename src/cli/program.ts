@@ -1,6 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { accountResource } from '../domain/accounts/account-resource.ts';
+import { RETENTION_MAX_DAYS } from '../domain/accounts/retention-operations.ts';
 import { apiKeyResource } from '../domain/api-keys/api-key-resource.ts';
+import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
+import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES, type SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { CliAnswer } from './output.ts';
@@ -104,7 +107,7 @@ With --json a command prints one JSON document and nothing else:
     .option('--hmac', 'requests must be signed; the signing secret is shown once')
     .option('--allow-ip <cidrs>', 'comma list of addresses or CIDRs that may use the key', list)
     .option('--expires <time>', 'when it stops to work, ISO 8601 with Z or an offset')
-    .option('--rate-limit <number>', "requests a minute, instead of the account's plan", count)
+    .option('--rate-limit <number>', "requests a minute, instead of the account's plan", perMinute)
     .addHelpText(
       'after',
       examples(
@@ -129,7 +132,11 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
   leaf(key, 'revoke', 'revoke an API key, at once and for good')
-    .requiredOption('--key <key id>', 'the key id: the part of the key between the two underscores')
+    .requiredOption(
+      '--key <key id>',
+      'the key id, which is the part between the two underscores, or the whole key',
+      keyId,
+    )
     .addHelpText('after', examples('key revoke --key f4f3d11fe74a826e'))
     .action(({ json, key: keyId }) =>
       runner.run(json, async ({ operations }) => {
@@ -203,19 +210,33 @@ function amount(text: string): number {
   return Number(text);
 }
 
-function count(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text))
-    throw new InvalidArgumentError('It must be a whole number from 1 to 9999999.');
+function whole(text: string, most: number, orElse = ''): number {
+  if (!/^[1-9]\d*$/.test(text) || Number(text) > most)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}${orElse}.`);
   return Number(text);
 }
 
-function days(text: string): number | 'keep' {
-  return text === 'keep' ? 'keep' : count(text);
+function perMinute(text: string): number {
+  return whole(text, RATE_LIMIT_MAX);
 }
 
+function days(text: string): number | 'keep' {
+  return text === 'keep' ? 'keep' : whole(text, RETENTION_MAX_DAYS, ', or keep');
+}
+
+/** At least one item: an empty list would stand for no restriction, which nobody asks for by naming the option. */
 function list(text: string): string[] {
-  return text
+  const items = text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
+  if (items.length === 0) throw new InvalidArgumentError('It must name at least one, with commas between.');
+  return items;
+}
+
+function keyId(text: string): string {
+  const id = parseKey(text)?.keyId ?? text;
+  // Not an InvalidArgumentError, which would show the text: it may be most of a secret.
+  if (!isKeyId(id)) throw new Error('--key must be a key id such as f4f3d11fe74a826e, or a whole key.');
+  return id;
 }

@@ -93,6 +93,13 @@ describe('the command line beside a running gateway', () => {
     expect(await json(...set('keep', 'keep'))).toEqual({
       retention: { contentDays: null, messageDays: null },
     });
+    for (const days of ['0', '36501', '99999999', '1e3', 'for ever']) {
+      expect(refusalOf(await cli(...set('keep', days)))).toBe(
+        `option '--message-days <number>' argument '${days}' is invalid. ` +
+          'It must be a whole number from 1 to 36500, or keep.',
+      );
+    }
+    expect((await json(...set('1', '36500'))).retention.messageDays).toBe(36_500);
   });
 
   it('key create and key revoke hold at once in the running gateway', async () => {
@@ -217,7 +224,46 @@ describe('the command line beside a running gateway', () => {
     expect(refusalOf(await create('--scopes', 'SEND_SMS', '--expires', '2020-01-01T00:00:00Z'))).toContain(
       'future',
     );
-    expect(refusalOf(await create('--scopes', 'SEND_SMS', '--rate-limit', '0'))).toContain('--rate-limit');
+    for (const limit of ['0', '1e3', '1000001', '9999999', '-5']) {
+      expect(refusalOf(await create('--scopes', 'SEND_SMS', `--rate-limit=${limit}`))).toBe(
+        `option '--rate-limit <number>' argument '${limit}' is invalid. ` +
+          'It must be a whole number from 1 to 1000000.',
+      );
+    }
+    const { apiKey } = await json(
+      ...['key', 'create', '--account', accountId, '--scopes', 'SEND_SMS', '--rate-limit', '1000000'],
+    );
+    expect(apiKey.keyId).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  it('key create makes no key without the restriction that was asked for', async () => {
+    const create = ['key', 'create', '--account', accountId];
+    const keys = () =>
+      query(gateway.database.connection, 'SELECT key_id FROM api_keys WHERE account_id = $1', [accountId]);
+    const before = await keys();
+    // The last is what a shell makes of a variable that is not set.
+    for (const given of [',', ' , ', '']) {
+      expect(refusalOf(await cli(...create, '--scopes', 'SEND_SMS', '--allow-ip', given))).toBe(
+        `option '--allow-ip <cidrs>' argument '${given}' is invalid. ` +
+          'It must name at least one, with commas between.',
+      );
+    }
+    expect(refusalOf(await cli(...create, '--scopes', ''))).toContain(
+      "option '--scopes <scopes>' argument ''",
+    );
+    expect(await keys()).toEqual(before);
+  });
+
+  it('key revoke takes the whole key for its id, and says what would be right', async () => {
+    const create = ['key', 'create', '--account', accountId, '--scopes', 'SEND_SMS'];
+    const { key, apiKey } = await json(...create);
+    for (const given of [key.slice(0, -1), key.toUpperCase(), apiKey.keyId.slice(1), 'shop']) {
+      expect(refusalOf(await cli('key', 'revoke', '--key', given))).toBe(
+        '--key must be a key id such as f4f3d11fe74a826e, or a whole key.',
+      );
+    }
+    const revoked = await json('key', 'revoke', '--key', key);
+    expect(revoked.apiKey).toEqual({ ...apiKey, revokedAt: expect.any(String) });
   });
 
   it('doctor has a row for each part, all well', async () => {

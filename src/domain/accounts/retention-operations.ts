@@ -6,7 +6,7 @@ import { isUuid } from '../uuid.ts';
 import type { RetentionDays } from './account.ts';
 
 /** A century: longer is for ever. */
-const MAX_DAYS = 36_500;
+export const RETENTION_MAX_DAYS = 36_500;
 
 export interface SetRetentionInput extends RetentionDays {
   /** Absent for the caller's own account. */
@@ -52,6 +52,6 @@ export function retentionOperations({ uow, clock, ids }: Pick<Dependencies, 'uow
 }
 
 function checkDays(path: string, days: number | null): void {
-  if (days === null || (Number.isInteger(days) && days >= 1 && days <= MAX_DAYS)) return;
-  throw validationError([{ path, message: `must be a whole number from 1 to ${MAX_DAYS}` }]);
+  if (days === null || (Number.isInteger(days) && days >= 1 && days <= RETENTION_MAX_DAYS)) return;
+  throw validationError([{ path, message: `must be a whole number from 1 to ${RETENTION_MAX_DAYS}` }]);
 }
