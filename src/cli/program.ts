@@ -12,7 +12,7 @@ const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
 /** What commands work with, once the database is there. */
 export interface CliGateway {
-  readonly operations: Pick<Operations, 'accounts' | 'apiKeys' | 'audit'>;
+  readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit'>;
   readonly migration: { readonly from: string; readonly to: string };
 }
 
@@ -157,6 +157,21 @@ With --json a command prints one JSON document and nothing else:
     .action(({ json, email }) =>
       runner.run(json, async ({ operations }) => {
         const { user, password } = await operations.accounts.createOperator.run(CLI, { email });
+        return { json: { user: { email: user.email, password } } };
+      }),
+    );
+
+  const user = group(program, 'user', 'people who sign in', 'password --email you@example.com');
+  leaf(
+    user,
+    'password',
+    'give a person who has lost their password another, shown once; it ends their sessions',
+  )
+    .requiredOption('--email <email>', 'email, with which they sign in')
+    .addHelpText('after', examples('user password --email you@example.com'))
+    .action(({ json, email }) =>
+      runner.run(json, async ({ operations }) => {
+        const { user, password } = await operations.members.resetPassword.run(CLI, { email });
         return { json: { user: { email: user.email, password } } };
       }),
     );

@@ -52,7 +52,7 @@ class SessionType {
   user!: User;
 }
 
-@ObjectType({ description: 'A person who was invited.', simpleResolvers: true })
+@ObjectType({ description: 'A person and the password made for them.', simpleResolvers: true })
 class InvitedMember {
   @Field(() => UserType, { description: 'The person.' })
   user!: User;
@@ -123,6 +123,18 @@ export class MemberResolver {
     @Arg('role', () => RoleEnum, { description: 'What the person may do; not OPERATOR.' }) role: AccountRole,
   ) {
     return run(operations.members.invite, { email, role });
+  }
+
+  @Mutation(() => InvitedMember, {
+    description:
+      'Gives a person who has lost their password a one-time one and ends their sessions; for operators.',
+  })
+  resetUserPassword(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('email', () => String, { description: 'Email address, with which the person signs in.' })
+    email: string,
+  ) {
+    return run(operations.members.resetPassword, { email });
   }
 
   @Mutation(() => UserType, {

@@ -99,11 +99,11 @@ export class PgUserStore implements UserStore {
     await this.#sql.table('users').where({ id }).update({ role });
   }
 
-  async setPassword(id: string, passwordHash: string): Promise<void> {
+  async setPassword(id: string, passwordHash: string, mustChangePassword: boolean): Promise<void> {
     await this.#sql
       .table('users')
       .where({ id })
-      .update({ password_hash: passwordHash, must_change_password: false });
+      .update({ password_hash: passwordHash, must_change_password: mustChangePassword });
   }
 
   async remove(id: string, at: Date): Promise<void> {

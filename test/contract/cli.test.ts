@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import {
   buildWorkplace,
   type Finished,
@@ -184,6 +185,39 @@ describe('the command line beside a running gateway', () => {
     expect(user).toEqual({ role: 'OPERATOR', account_id: null });
   });
 
+  it('user password lets an owner and an operator in who have lost theirs', async () => {
+    const { user: owner } = await json(
+      ...['account', 'create', '--email', 'lost@test.example', '--currency', 'UGX'],
+    );
+    const { user: operator } = await json('operator', 'create', '--email', 'lost-ops@test.example');
+    const viewer = '{ viewer { email mustChangePassword } }';
+    for (const { email, password } of [owner, operator]) {
+      const token = await signIn(gateway, { email, password });
+      const next = 'a password to be lost';
+      const change = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
+      const changed = await graphql(gateway, change, { token, variables: { c: password, n: next } });
+      expect(changed.body).toEqual({ data: { changePassword: true } });
+
+      const answer = await json('user', 'password', '--email', email.toUpperCase());
+      expect(answer).toEqual({ user: { email, password: expect.stringMatching(/^\S{16,}$/) } });
+      expect(codesOf(await graphql(gateway, viewer, { token }))).toEqual(['UNAUTHENTICATED']);
+      await expect(signIn(gateway, { email, password: next })).rejects.toThrow('cannot sign in');
+      const again = await graphql(gateway, viewer, { token: await signIn(gateway, answer.user) });
+      expect(again.body).toEqual({ data: { viewer: { email, mustChangePassword: true } } });
+    }
+    const audited = await query(
+      gateway.database.connection,
+      `SELECT e.actor, u.email, e.account_id IS NOT DISTINCT FROM u.account_id AS is_of_account
+       FROM audit_entries e JOIN users u ON u.id::text = e.target
+       WHERE e.action = 'member.resetPassword' ORDER BY e.seq`,
+    );
+    expect(audited).toEqual(
+      [owner, operator].map(({ email }) => ({ actor: 'system:cli', email, is_of_account: true })),
+    );
+    expect((await json('audit', 'verify')).brokenAt).toBeNull();
+    expect(refusalOf(await cli('user', 'password', '--email', 'nobody@test.example'))).toBe('User not found');
+  });
+
   it.each([
     [
       'an account that is not there',
@@ -360,6 +394,8 @@ describe('the command line and its database', () => {
       'key create',
       'key revoke',
       'operator create',
+      'user password',
+      'audit verify',
       'migrate',
       'doctor',
     ];

@@ -83,6 +83,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'member.invite',
     document: 'mutation { inviteMember(email: "none", role: VIEWER) { password } }',
   },
+  resetUserPassword: {
+    by: 'member.resetPassword',
+    document: 'mutation { resetUserPassword(email: "nobody@test.example") { password } }',
+  },
   setMemberRole: {
     by: 'member.setRole',
     document: `mutation { setMemberRole(userId: "${NOBODY}", role: VIEWER) { id } }`,

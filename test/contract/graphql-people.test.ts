@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
 import { withKnex } from '../support/database.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
 const VIEWER = '{ viewer { email mustChangePassword account { id balance currency } } }';
 const SIGN_IN = `mutation ($e: String!, $p: String!) {
@@ -128,6 +128,38 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(codesOf(await graphql(gateway, VIEWER, { token: other }))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await tryPassword(person.email, person.password))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await tryPassword(person.email, 'a new long password'))).toEqual([]);
+  });
+
+  it('gives who has lost a password another one, by an operator, and ends their sessions', async () => {
+    const person = await gateway.createAccount();
+    const own = await signIn(gateway, person);
+    const token = await signInOperator(gateway);
+    const reset = (email: string) =>
+      graphql(
+        gateway,
+        `mutation ($e: String!) {
+          resetUserPassword(email: $e) { user { email role mustChangePassword account { id } } password }
+        }`,
+        { token, variables: { e: email } },
+      );
+    const { user, password } = (await reset(person.email)).body.data.resetUserPassword;
+    expect(user).toEqual({
+      email: person.email,
+      role: 'OWNER',
+      mustChangePassword: true,
+      account: { id: person.accountId },
+    });
+    expect(codesOf(await graphql(gateway, VIEWER, { token: own }))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(person.email, person.password))).toEqual(['UNAUTHENTICATED']);
+    const again = await graphql(gateway, VIEWER, {
+      token: await signIn(gateway, { email: person.email, password }),
+    });
+    expect(again.body.data.viewer.mustChangePassword).toBe(true);
+    const [entry] = await database((knex) =>
+      knex('audit_entries').where({ action: 'member.resetPassword', account_id: person.accountId }),
+    );
+    expect(entry).toMatchObject({ actor: expect.stringMatching(/^user:/), before: null, after: null });
+    expect(codesOf(await reset('nobody@test.example'))).toEqual(['NOT_FOUND']);
   });
 
   it.each(['known', 'unknown'])('refuses an email after ten failures: %s', async (kind) => {

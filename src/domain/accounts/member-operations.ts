@@ -4,7 +4,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { accountIdOf } from './account-operations.ts';
-import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
+import { addUser, type NewUser, newUser, oneTimePassword, refuseTakenEmail } from './new-user.ts';
 import type { Sessions } from './sessions.ts';
 import { PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH, type User } from './user.ts';
 
@@ -57,7 +57,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         }
         const hash = await passwords.hash(input.new);
         await uow.run(async (tx) => {
-          await tx.users.setPassword(found.user.id, hash);
+          await tx.users.setPassword(found.user.id, hash, false);
           await tx.sessions.removeOf(found.user.id, input.sessionHash);
           await recordChange(tx, deps, caller, {
             accountId: found.user.accountId,
@@ -65,6 +65,31 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             target: found.user.id,
           });
         });
+      },
+    ),
+
+    /**
+     * Gives a person who has lost their password a one-time one, which is shown this once, and ends their sessions.
+     * Throws `not_found` when nobody signs in with the email.
+     */
+    resetPassword: operation(
+      'member.resetPassword',
+      { operator: true },
+      async (caller, input: { readonly email: string }): Promise<NewUser> => {
+        const found = await stores.users.findByEmail(input.email);
+        if (!found) throw notFound('User');
+        const { password, hash } = await oneTimePassword(deps);
+        const user: User = { ...found.user, mustChangePassword: true };
+        await uow.run(async (tx) => {
+          await tx.users.setPassword(user.id, hash, user.mustChangePassword);
+          await tx.sessions.removeOf(user.id);
+          await recordChange(tx, deps, caller, {
+            accountId: user.accountId,
+            action: 'member.resetPassword',
+            target: user.id,
+          });
+        });
+        return { user, password };
       },
     ),
 

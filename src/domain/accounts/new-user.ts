@@ -5,7 +5,7 @@ import type { User } from './user.ts';
 
 const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/;
 
-/** A person with the password made for them, which is shown this once. */
+/** A person with the one-time password made for them, which is shown this once. */
 export interface NewUser {
   readonly user: User;
   readonly password: string;
@@ -18,9 +18,17 @@ export async function newUser(
   role: User['role'],
   accountId: string | null,
 ): Promise<NewUser & { readonly hash: string }> {
-  const password = ids.random(18).toString('base64url');
   const user = { id: ids.uuid(), accountId, email, role, mustChangePassword: true, createdAt: clock.now() };
-  return { user, password, hash: await passwords.hash(password) };
+  return { user, ...(await oneTimePassword({ ids, passwords })) };
+}
+
+/** A random password that a person is to change, with what is stored of it. */
+export async function oneTimePassword({
+  ids,
+  passwords,
+}: Pick<Dependencies, 'ids' | 'passwords'>): Promise<{ readonly password: string; readonly hash: string }> {
+  const password = ids.random(18).toString('base64url');
+  return { password, hash: await passwords.hash(password) };
 }
 
 /** Stores a person. Throws `validation_error` when the email has become somebody's sign-in in the meantime. */

@@ -12,7 +12,7 @@ export interface UserStore {
   /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
-  setPassword(id: string, passwordHash: string): Promise<void>;
+  setPassword(id: string, passwordHash: string, mustChangePassword: boolean): Promise<void>;
   remove(id: string, at: Date): Promise<void>;
 }
 

@@ -20,7 +20,7 @@ const ACTIONS_ID = 'audit-actions';
 const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
   ...['webhook.register', 'webhook.update', 'webhook.rotateSecret', 'webhook.delete', 'webhook.disable'],
-  ...['member.invite', 'member.setRole', 'member.remove', 'member.changePassword'],
+  ...['member.invite', 'member.setRole', 'member.remove', 'member.changePassword', 'member.resetPassword'],
   ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
 ];
 
