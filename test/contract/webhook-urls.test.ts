@@ -103,6 +103,10 @@ describe('webhook targets at registration (contract "URL requirements", decision
     expect(await refused('https://in.example.com/')).toBe('address 10.0.0.5 (in.example.com) is not public');
     expect(await refused('https://nowhere.example.com/')).toBe('name nowhere.example.com not found');
     expect(await refused('http://example.com/')).toBe('the URL must use https');
+    // Each character becomes nine where it is stored and dialled.
+    expect(await refused(`https://example.com/${'漢'.repeat(300)}`)).toBe(
+      'the URL is longer than 2048 characters once it is escaped',
+    );
   });
 });
 

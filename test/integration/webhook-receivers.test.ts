@@ -259,7 +259,16 @@ const plain: Case[] = [
     wanted: {
       ok: false,
       httpStatus: null,
-      errorMessage: expect.stringMatching(/not a plain HTTP answer|not HTTP/),
+      errorMessage: expect.stringMatching(/^answered with an upgrade, which was not asked for$|not HTTP/),
+    },
+  },
+  {
+    what: 'answers 100 Continue unasked',
+    serve: raw(`HTTP/1.1 100 Continue\r\n\r\n${HEAD}Content-Length: 2\r\n\r\nok`),
+    wanted: {
+      ok: false,
+      httpStatus: null,
+      errorMessage: 'answered 100 Continue, which was not asked for',
     },
   },
   {

@@ -136,9 +136,11 @@ export function exchangeFailure(error: unknown, answering: boolean): GuardedHttp
   if (code === 'ETIMEDOUT') return new GuardedHttpError('timeout', `the connection died ${when}`);
   if (code === 'UND_ERR_SOCKET') {
     const words = (error as Error).message;
-    // undici's words for a 100 nobody asked for and for an upgrade: the peer is alive but not speaking plainly.
-    if (words.startsWith('bad '))
-      return new GuardedHttpError('bad_response', 'the answer is not a plain HTTP answer');
+    // undici's words for the two answers that it takes for a fault of the peer; it offers no way around them.
+    if (words === 'bad response')
+      return new GuardedHttpError('bad_response', 'answered 100 Continue, which was not asked for');
+    if (words === 'bad upgrade')
+      return new GuardedHttpError('bad_response', 'answered with an upgrade, which was not asked for');
     return new GuardedHttpError('connection_reset', `connection closed ${when}`);
   }
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {

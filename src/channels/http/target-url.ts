@@ -17,6 +17,7 @@ export interface Target {
 }
 
 const MAX_URL_LENGTH = 2048;
+const TOO_LONG = `the URL is longer than ${MAX_URL_LENGTH} characters`;
 
 /** Ports of other protocols (the Fetch standard's "bad ports"): a POST there is a message to something that is no web server. */
 const BAD_PORTS: ReadonlySet<number> = new Set([
@@ -36,7 +37,7 @@ const refuse = (message: string): never => {
  */
 export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (typeof url !== 'string') return refuse('the URL must be a string');
-  if (url.length > MAX_URL_LENGTH) return refuse(`the URL is longer than ${MAX_URL_LENGTH} characters`);
+  if (url.length > MAX_URL_LENGTH) return refuse(TOO_LONG);
   // The parser trims, strips and rewrites these, so that the URL read by a human is not the URL dialled.
   if (/[\s\p{Cc}\\]/u.test(url))
     return refuse('the URL contains a space, a control character or a backslash');
@@ -45,6 +46,8 @@ export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (authority.includes('@')) return refuse('the URL must not contain a user name or password');
   if (!URL.canParse(url)) return refuse('the URL cannot be parsed');
   const parsed = new URL(url);
+  // Escapes and the host's ASCII form make it longer, and it is this form that is stored and dialled.
+  if (parsed.href.length > MAX_URL_LENGTH) return refuse(`${TOO_LONG} once it is escaped`);
   const secure = parsed.protocol === 'https:';
   if (requireHttps && !secure) return refuse('the URL must use https');
   if (!secure && parsed.protocol !== 'http:') return refuse('the URL must use http or https');
