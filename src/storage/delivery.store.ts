@@ -2,6 +2,7 @@ import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type {
   AttemptRecord,
   DeliveryFilter,
+  DeliveryStand,
   DeliveryStore,
   DueDelivery,
   TimeSpan,
@@ -31,6 +32,8 @@ interface DeliveryRow {
   next_retry_at: Date | null;
   created_at: Date;
 }
+
+type DueRow = Pick<DeliveryRow, 'id' | 'account_id' | 'event' | 'attempts' | 'next_retry_at'>;
 
 const COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status, d.http_status,
   d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
@@ -72,10 +75,13 @@ const ATTEMPTS = statement(
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE delivery_id = ANY($1::uuid[]) ORDER BY delivery_id, number`,
 );
+// What is due within a second is as good as due: processes' clocks differ, and its attempt may be under way.
 const REOPEN = statement(
   'deliveries-reopen',
-  `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $2
-   FROM events e WHERE d.id = ANY($1::uuid[]) AND e.account_id = d.account_id AND e.seq = d.event_seq
+  `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $3
+   FROM events e WHERE d.id = ANY($1::uuid[]) AND d.status = ANY($2::text[])
+     AND (d.next_retry_at IS NULL OR d.next_retry_at > $3::timestamptz + interval '1 second')
+     AND e.account_id = d.account_id AND e.seq = d.event_seq
    RETURNING ${COLUMNS}`,
 );
 const FAILED = statement(
@@ -98,30 +104,42 @@ const INSERT = statement(
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[])`,
 );
+// Retries that a process of the version before has queued bear no time; their count of attempts tells them.
 const DUE = statement(
   'deliveries-due',
-  `SELECT d.id, d.account_id, d.event, e.type, e.message_id, e.recorded_at, e.body FROM webhook_deliveries d
-   JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
-   WHERE d.id = ANY($1::uuid[]) AND d.webhook_id = $2 AND d.attempts = $3 AND d.status IN ('pending', 'retrying')
+  `SELECT d.id, d.account_id, d.event, d.attempts, d.next_retry_at, e.type, e.message_id, e.recorded_at, e.body
+   FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+   WHERE d.id = ANY($1::uuid[]) AND d.webhook_id = $2 AND d.status IN ('pending', 'retrying')
+     AND (d.next_retry_at = $4 OR $4::timestamptz IS NULL AND d.attempts = $3)
    ORDER BY d.id`,
 );
+/** Whether a delivery stands as it did when its attempt `n` was taken up. */
+const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
+const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
+const ofAttempt = (column: string, when = DECIDES) =>
+  `${column} = CASE WHEN ${when} THEN n.${column} ELSE d.${column} END`;
+/** A canceled delivery shows what was answered all the same, beside why it was canceled. */
+const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
+// A commit whose answer was lost is tried again: what it has logged already is left out.
 const RECORD = statement(
   'deliveries-record',
   `WITH attempt AS (
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::timestamptz[], $6::text[],
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::text[],
        $7::timestamptz[], $8::int[], $9::int[], $10::text[])
-       AS n (id, account_id, number, status, next_retry_at, response_body, at, http_status, duration_ms, error_message)
+       AS n (id, account_id, due_at, status, next_retry_at, response_body, at, http_status, duration_ms, error_message)
    ), done AS (
-     UPDATE webhook_deliveries d SET status = n.status, attempts = n.number, http_status = n.http_status,
-       response_body = n.response_body, error_message = n.error_message, next_retry_at = n.next_retry_at
-     FROM attempt n WHERE d.id = n.id AND d.attempts = n.number - 1 AND d.status <> 'canceled'
-     RETURNING d.id
+     UPDATE webhook_deliveries d SET attempts = d.attempts + 1,
+       ${ofAttempt('status')}, ${ofAttempt('next_retry_at')}, ${ofAttempt('error_message')},
+       ${ofAttempt('http_status', ANSWERS)}, ${ofAttempt('response_body', ANSWERS)}
+     FROM attempt n WHERE d.id = n.id AND (${AWAITED}
+       OR n.at <> ALL (ARRAY(SELECT a.at FROM webhook_attempts a WHERE a.delivery_id = n.id)))
+     RETURNING d.id, d.attempts, d.next_retry_at
    ), logged AS (
      INSERT INTO webhook_attempts (delivery_id, account_id, at, number, http_status, duration_ms, error_message)
-     SELECT n.id, n.account_id, n.at, n.number, n.http_status, n.duration_ms, n.error_message
+     SELECT n.id, n.account_id, n.at, done.attempts, n.http_status, n.duration_ms, n.error_message
      FROM attempt n JOIN done ON done.id = n.id
    )
-   SELECT id FROM done`,
+   SELECT id, attempts, next_retry_at FROM done`,
 );
 const CLOSE = statement(
   'deliveries-close',
@@ -154,25 +172,40 @@ export class PgDeliveryStore implements DeliveryStore {
     webhookId: string,
     deliveryIds: readonly string[],
     attempts: number,
+    dueAt: string | undefined,
   ): Promise<readonly DueDelivery[]> {
-    const rows = await this.#sql.query<EventBodyRow & { id: string; account_id: string; event: EventType }>(
-      DUE,
-      [deliveryIds, webhookId, attempts],
-    );
+    const values = [deliveryIds, webhookId, attempts, dueAt ?? null];
+    const rows = await this.#sql.query<EventBodyRow & DueRow>(DUE, values);
     return rows.map((row) => ({
       id: row.id,
       accountId: row.account_id,
       event: row.event,
       body: eventBody(row),
+      attempts: row.attempts,
+      dueAt: row.next_retry_at,
     }));
   }
 
-  async record(records: readonly AttemptRecord[]): Promise<readonly string[]> {
-    if (records.length === 0) return [];
-    const rows = await this.#sql.query<{ id: string }>(RECORD, [
+  async record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>> {
+    const stands = new Map<AttemptRecord, DeliveryStand>();
+    for (let left = records; left.length > 0; ) {
+      // A statement updates a row once: a further attempt of the same delivery goes with the next.
+      const byId = new Map<string, AttemptRecord>();
+      for (const record of left) if (!byId.has(record.deliveryId)) byId.set(record.deliveryId, record);
+      for (const row of await this.#recordOnce([...byId.values()])) {
+        const record = byId.get(row.id);
+        if (record) stands.set(record, { attempts: row.attempts, nextRetryAt: row.next_retry_at });
+      }
+      left = left.filter((record) => byId.get(record.deliveryId) !== record);
+    }
+    return stands;
+  }
+
+  #recordOnce(records: readonly AttemptRecord[]) {
+    return this.#sql.query<Pick<DeliveryRow, 'id' | 'attempts' | 'next_retry_at'>>(RECORD, [
       records.map((record) => record.deliveryId),
       records.map((record) => record.accountId),
-      records.map((record) => record.number),
+      records.map((record) => record.dueAt),
       records.map((record) => record.status),
       records.map((record) => record.nextRetryAt),
       records.map((record) => record.responseBody),
@@ -181,7 +214,6 @@ export class PgDeliveryStore implements DeliveryStore {
       records.map((record) => record.attempt.durationMs),
       records.map((record) => record.attempt.errorMessage),
     ]);
-    return rows.map((row) => row.id);
   }
 
   async close(deliveryIds: readonly string[], status: DeliveryStatus, errorMessage: string) {
@@ -231,8 +263,12 @@ export class PgDeliveryStore implements DeliveryStore {
     return byDelivery;
   }
 
-  async reopen(deliveryIds: readonly string[], at: Date): Promise<readonly WebhookDelivery[]> {
-    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, at])).map(mapRow);
+  async reopen(
+    deliveryIds: readonly string[],
+    statuses: readonly DeliveryStatus[],
+    at: Date,
+  ): Promise<readonly WebhookDelivery[]> {
+    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, statuses, at])).map(mapRow);
   }
 
   async failed(

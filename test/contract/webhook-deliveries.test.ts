@@ -226,6 +226,58 @@ describe('retry by hand (decision 28)', () => {
   });
 });
 
+describe('an attempt under way is not doubled', () => {
+  /** A receiver that answers the first POST with 500, the second when it is told to, and 409 to all that follow. */
+  const receivingSlowly = async () => {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const receiver = await bench.receiving((_hook, count) => [500, promise][count - 1] ?? 409);
+    return { receiver, finish: resolve };
+  };
+
+  it('by the retry that was due later, when it was made by hand before', async () => {
+    const { receiver, finish } = await receivingSlowly();
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'retrying');
+    await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
+    await eventually(() => receiver.received.length === 2);
+    await bench.noJobFor(deliveryId, { inQueue: true });
+    finish(200);
+    expect(await settled(id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
+    await bench.noJobFor(deliveryId);
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('by hand, when it is the automatic retry', async () => {
+    const { receiver, finish } = await receivingSlowly();
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'retrying');
+    await eventually(() => receiver.received.length === 2);
+    const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
+    expect([answer.status, answer.body.delivery.status]).toEqual([200, 'retrying']);
+    await bench.noJobFor(deliveryId, { inQueue: true });
+    finish(200);
+    expect(await settled(id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
+    await bench.noJobFor(deliveryId);
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('by clicks that come at once', async () => {
+    const { receiver, finish } = await receivingSlowly();
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    await bench.sendSms(owner);
+    const { id: deliveryId } = await settled(id, 'failed');
+    const click = () => bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
+    const answers = await Promise.all(Array.from({ length: 10 }, click));
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    finish(200);
+    expect(await settled(id, 'success')).toMatchObject({ attempts: 2 });
+    await bench.noJobFor(deliveryId);
+    expect(receiver.received).toHaveLength(2);
+  });
+});
+
 describe('recover (decisions 28 and 31)', () => {
   it('queues what failed and what was recorded while the endpoint was inactive, once', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
@@ -258,6 +310,49 @@ describe('recover (decisions 28 and 31)', () => {
     const told = receiver.received.slice(2).map((hook) => hook.body.messageId);
     expect(told.sort()).toEqual([...failed, ...missed].sort());
     expect((await bench.call(owner, 'POST', `/${id}/recover`, { since })).body).toEqual({ queued: 0 });
+  });
+
+  it('queues each failed delivery once, however many recoveries come at once', async () => {
+    const { promise, resolve: finish } = Promise.withResolvers<number>();
+    const receiver = await bench.receiving((_hook, count) => (count <= 3 ? 500 : promise));
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    for (let index = 0; index < 3; index += 1) await bench.sendSms(owner);
+    await eventually(
+      async () => (await bench.deliveries(owner, id, '?status=failed')).pagination.total === 3,
+    );
+    const recovered = await Promise.all(
+      Array.from({ length: 5 }, () => bench.call(owner, 'POST', `/${id}/recover`, { since })),
+    );
+    const queued = recovered.map(({ body }) => body.queued as number);
+    expect(queued.reduce((sum, count) => sum + count)).toBe(3);
+    finish(200);
+    const { data } = await bench.deliveries(owner, id);
+    for (const delivery of data) await bench.noJobFor(delivery.id);
+    expect((await bench.deliveries(owner, id, '?status=success')).pagination.total).toBe(3);
+    expect(receiver.received).toHaveLength(6);
+  });
+
+  it('gives what failed its retries anew', async () => {
+    const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    await bench.sendSms(owner);
+    await settled(id, 'failed');
+    await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
+    await bench.call(owner, 'POST', `/${id}/recover`, { since });
+    // Of the attempts that count, the second one made is the first, so a retry is left.
+    expect(await settled(id, 'success')).toMatchObject({ attempts: 3 });
+  });
+
+  it('says that since is in the future, and not of a field that was not sent', async () => {
+    const { id } = await bench.register(owner, { url: 'http://127.0.0.1:4999/' });
+    const since = new Date(Date.now() + 3_600_000).toISOString();
+    const answer = await bench.call(owner, 'POST', `/${id}/recover`, { since });
+    expect([answer.status, answer.body.error.details.fields]).toEqual([
+      400,
+      [{ path: 'since', message: 'must not be in the future' }],
+    ]);
   });
 
   it('leaves out events that the endpoint does not subscribe to, and tests', async () => {
@@ -297,6 +392,34 @@ describe('deletion (decision 30)', () => {
       attempts: 1,
       errorMessage: 'The endpoint was deleted.',
     });
+  });
+
+  it('keeps the attempt that was under way, and its answer', async () => {
+    const { promise, resolve: finish } = Promise.withResolvers<number>();
+    const receiver = await bench.receiving(() => promise);
+    const { id } = await bench.register(owner, { url: receiver.url });
+    await bench.sendSms(owner);
+    await eventually(() => receiver.received.length === 1);
+    const testing = bench.call(owner, 'POST', `/${id}/test`);
+    await eventually(() => receiver.received.length === 2);
+    await bench.call(owner, 'DELETE', `/${id}`);
+    finish(200);
+    const kept = {
+      status: 'canceled',
+      httpStatus: 200,
+      attempts: 1,
+      responseBody: 'ok',
+      nextRetryAt: null,
+      errorMessage: 'The endpoint was deleted.',
+    };
+    const { body: tested } = await testing;
+    expect(tested).toMatchObject({ success: true, delivery: { ...kept, event: 'webhook.test' } });
+    expect(tested.delivery.attemptLog).toMatchObject([{ httpStatus: 200, errorMessage: null }]);
+    const deliveryId = String(receiver.received[0]?.headers['x-service-delivery']);
+    const { deliveries } = bench.gateway.parts.stores;
+    await eventually(async () => (await deliveries.find(owner.accountId, deliveryId))?.attempts === 1);
+    expect(await deliveries.find(owner.accountId, deliveryId)).toMatchObject(kept);
+    expect((await deliveries.attempts([deliveryId])).get(deliveryId)).toMatchObject([{ httpStatus: 200 }]);
   });
 });
 

@@ -12,17 +12,17 @@ export interface ReceivedHook {
 
 /** A real HTTP endpoint on loopback that records what it receives and answers as `answer` says (200 by default). */
 export async function startWebhookReceiver(
-  answer: (hook: ReceivedHook, count: number) => number = () => 200,
+  answer: (hook: ReceivedHook, count: number) => number | Promise<number> = () => 200,
 ) {
   const received: ReceivedHook[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
+    request.on('end', async () => {
       const raw = Buffer.concat(chunks);
       const hook = { at: Date.now(), headers: request.headers, raw, body: JSON.parse(raw.toString('utf8')) };
       received.push(hook);
-      response.statusCode = answer(hook, received.length);
+      response.statusCode = await answer(hook, received.length);
       response.end('ok');
     });
   });

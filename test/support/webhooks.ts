@@ -1,3 +1,5 @@
+import { withKnex } from './database.ts';
+import { eventually } from './eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from './gateway.ts';
 import { type ReceivedHook, startWebhookReceiver } from './webhook-receiver.ts';
 
@@ -13,7 +15,7 @@ export async function startWebhookBench(environment: Record<string, string> = {}
   return {
     gateway,
     call,
-    async receiving(answer?: (hook: ReceivedHook, count: number) => number) {
+    async receiving(answer?: (hook: ReceivedHook, count: number) => number | Promise<number>) {
       const receiver = await startWebhookReceiver(answer);
       receivers.push(receiver);
       return receiver;
@@ -33,6 +35,20 @@ export async function startWebhookBench(environment: Record<string, string> = {}
     },
     async deliveries(owner: TestAccount, id: string, query = '') {
       return (await call(owner, 'GET', `/${id}/deliveries${query}`)).body;
+    },
+    /** Resolves when no job is to try the delivery, at once or later; those under way count too unless `inQueue`. */
+    noJobFor(deliveryId: string, { inQueue = false } = {}) {
+      const named = `%${deliveryId}%`;
+      return withKnex(gateway.database.connection, (knex) =>
+        eventually(async () => {
+          const { rows } = await knex.raw(
+            `SELECT FROM pgboss.job WHERE data::text LIKE ? AND state < ?
+             UNION ALL SELECT FROM held_jobs WHERE job::text LIKE ? AND NOT ?`,
+            [named, inQueue ? 'active' : 'completed', named, inQueue],
+          );
+          return rows.length === 0;
+        }),
+      );
     },
     async stop() {
       await gateway.stop();

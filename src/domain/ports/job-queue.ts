@@ -22,8 +22,15 @@ export interface SubmitJob {
 export interface WebhookJob {
   readonly webhookId: string;
   readonly deliveryIds: readonly string[];
-  /** Attempts that these deliveries have behind them: a delivery with another count is not this job's any more. */
+  /** Attempts that these deliveries have behind them. */
   readonly attempt: number;
+  /**
+   * When these deliveries were to be tried again, ISO 8601; absent before the first attempt. A delivery whose time is
+   * another one by now has been tried or made due since, and is another job's.
+   */
+  readonly dueAt?: string;
+  /** So many of the attempts do not count against `maxRetries`: a recovery gave the retries anew. 0 when absent. */
+  readonly retriesFrom?: number;
 }
 
 export interface ContactImportJob {

@@ -70,6 +70,10 @@ export interface DueDelivery {
   readonly accountId: string;
   readonly event: EventType;
   readonly body: string;
+  /** Attempts behind it. */
+  readonly attempts: number;
+  /** When it was to be tried again; null before the first attempt. */
+  readonly dueAt: Date | null;
 }
 
 /** An endpoint with its secret as it is stored. */
@@ -90,13 +94,15 @@ export interface DueAtEndpoint {
 export interface AttemptRecord {
   readonly deliveryId: string;
   readonly accountId: string;
-  /** Number of this attempt, from 1. */
-  readonly number: number;
+  /** `dueAt` of the delivery when the attempt was taken up. */
+  readonly dueAt: Date | null;
   readonly status: DeliveryStatus;
   readonly nextRetryAt: Date | null;
   readonly responseBody: string | null;
   readonly attempt: DeliveryAttempt;
 }
+
+export type DeliveryStand = Pick<WebhookDelivery, 'attempts' | 'nextRetryAt'>;
 
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
@@ -110,12 +116,28 @@ export interface DeliveryStore {
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
   /** What was attempted, by delivery, oldest first. */
   attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
-  /** Those of the deliveries that are open and have exactly `attempts` attempts behind them. */
-  due(webhookId: string, deliveryIds: readonly string[], attempts: number): Promise<readonly DueDelivery[]>;
-  /** Records attempts; one whose number is not the next of its delivery is left out. Returns the ids recorded. */
-  record(records: readonly AttemptRecord[]): Promise<readonly string[]>;
-  /** Makes deliveries due at `at`, whatever came of them before. */
-  reopen(deliveryIds: readonly string[], at: Date): Promise<readonly WebhookDelivery[]>;
+  /**
+   * Those of the deliveries that are open and to be tried again at `dueAt`, ISO 8601; without one, those with exactly
+   * `attempts` attempts behind them.
+   */
+  due(
+    webhookId: string,
+    deliveryIds: readonly string[],
+    attempts: number,
+    dueAt: string | undefined,
+  ): Promise<readonly DueDelivery[]>;
+  /**
+   * Counts and logs attempts, each once however often it is given. A success ends its delivery; a failure decides
+   * over it only where it was not tried or made due beside this attempt. What was canceled stays so. Returns how the
+   * deliveries of those that are logged now stand.
+   */
+  record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>>;
+  /** Makes those that have one of `statuses` due at `at`, unless they are due already; returns those. */
+  reopen(
+    deliveryIds: readonly string[],
+    statuses: readonly DeliveryStatus[],
+    at: Date,
+  ): Promise<readonly WebhookDelivery[]>;
   /** Failed deliveries of events (no tests) recorded in a span of time, by id, after `afterId`. */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
   /** Ends open deliveries without an attempt; returns those that were open. */

@@ -70,18 +70,18 @@ export class DeliverWebhooks {
    * `JobInterrupted` on `signal`.
    */
   async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
-    const { webhookId, deliveryIds, attempt } = job.data;
+    const { webhookId, deliveryIds, attempt, dueAt, retriesFrom = 0 } = job.data;
     const lane = this.#lanes.of(webhookId);
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
     if (job.known) endpoint.learn(this.#opened(job.known.endpoint), job.known.readAt);
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
-    const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt));
+    const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
     const open = { held: job, open: due.length };
     const left = await this.#attemptAll(
       due,
-      attempt + 1,
+      retriesFrom,
       open,
       lane,
       endpoint,
@@ -92,13 +92,13 @@ export class DeliverWebhooks {
     if (signal.aborted) throw new JobInterrupted('the process is draining');
     const gone = refusalOf(await endpoint.get());
     if (gone) await this.#close(left, gone);
-    else await this.#moves.add({ webhookId, deliveryIds: left, attempt });
+    else await this.#moves.add({ ...job.data, deliveryIds: left });
   }
 
   /** Attempts what gets a place within `patienceMs`; returns the ids of the rest. */
   async #attemptAll(
     due: readonly DueDelivery[],
-    number: number,
+    retriesFrom: number,
     open: OpenJob,
     lane: Lane,
     endpoint: FreshEndpoint,
@@ -123,7 +123,7 @@ export class DeliverWebhooks {
       if (place === undefined) return void left.push(delivery.id);
       let attempted: { recorded: RecordedAttempt; result: AttemptResult } | undefined;
       try {
-        attempted = await this.#attempt(await endpoint.get(), delivery, number);
+        attempted = await this.#attempt(await endpoint.get(), delivery, retriesFrom);
       } finally {
         lane.leave(attempted?.result);
       }
@@ -142,7 +142,7 @@ export class DeliverWebhooks {
   }
 
   /** One attempt; undefined when the endpoint takes none any more. */
-  async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery, number: number) {
+  async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery, retriesFrom: number) {
     if (!endpoint || refusalOf(endpoint)) return undefined;
     const { webhook, secret } = endpoint;
     const at = this.#clock.now();
@@ -154,8 +154,9 @@ export class DeliverWebhooks {
       body: delivery.body,
       at,
     });
+    const number = delivery.attempts + 1 - retriesFrom;
     const record = attemptRecord(webhook, delivery, number, at, this.#clock.now(), result);
-    return { recorded: { webhookId: webhook.id, record }, result };
+    return { recorded: { webhookId: webhook.id, event: delivery.event, retriesFrom, record }, result };
   }
 
   #close(deliveryIds: readonly string[], { status, why }: Refusal): Promise<void> {

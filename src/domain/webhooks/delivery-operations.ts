@@ -5,18 +5,21 @@ import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import { operation } from '../operation.ts';
+import type { NewJob } from '../ports/job-queue.ts';
 import type { Page, PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { DeliveryFilter, TimeSpan } from '../ports/webhook-stores.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import { eventEnvelope } from './event.ts';
-import { deliveryJobs, newDelivery } from './fan-out.ts';
+import { firstJobs, newDelivery, retryJobs } from './fan-out.ts';
 import { attemptRecord, recordAttempts } from './record-attempts.ts';
-import type { DeliveryAttempt, Webhook, WebhookDelivery } from './webhook.ts';
+import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
 import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
 
 /** Deliveries that a recovery queues in one transaction. */
 const RECOVER_BATCH = 1_000;
+/** What somebody may have tried again: the others wait for their first attempt, or for an endpoint that is gone. */
+const RETRIED_BY_HAND: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
 /** A test whose process died before it could record the attempt is made up for after this long. */
 const TEST_MAKE_UP_MS = 30_000;
 
@@ -49,14 +52,12 @@ export function deliveryOperations(deps: Dependencies) {
     return { delivery, attemptLog: attempts.get(delivery.id) ?? [] };
   }
 
-  async function queue(tx: Tx, deliveries: readonly WebhookDelivery[]): Promise<number> {
+  async function announceAndQueue(tx: Tx, deliveries: readonly WebhookDelivery[], jobs: readonly NewJob[]) {
     tx.announceLive('delivery', deliveries);
-    // Due now, so no time of their own: they go together.
-    await tx.jobs.enqueue(deliveryJobs(deliveries.map((delivery) => ({ ...delivery, nextRetryAt: null }))));
-    return deliveries.length;
+    await tx.jobs.enqueue(jobs);
   }
 
-  /** Queues failed deliveries again, under their ids; how many. */
+  /** Queues failed deliveries again, under their ids and with their retries anew; how many. */
   async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
     for (let afterId: string | undefined = uuidFloor(new Date(0)); afterId !== undefined; ) {
@@ -67,7 +68,13 @@ export function deliveryOperations(deps: Dependencies) {
         RECOVER_BATCH,
       );
       afterId = failed.length === RECOVER_BATCH ? failed.at(-1) : undefined;
-      queued += await uow.run(async (tx) => queue(tx, await tx.deliveries.reopen(failed, clock.now())));
+      queued += await uow.run(async (tx) => {
+        const now = clock.now();
+        const reopened = await tx.deliveries.reopen(failed, ['failed'], now);
+        const anew = reopened.map((delivery) => ({ ...delivery, retriesFrom: delivery.attempts }));
+        await announceAndQueue(tx, reopened, retryJobs(anew, now));
+        return reopened.length;
+      });
     }
     return queued;
   }
@@ -83,7 +90,8 @@ export function deliveryOperations(deps: Dependencies) {
         const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
         const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
         await tx.deliveries.insert(deliveries);
-        queued += await queue(tx, deliveries);
+        await announceAndQueue(tx, deliveries, firstJobs(deliveries));
+        queued += deliveries.length;
         return missing;
       });
       afterSeq = events.length === RECOVER_BATCH ? events.at(-1)?.seq : undefined;
@@ -119,7 +127,7 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Makes a delivery due now, whatever came of it, under the same id (decision 28). One that has used up its
-     * retries gets this one attempt; one that waits for its first attempt stays as it is.
+     * retries gets this one attempt; one that is due already, or under way, stays as it is.
      */
     retry: operation(
       'webhook.retry',
@@ -127,10 +135,10 @@ export function deliveryOperations(deps: Dependencies) {
       async (caller, input: { readonly id: string; readonly webhookId?: string | undefined }) => {
         const { delivery, webhook } = await deliveryOf(caller, input.id, input.webhookId);
         checkActive(webhook);
-        if (delivery.status === 'pending') return detailsOf(delivery);
         const reopened = await uow.run(async (tx) => {
-          const deliveries = await tx.deliveries.reopen([delivery.id], clock.now());
-          await queue(tx, deliveries);
+          const now = clock.now();
+          const deliveries = await tx.deliveries.reopen([delivery.id], RETRIED_BY_HAND, now);
+          await announceAndQueue(tx, deliveries, retryJobs(deliveries, now));
           return deliveries;
         });
         return detailsOf(reopened[0] ?? delivery);
@@ -138,8 +146,9 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Queues what an endpoint missed in a span of time: deliveries that failed, and events that it subscribes to
-     * and has no delivery for, as those recorded while it was inactive (decisions 28 and 31). Returns how many.
+     * Queues what an endpoint missed in a span of time: deliveries that failed, with their retries anew, and events
+     * that it subscribes to and has no delivery for, as those recorded while it was inactive (decisions 28 and 31).
+     * Returns how many.
      */
     recover: operation(
       'webhook.recover',
@@ -156,7 +165,11 @@ export function deliveryOperations(deps: Dependencies) {
           until: input.until === undefined ? now : timeOf('until', input.until),
         };
         if (span.until < span.since) {
-          throw validationError([{ path: 'until', message: 'must not be before since' }]);
+          throw validationError([
+            input.until === undefined
+              ? { path: 'since', message: 'must not be in the future' }
+              : { path: 'until', message: 'must not be before since' },
+          ]);
         }
         const queued = (await requeueFailed(webhook, span)) + (await queueMissing(webhook, span));
         await uow.run((tx) =>
@@ -173,12 +186,16 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Sends a `webhook.test` event to the endpoint, active or not, in one attempt made now; there are no retries
-     * (contract, POST /developers/webhooks/:id/test; decision 28).
+     * (contract, POST /developers/webhooks/:id/test; decision 28). `isSuccess` is the attempt's, also where the
+     * endpoint is deleted meanwhile.
      */
     test: operation(
       'webhook.test',
       MANAGE_WEBHOOKS,
-      async (caller, input: { readonly id: string }): Promise<DeliveryDetails> => {
+      async (
+        caller,
+        input: { readonly id: string },
+      ): Promise<DeliveryDetails & { readonly isSuccess: boolean }> => {
         const webhook = await webhookOf(caller, input.id);
         const found = await stores.webhooks.findForDelivery(webhook.id);
         if (!found) throw notFound('Webhook');
@@ -204,9 +221,8 @@ export function deliveryOperations(deps: Dependencies) {
           if (!recorded) throw new Error('the event was not recorded');
           const made = newDelivery(ids, webhook, recorded);
           await tx.deliveries.insert([made]);
-          tx.announceLive('delivery', [made]);
           const makeUpAt = new Date(recordedAt.getTime() + TEST_MAKE_UP_MS);
-          await tx.jobs.enqueue(deliveryJobs([{ ...made, nextRetryAt: makeUpAt }]));
+          await announceAndQueue(tx, [made], firstJobs([made], makeUpAt));
           return made;
         });
         const at = clock.now();
@@ -220,9 +236,11 @@ export function deliveryOperations(deps: Dependencies) {
           body,
           at,
         });
-        const record = attemptRecord(webhook, delivery, 1, at, clock.now(), result);
-        await uow.run((tx) => recordAttempts(tx, deps, [{ webhookId: webhook.id, record }]));
-        return detailsOf((await stores.deliveries.find(delivery.accountId, delivery.id)) ?? delivery);
+        const record = attemptRecord(webhook, { ...delivery, dueAt: null }, 1, at, clock.now(), result);
+        const attempt = { webhookId: webhook.id, event: delivery.event, record };
+        await uow.run((tx) => recordAttempts(tx, deps, [attempt]));
+        const recorded = await stores.deliveries.find(delivery.accountId, delivery.id);
+        return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
       },
     ),
   };

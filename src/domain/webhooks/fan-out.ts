@@ -29,7 +29,7 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   tx.announceLive('delivery', deliveries);
   const jobs = [...Map.groupBy(owed, ({ endpoint }) => endpoint)].flatMap(([endpoint, own]) => {
     const due = new Map(own.map(({ delivery, event }) => [delivery.id, dueDelivery(delivery, event.body)]));
-    return deliveryJobs(own.map(({ delivery }) => delivery)).map((job) => {
+    return firstJobs(own.map(({ delivery }) => delivery)).map((job) => {
       const known = job.data.deliveryIds.flatMap((id) => due.get(id) ?? []);
       return { ...job, known: { endpoint, readAt, due: known } };
     });
@@ -38,7 +38,7 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
 }
 
 function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): DueDelivery {
-  return { id, accountId, event, body };
+  return { id, accountId, event, body, attempts: 0, dueAt: null };
 }
 
 /** A delivery of `event` to `webhook` with no attempt yet. */
@@ -60,43 +60,68 @@ export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): W
   };
 }
 
-/** Jobs for deliveries, cut by endpoint, number of attempts behind them and due time. */
-export function deliveryJobs(
-  deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'>[],
+/** Jobs for the first attempts of deliveries, to be made at once or after `startAfter`. */
+export function firstJobs(
+  deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId'>[],
+  startAfter?: Date,
 ): NewJob<'webhook'>[] {
-  const groups = Map.groupBy(
-    deliveries,
-    (delivery) => `${delivery.webhookId} ${delivery.attempts} ${delivery.nextRetryAt?.getTime() ?? ''}`,
+  const data = deliveries.map(({ id, webhookId }) => ({ webhookId, deliveryIds: [id], attempt: 0 }));
+  return merged(data).map((job) => newJob(job, startAfter));
+}
+
+/** A delivery that is to be tried again at its `nextRetryAt`. */
+export type RetriedDelivery = Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'> &
+  Pick<WebhookJob, 'retriesFrom'>;
+
+/** Jobs that try deliveries again when they are due; at once where that is not after `now`. */
+export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): NewJob<'webhook'>[] {
+  const data = deliveries.flatMap(({ id, webhookId, attempts, nextRetryAt, retriesFrom = 0 }) =>
+    nextRetryAt
+      ? [{ webhookId, deliveryIds: [id], attempt: attempts, dueAt: nextRetryAt.toISOString(), retriesFrom }]
+      : [],
   );
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (!first) return [];
-    const { webhookId, attempts, nextRetryAt } = first;
-    const ids = group.map((delivery) => delivery.id);
-    return jobsOf(webhookId, ids, attempts).map((job): NewJob<'webhook'> => {
-      return { queue: 'webhook', ...job, ...(nextRetryAt ? { startAfter: nextRetryAt } : {}) };
-    });
+  return merged(data).map((job) => {
+    const dueAt = new Date(job.dueAt ?? now);
+    return newJob(job, dueAt > now ? dueAt : undefined);
   });
 }
 
 /** Jobs of the backlog for what an endpoint cannot take now. Retries go first: their time was promised. */
 export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
-  const groups = Map.groupBy(jobs, (job) => `${job.webhookId} ${job.attempt}`);
+  return merged(jobs).map((data) => ({
+    queue: 'webhook-backlog',
+    group: data.webhookId,
+    data,
+    ...(data.attempt > 0 ? { priority: 1 } : {}),
+  }));
+}
+
+function newJob(data: WebhookJob, startAfter: Date | undefined): NewJob<'webhook'> {
+  return { queue: 'webhook', group: data.webhookId, data, ...(startAfter ? { startAfter } : {}) };
+}
+
+/** The same work in as few jobs as may be: deliveries that differ in nothing else go together. */
+function merged(jobs: readonly WebhookJob[]): WebhookJob[] {
+  const groups = Map.groupBy(
+    jobs,
+    ({ webhookId, attempt, dueAt = '', retriesFrom = 0 }) =>
+      `${webhookId} ${attempt} ${dueAt} ${retriesFrom}`,
+  );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (!first) return [];
+    const { webhookId, attempt, dueAt, retriesFrom } = first;
     const ids = group.flatMap((job) => job.deliveryIds);
-    return jobsOf(first.webhookId, ids, first.attempt).map((job): NewJob<'webhook-backlog'> => {
-      return { queue: 'webhook-backlog', ...job, ...(first.attempt > 0 ? { priority: 1 } : {}) };
-    });
+    const parts: WebhookJob[] = [];
+    for (let start = 0; start < ids.length; start += DELIVERIES_PER_JOB) {
+      parts.push({
+        webhookId,
+        deliveryIds: ids.slice(start, start + DELIVERIES_PER_JOB),
+        attempt,
+        ...(dueAt === undefined ? {} : { dueAt }),
+        ...(retriesFrom ? { retriesFrom } : {}),
+      });
+    }
+    return parts;
   });
-}
-
-function jobsOf(webhookId: string, deliveryIds: readonly string[], attempt: number) {
-  const jobs: { group: string; data: WebhookJob }[] = [];
-  for (let start = 0; start < deliveryIds.length; start += DELIVERIES_PER_JOB) {
-    const ids = deliveryIds.slice(start, start + DELIVERIES_PER_JOB);
-    jobs.push({ group: webhookId, data: { webhookId, deliveryIds: ids, attempt } });
-  }
-  return jobs;
 }

@@ -4,8 +4,8 @@ import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import type { AttemptRecord, DueDelivery } from '../ports/webhook-stores.ts';
 import type { AttemptResult } from '../ports/webhook-transport.ts';
-import { deliveryJobs } from './fan-out.ts';
-import { RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
+import { retryJobs } from './fan-out.ts';
+import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 /** An endpoint that did nothing but fail for this long is switched off (decision 31). */
 const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
@@ -15,16 +15,20 @@ const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
 
 export interface RecordedAttempt {
   readonly webhookId: string;
+  readonly event: EventType;
+  /** As the job of the attempt has it. */
+  readonly retriesFrom?: number | undefined;
   readonly record: AttemptRecord;
 }
 
 /**
  * What an attempt makes of its delivery (decision 30): success on 2xx, else a retry while one is left, counted
- * from the end of this attempt (contract, Delivery and retries 3). A test is attempted once.
+ * from the end of this attempt (contract, Delivery and retries 3). `number` is the attempt's, from 1, among those that
+ * count against `maxRetries`. A test is attempted once.
  */
 export function attemptRecord(
   webhook: Pick<Webhook, 'maxRetries'>,
-  delivery: Pick<DueDelivery, 'id' | 'accountId' | 'event'>,
+  delivery: Pick<DueDelivery, 'id' | 'accountId' | 'event' | 'dueAt'>,
   number: number,
   at: Date,
   endedAt: Date,
@@ -37,7 +41,7 @@ export function attemptRecord(
   return {
     deliveryId: delivery.id,
     accountId: delivery.accountId,
-    number,
+    dueAt: delivery.dueAt,
     status: result.ok ? 'success' : isRetried ? 'retrying' : 'failed',
     nextRetryAt: isRetried ? new Date(Math.ceil(retryAtMs / RETRY_STEP_MS) * RETRY_STEP_MS) : null,
     responseBody: result.responseBody,
@@ -59,23 +63,19 @@ export async function recordAttempts(
   system: { clock: Clock; ids: Ids },
   attempts: readonly RecordedAttempt[],
 ): Promise<void> {
-  const recorded = new Set(await tx.deliveries.record(attempts.map(({ record }) => record)));
-  const counted = attempts.filter(({ record }) => recorded.has(record.deliveryId));
+  const stands = await tx.deliveries.record(attempts.map(({ record }) => record));
+  const counted = attempts.filter(({ record }) => stands.has(record));
   tx.announceLive(
     'delivery',
     counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
   );
-  const retries = counted.filter(({ record }) => record.nextRetryAt !== null);
-  await tx.jobs.enqueue(
-    deliveryJobs(
-      retries.map(({ webhookId, record }) => ({
-        id: record.deliveryId,
-        webhookId,
-        attempts: record.number,
-        nextRetryAt: record.nextRetryAt,
-      })),
-    ),
-  );
+  const retries = counted.flatMap(({ webhookId, record, retriesFrom = 0 }) => {
+    const { attempts: made = 0, nextRetryAt = null } = stands.get(record) ?? {};
+    // An attempt made beside this one may have decided otherwise.
+    if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
+    return { id: record.deliveryId, webhookId, attempts: made, nextRetryAt, retriesFrom };
+  });
+  await tx.jobs.enqueue(retryJobs(retries, system.clock.now()));
   await judgeEndpoints(tx, system, counted);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DeliveryStatus, EVENT_TYPES, type Webhook } from '../../domain/webhooks/webhook.ts';
+import { EVENT_TYPES, type Webhook } from '../../domain/webhooks/webhook.ts';
 import { WEBHOOK_DESCRIPTION_MAX_LENGTH } from '../../domain/webhooks/webhook-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
@@ -189,8 +189,7 @@ export const webhookRoutes: readonly Route[] = [
     response: z.object({ success: z.boolean(), delivery }),
     async handle({ caller, operations, params }) {
       const tested = await operations.webhooks.test.run(caller, params);
-      const isSuccess = tested.delivery.status === ('success' satisfies DeliveryStatus);
-      return { body: { success: isSuccess, delivery: deliveryResource(tested) } };
+      return { body: { success: tested.isSuccess, delivery: deliveryResource(tested) } };
     },
   }),
 ];
