@@ -1,5 +1,6 @@
 import type { Page, PageRequest } from '../domain/ports/page.ts';
-import type { SealedEndpoint, WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
+import type { SealedEndpoint, TimeSpan, WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
+import { uuidFloor } from '../domain/uuid.ts';
 import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -65,10 +66,15 @@ const CLEAR_FAILING = statement(
   'webhooks-clear-failing',
   `UPDATE webhooks SET failing_since = NULL WHERE id = ANY($1::uuid[]) AND failing_since IS NOT NULL`,
 );
-const FAILING_SINCE = statement(
-  'webhooks-failing-since',
-  `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks
+// An id tells when its delivery was made. Asked only of the few that fail for so long, so it costs the others nothing.
+const FAILING_ON = statement(
+  'webhooks-failing-on',
+  `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks w
    WHERE id = ANY($1::uuid[]) AND is_active AND deleted_at IS NULL AND failing_since <= $2
+     AND (SELECT bool_and(EXISTS (
+         SELECT FROM webhook_deliveries d
+         WHERE d.webhook_id = w.id AND d.id >= day.lowest AND d.id < day.below AND d.attempts > 0))
+       FROM unnest($3::uuid[], $4::uuid[]) AS day (lowest, below))
    ORDER BY id FOR NO KEY UPDATE`,
 );
 
@@ -171,8 +177,13 @@ export class PgWebhookStore implements WebhookStore {
     await this.#sql.execute(CLEAR_FAILING, [ids]);
   }
 
-  async failingSince(ids: readonly string[], since: Date) {
-    const rows = await this.#sql.query<WebhookRow & { failing_since: Date }>(FAILING_SINCE, [ids, since]);
+  async failingOn(ids: readonly string[], days: readonly TimeSpan[]) {
+    const rows = await this.#sql.query<WebhookRow & { failing_since: Date }>(FAILING_ON, [
+      ids,
+      days[0]?.since ?? null,
+      days.map(({ since }) => uuidFloor(since)),
+      days.map(({ until }) => uuidFloor(until)),
+    ]);
     return rows.map((row) => ({ webhook: mapRow(row), failingSince: row.failing_since }));
   }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { uuidFloor } from '../../src/domain/uuid.ts';
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -351,43 +352,114 @@ describe('an endpoint that only fails (decision 31)', () => {
       return row.failing_since as Date | null;
     });
 
-  it('is switched off after 5 days, with the reason and an audit entry, and starts anew when activated', async () => {
+  /** Records that a delivery failed on each of the last `days` days. */
+  const failedDaily = (owner: TestAccount, id: string, days: number) =>
+    withKnex(gateway.database.connection, (knex) =>
+      knex('webhook_deliveries').insert(
+        Array.from({ length: days }, (_, day) => {
+          const at = new Date(Date.now() - (day + 0.5) * DAY_MS);
+          return {
+            id: uuidFloor(at),
+            account_id: owner.accountId,
+            webhook_id: id,
+            event_seq: 1,
+            event: 'sms.sent',
+            status: 'failed',
+            attempts: 1,
+            created_at: at,
+          };
+        }),
+      ),
+    );
+  const failing = async () => {
     const owner = await gateway.createAccount();
-    const receiver = await receiving(() => 500);
+    const receiver = await receiving((hook) => (hook.body.data.message === 'well' ? 200 : 500));
     const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
-    const test = () => call('POST', `/${webhook.id}/test`, undefined, owner.key);
     const get = async () => (await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook;
-    await test();
-    const first = await failingSince(webhook.id);
-    expect(first).toBeInstanceOf(Date);
-    await test();
-    expect(await failingSince(webhook.id)).toEqual(first);
+    /** Makes an attempt, which fails unless the message is "well". */
+    const attempt = async (message = 'hello') => {
+      const recorded = (await deliveriesOf()).pagination.total;
+      await sendSms(owner, message);
+      await eventually(async () => {
+        const { data, pagination } = await deliveriesOf();
+        return pagination.total === recorded + 1 && data[0].attempts === 1;
+      });
+    };
+    const deliveriesOf = async () =>
+      (await call('GET', `/${webhook.id}/deliveries`, undefined, owner.key)).body;
+    return { owner, id: webhook.id, receiver, get, attempt };
+  };
 
-    await failingSince(webhook.id, new Date(Date.now() - 5 * DAY_MS + 60_000));
-    await test();
+  it('is switched off after 5 days, with the reason and an audit entry, and starts anew when activated', async () => {
+    const { owner, id, get, attempt } = await failing();
+    await attempt();
+    const first = await failingSince(id);
+    expect(first).toBeInstanceOf(Date);
+    await attempt();
+    expect(await failingSince(id)).toEqual(first);
+
+    await failedDaily(owner, id, 5);
+    await failingSince(id, new Date(Date.now() - 5 * DAY_MS + 60_000));
+    await attempt();
     expect(await get()).toMatchObject({ isActive: true, disabledReason: null });
-    await failingSince(webhook.id, new Date(Date.now() - 5 * DAY_MS));
-    await sendSms(owner, 'the last straw');
+    await failingSince(id, new Date(Date.now() - 5 * DAY_MS));
+    await attempt('the last straw');
     await eventually(async () => (await get()).isActive === false);
     expect((await get()).disabledReason).toMatch(/^Every attempt since 20.* failed/);
     await withKnex(gateway.database.connection, async (knex) => {
-      const [entry] = await knex('audit_entries').where({ target: webhook.id, action: 'webhook.disable' });
+      const [entry] = await knex('audit_entries').where({ target: id, action: 'webhook.disable' });
       expect(entry).toMatchObject({ actor: 'system:webhooks', account_id: owner.accountId });
     });
 
-    const activated = await call('PUT', `/${webhook.id}`, { isActive: true }, owner.key);
+    const activated = await call('PUT', `/${id}`, { isActive: true }, owner.key);
     expect(activated.body.webhook).toMatchObject({ isActive: true, disabledReason: null });
-    expect(await failingSince(webhook.id)).toBeNull();
+    expect(await failingSince(id)).toBeNull();
+  });
+
+  it('stays on where nothing was sent on one of the days: nobody knows how it was then', async () => {
+    const { owner, id, get, attempt } = await failing();
+    await attempt();
+    await failedDaily(owner, id, 4);
+    await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
+    await attempt();
+    expect(await get()).toMatchObject({ isActive: true, disabledReason: null });
+  });
+
+  it('starts anew with another URL, and goes on with the same', async () => {
+    const { owner, id, receiver, attempt } = await failing();
+    await attempt();
+    await call('PUT', `/${id}`, { url: receiver.url, description: 'the same' }, owner.key);
+    expect(await failingSince(id)).toBeInstanceOf(Date);
+    await call('PUT', `/${id}`, { url: `${receiver.url}/repaired` }, owner.key);
+    expect(await failingSince(id)).toBeNull();
+  });
+
+  it('is not judged by tests that fail', async () => {
+    const { owner, id, get } = await failing();
+    await call('POST', `/${id}/test`, undefined, owner.key);
+    expect(await failingSince(id)).toBeNull();
+    await failedDaily(owner, id, 5);
+    await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
+    await call('POST', `/${id}/test`, undefined, owner.key);
+    expect((await get()).isActive).toBe(true);
   });
 
   it('is forgiven by one success', async () => {
+    const { owner, id, get, attempt } = await failing();
+    await failedDaily(owner, id, 5);
+    await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
+    await attempt('well');
+    expect(await failingSince(id)).toBeNull();
+    await attempt();
+    expect((await get()).isActive).toBe(true);
+  });
+
+  it('is forgiven by a test that succeeds', async () => {
     const owner = await gateway.createAccount();
-    const receiver = await receiving((_hook, count) => (count === 1 ? 200 : 500));
-    const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
+    const receiver = await receiving();
+    const { webhook } = await register({ url: receiver.url }, owner.key);
     await failingSince(webhook.id, new Date(Date.now() - 6 * DAY_MS));
     await call('POST', `/${webhook.id}/test`, undefined, owner.key);
     expect(await failingSince(webhook.id)).toBeNull();
-    await call('POST', `/${webhook.id}/test`, undefined, owner.key);
-    expect((await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook.isActive).toBe(true);
   });
 });

@@ -58,10 +58,13 @@ export interface WebhookStore {
   markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
   /** Forgets that endpoints failed; writes nothing where they did not. */
   clearFailing(ids: readonly string[]): Promise<void>;
-  /** Those that are active and fail since `since` or longer; locked. */
-  failingSince(
+  /**
+   * Those that are active, fail since the first of `days` or longer, and had on each of them a delivery that was
+   * attempted; locked.
+   */
+  failingOn(
     ids: readonly string[],
-    since: Date,
+    days: readonly TimeSpan[],
   ): Promise<readonly { webhook: Webhook; failingSince: Date }[]>;
 }
 

@@ -2,13 +2,14 @@ import { recordChange } from '../audit/record-change.ts';
 import type { SystemCaller } from '../caller.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
-import type { AttemptRecord, DueDelivery } from '../ports/webhook-stores.ts';
+import type { AttemptRecord, DueDelivery, TimeSpan } from '../ports/webhook-stores.ts';
 import type { AttemptResult } from '../ports/webhook-transport.ts';
 import { retryJobs } from './fan-out.ts';
 import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
-/** An endpoint that did nothing but fail for this long is switched off (decision 31). */
-const DISABLE_AFTER_MS = 5 * 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
+/** An endpoint that did nothing but fail on so many days is switched off (decision 31). */
+const DISABLE_AFTER_DAYS = 5;
 /** Retries of one endpoint that are due within this long share a job. */
 const RETRY_STEP_MS = 20;
 const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
@@ -56,7 +57,7 @@ export function attemptRecord(
 
 /**
  * Stores attempts and, in the same transaction, the jobs of the retries they call for and what they say of their
- * endpoints: one in which every attempt failed for 5 days is switched off, with the reason and an audit entry.
+ * endpoints: one in which every attempt of 5 days failed is switched off, with the reason and an audit entry.
  */
 export async function recordAttempts(
   tx: Tx,
@@ -79,6 +80,11 @@ export async function recordAttempts(
   await judgeEndpoints(tx, system, counted);
 }
 
+/**
+ * Switches endpoints off that fail since 5 days or longer and were attempted on each of the 5 days up to now (decision
+ * 31). Two failures with silence between say nothing of the time between, so they are not enough. A test that fails
+ * is somebody at work on the endpoint, and says nothing either; one that succeeds shows that it is well.
+ */
 async function judgeEndpoints(
   tx: Tx,
   system: { clock: Clock; ids: Ids },
@@ -86,17 +92,20 @@ async function judgeEndpoints(
 ): Promise<void> {
   const succeeded = new Set<string>();
   const failedAt = new Map<string, Date>();
-  for (const { webhookId, record } of attempts) {
+  for (const { webhookId, event, record } of attempts) {
     const known = failedAt.get(webhookId);
     if (record.status === 'success') succeeded.add(webhookId);
-    else if (!known || record.attempt.at < known) failedAt.set(webhookId, record.attempt.at);
+    else if (event !== 'webhook.test' && (!known || record.attempt.at < known))
+      failedAt.set(webhookId, record.attempt.at);
   }
   for (const id of succeeded) failedAt.delete(id);
   if (succeeded.size > 0) await tx.webhooks.clearFailing([...succeeded]);
   if (failedAt.size === 0) return;
   await tx.webhooks.markFailing(failedAt);
-  const since = new Date(system.clock.now().getTime() - DISABLE_AFTER_MS);
-  for (const { webhook, failingSince } of await tx.webhooks.failingSince([...failedAt.keys()], since)) {
+  for (const { webhook, failingSince } of await tx.webhooks.failingOn(
+    [...failedAt.keys()],
+    daysBefore(system.clock.now()),
+  )) {
     const disabledReason = `Every attempt since ${failingSince.toISOString()} failed. Repair the endpoint, activate it and recover what it missed.`;
     await tx.webhooks.update(webhook.id, { isActive: false, disabledReason });
     await recordChange(tx, system, WEBHOOKS, {
@@ -107,4 +116,13 @@ async function judgeEndpoints(
       after: { isActive: false, disabledReason },
     });
   }
+}
+
+/** The days that an endpoint is judged by, the first one first; each is 24 hours long. */
+function daysBefore(now: Date): TimeSpan[] {
+  const start = now.getTime() - DISABLE_AFTER_DAYS * DAY_MS;
+  return Array.from({ length: DISABLE_AFTER_DAYS }, (_, day) => ({
+    since: new Date(start + day * DAY_MS),
+    until: new Date(start + (day + 1) * DAY_MS),
+  }));
 }

@@ -149,8 +149,8 @@ export function webhookOperations(deps: Dependencies) {
     headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
 
     /**
-     * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating one that was
-     * switched off gives it a new start (decision 31).
+     * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating it or giving it
+     * another URL is a new start: what failed before does not count any more (decision 31).
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
@@ -161,13 +161,14 @@ export function webhookOperations(deps: Dependencies) {
       // Found before its address is looked up: another account's id must not make this process resolve names.
       if (!(await stores.webhooks.find(accountIdOf(caller), input.id))) throw notFound('Webhook');
       const url = input.url === undefined ? undefined : await checkUrl(input.url);
-      return change(caller, input.id, 'webhook.update', () => ({
+      return change(caller, input.id, 'webhook.update', (before) => ({
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { events }),
         ...(description === undefined ? {} : { description }),
         ...(maxRetries === undefined ? {} : { maxRetries }),
         ...(isActive === undefined ? {} : { isActive }),
-        ...(isActive ? { disabledReason: null, failingSince: null } : {}),
+        ...(isActive ? { disabledReason: null } : {}),
+        ...(isActive || (url !== undefined && url !== before.url) ? { failingSince: null } : {}),
       }));
     }),
 
