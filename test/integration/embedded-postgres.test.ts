@@ -12,8 +12,10 @@ import {
   readFile,
   readlink,
   realpath,
+  rename,
   rm,
   stat,
+  symlink,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -88,9 +90,13 @@ afterEach(async () => {
   for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) await cleanup();
 });
 
-async function start(settings: Record<string, string> = {}, database = 'gateway'): Promise<EmbeddedPostgres> {
+async function start(
+  settings: Record<string, string> = {},
+  database = 'gateway',
+  where = dataDir,
+): Promise<EmbeddedPostgres> {
   const postgres = await startEmbeddedPostgres({
-    dataDir,
+    dataDir: where,
     database,
     logger,
     settings: { fsync: 'off', ...settings },
@@ -306,6 +312,122 @@ describe('several processes on one data directory', () => {
     first.close();
     expect(second.tryAcquire()).toBe(true);
     second.close();
+  });
+});
+
+describe('a copy of a DATA_DIR', () => {
+  const copy = () => join(directory, 'copy');
+  const record = (where: string) => join(where, 'postgres.json');
+  const startCopy = () => start({}, 'gateway', copy());
+  const whose = async ({ connection }: EmbeddedPostgres) =>
+    (await query(connection, 'SELECT name FROM whose'))[0]?.name;
+
+  /** As the README advises: with the gateway stopped. Gives where the original listened. */
+  async function copyStopped({ recordsNoDataDir = false } = {}): Promise<string> {
+    await copyCluster();
+    const original = await start();
+    await query(original.connection, "CREATE TABLE whose AS SELECT 'original' AS name");
+    await original.stop();
+    if (recordsNoDataDir) await forgetDataDir();
+    await promisify(execFile)('cp', ['-a', dataDir, copy()]);
+    return original.connection.host;
+  }
+
+  /** As older versions wrote it. */
+  async function forgetDataDir(): Promise<void> {
+    const { dataDir: _, ...endpoint } = JSON.parse(await readFile(record(dataDir), 'utf8'));
+    await writeFile(record(dataDir), JSON.stringify(endpoint));
+  }
+
+  it.each(['original', 'copy'])('listens elsewhere, also when the %s starts first', async (first) => {
+    const host = await copyStopped();
+    const started: Record<string, EmbeddedPostgres> = {};
+    for (const each of first === 'copy' ? ['copy', 'original'] : ['original', 'copy']) {
+      started[each] = await (each === 'copy' ? startCopy() : start());
+    }
+    const { original, copy: copied } = started as { original: EmbeddedPostgres; copy: EmbeddedPostgres };
+    await query(copied.connection, "UPDATE whose SET name = 'copy'");
+    expect([await whose(original), await whose(copied)]).toEqual(['original', 'copy']);
+    expect(original.connection.host).toBe(host);
+
+    await copied.stop();
+    const again = await startCopy();
+    expect(again.connection.host).toBe(copied.connection.host);
+    expect([await whose(original), await whose(again)]).toEqual(['original', 'copy']);
+  });
+
+  it('leaves a server alone that listens where an older version recorded it', async () => {
+    const host = await copyStopped({ recordsNoDataDir: true });
+    const original = await start();
+    expect(original.connection.host).toBe(host);
+    const copied = await startCopy();
+    await query(copied.connection, "UPDATE whose SET name = 'copy'");
+    expect([await whose(original), await whose(copied)]).toEqual(['original', 'copy']);
+    // Now both say whose they are, and neither takes the place of the other that is down.
+    await Promise.all([original.stop(), copied.stop()]);
+    expect((await startCopy()).connection.host).toBe(copied.connection.host);
+    expect((await start()).connection.host).toBe(host);
+  });
+
+  it('has processes that wait for its own owner and do not join the original', async () => {
+    await copyStopped();
+    const original = await start();
+    const owner = new OwnerLock(join(copy(), 'postgres.lock'));
+    owner.tryAcquire();
+    const sessions = async () =>
+      Number(
+        (
+          await query(original.connection, "SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'")
+        )[0]?.sessions,
+      );
+    const before = await sessions();
+    const joining = startCopy();
+    await Promise.race([joining, eventually(async () => (await sessions()) > before)]);
+    owner.close();
+    const joined = await joining;
+    expect(joined.owned).toBe(true);
+    expect(joined.connection.host).not.toBe(original.connection.host);
+  });
+
+  it('with but a link to the cluster is refused while the original runs, which runs on', async () => {
+    await copyCluster();
+    const cellar = join(directory, 'cellar');
+    await mkdir(cellar);
+    await rename(cluster(), join(cellar, 'postgres'));
+    await symlink(join(cellar, 'postgres'), cluster());
+    await (await start()).stop();
+    await promisify(execFile)('cp', ['-a', dataDir, copy()]);
+    const original = await start();
+    const pid = await postmasterPid();
+
+    await expect(startCopy()).rejects.toThrow(/Another gateway.* runs the PostgreSQL cluster.* is a link/);
+    expect(await postmasterPid()).toBe(pid);
+    await query(original.connection, 'SELECT 1');
+    await original.stop();
+    await answers((await startCopy()).connection);
+  });
+
+  it('is told from a DATA_DIR that was moved, whose address stays', async () => {
+    await copyCluster();
+    const first = await start();
+    await first.stop();
+    await rename(dataDir, copy());
+    const moved = await startCopy();
+    expect(moved.connection).toEqual(first.connection);
+    await query(moved.connection, 'SELECT 1');
+  });
+
+  it('is told from a running DATA_DIR of an older version, which is joined', async () => {
+    await copyCluster();
+    const owner = await start();
+    await forgetDataDir();
+    const other = await start();
+    expect([owner.owned, other.owned]).toEqual([true, false]);
+    expect(other.connection).toEqual(owner.connection);
+    await owner.stop();
+    await eventually(async () => other.owned);
+    await answers(other.connection);
+    expect(JSON.parse(await readFile(record(dataDir), 'utf8'))).toHaveProperty('dataDir');
   });
 });
 

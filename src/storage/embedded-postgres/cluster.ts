@@ -35,6 +35,12 @@ export interface ClusterPlace {
 
 const statOf = (path: string) => stat(path).catch(() => undefined);
 
+/** Names a directory itself, not its path: it keeps that name when it is moved, and no copy of it has the name. */
+export async function identityOf(directory: string): Promise<string> {
+  const { dev, ino } = await stat(directory, { bigint: true });
+  return `${dev}:${ino}`;
+}
+
 /**
  * Finds the place of the cluster: DATA_DIR/postgres, or where that symbolic link points. When root's
  * DATA_DIR cannot be entered by the server's user, a new place under /var/lib gets linked there.

@@ -1,13 +1,16 @@
 import { Client } from 'pg';
-import { SUPERUSER } from './cluster.ts';
+import { identityOf, SUPERUSER } from './cluster.ts';
 import type { Endpoint } from './endpoint.ts';
 
 const DUPLICATE_DATABASE = '42P04';
 const UNIQUE_VIOLATION = '23505';
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Creates the database on the running server unless it is there. Throws when the server cannot be reached. */
-export async function ensureDatabase(endpoint: Endpoint, database: string): Promise<void> {
+/**
+ * Creates the database on the running server unless it is there. Throws when the server cannot be reached, or is
+ * that of another cluster: the record of its endpoint may have come with a copy of another DATA_DIR.
+ */
+export async function ensureDatabase(endpoint: Endpoint, cluster: string, database: string): Promise<void> {
   const client = new Client({
     ...endpoint,
     user: SUPERUSER,
@@ -20,6 +23,11 @@ export async function ensureDatabase(endpoint: Endpoint, database: string): Prom
   client.on('error', () => undefined);
   try {
     await client.connect();
+    const settings = await client.query<{ data_directory: string }>('SHOW data_directory');
+    const served = settings.rows[0]!.data_directory;
+    if ((await identityOf(served)) !== (await identityOf(cluster))) {
+      throw new Error(`the server at ${endpoint.host}:${endpoint.port} runs the cluster ${served}`);
+    }
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
   } catch (error) {

@@ -4,20 +4,23 @@
  * Terms. Cluster: the server's data directory, DATA_DIR/postgres. Postmaster: the server's main process.
  * Endpoint: where it listens, the same from start to start. Owner: the one process on a DATA_DIR that holds
  * the owner lock, and so starts, restarts and stops the postmaster; the others use it, and one of them
- * becomes the owner when the owner stops or dies.
+ * becomes the owner when the owner stops or dies. It also holds the cluster's own lock: the cluster may be
+ * linked from several DATA_DIRs, as when one was copied.
  *
- * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log.
+ * Files in DATA_DIR: postgres/ (or a link), postgres.lock, postgres.json (the endpoint), postgres.log; in the
+ * cluster: gateway.lock.
  */
 import { mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { packagedBinaries, usableBinaries } from './binaries.ts';
-import { ensureCluster, placeCluster, SUPERUSER } from './cluster.ts';
+import { type ClusterPlace, ensureCluster, placeCluster, SUPERUSER } from './cluster.ts';
 import { ensureDatabase } from './database.ts';
 import { type Endpoint, prepareEndpoint, readEndpoint } from './endpoint.ts';
 import { OwnerLock } from './owner-lock.ts';
 import { launchPostmaster, type Postmaster } from './postmaster.ts';
+import { giveTo } from './server-user.ts';
 
 export interface EmbeddedPostgres {
   /** libpq-style options for `pg`: a socket directory and its port number, or 127.0.0.1 on Windows. */
@@ -65,6 +68,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 class Supervisor implements EmbeddedPostgres {
   readonly #options: EmbeddedPostgresOptions;
   readonly #lock: OwnerLock;
+  #clusterLock: OwnerLock | undefined;
   readonly #stopping = new AbortController();
   readonly #stopRequested = new Promise<undefined>((done) =>
     this.#stopping.signal.addEventListener('abort', () => done(undefined)),
@@ -109,7 +113,8 @@ class Supervisor implements EmbeddedPostgres {
       await this.#postmaster?.stop();
     } finally {
       this.#postmaster = undefined;
-      // Only now: whoever gets the lock may start a server on the cluster.
+      // Only now: whoever gets the locks may start a server on the cluster.
+      this.#clusterLock?.close();
       this.#lock.close();
     }
   }
@@ -120,12 +125,12 @@ class Supervisor implements EmbeddedPostgres {
     for (;;) {
       if (this.#lock.tryAcquire()) {
         await this.#launch();
-        return ensureDatabase(this.#endpoint!, database);
+        return ensureDatabase(this.#endpoint!, join(dataDir, 'postgres'), database);
       }
       try {
         const endpoint = await readEndpoint(dataDir);
         if (!endpoint) throw new Error(`${dataDir} has no postgres.json yet`);
-        await ensureDatabase(endpoint, database);
+        await ensureDatabase(endpoint, join(dataDir, 'postgres'), database);
         this.#endpoint = endpoint;
         return;
       } catch (cause) {
@@ -148,11 +153,12 @@ class Supervisor implements EmbeddedPostgres {
     const startedAt = performance.now();
     const cluster = await placeCluster(dataDir);
     const binaries = await usableBinaries(packagedBinaries(), cluster.user, dirname(cluster.directory));
-    const endpoint = await prepareEndpoint(dataDir, cluster.user, this.#endpoint !== undefined);
+    const endpoint = await prepareEndpoint(dataDir, cluster, this.#endpoint !== undefined);
     await ensureCluster(cluster, binaries, {
       durable: settings.fsync !== 'off',
       password: endpoint.password,
     });
+    await this.#lockCluster(cluster);
     const logFile = join(dataDir, 'postgres.log');
     this.#postmaster = await launchPostmaster({ binaries, cluster, endpoint, settings, logFile });
     this.#endpoint = endpoint;
@@ -160,6 +166,22 @@ class Supervisor implements EmbeddedPostgres {
     logger.info(
       { pid: this.#postmaster.pid, directory: cluster.directory, durationMs },
       'embedded PostgreSQL started',
+    );
+  }
+
+  /** Else the server of a gateway with another DATA_DIR would pass for one that its owner left behind. */
+  async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
+    if (!this.#clusterLock) {
+      const path = join(directory, 'gateway.lock');
+      this.#clusterLock = new OwnerLock(path);
+      await giveTo(user, path);
+    }
+    if (this.#clusterLock.tryAcquire()) return;
+    const entry = join(this.#options.dataDir, 'postgres');
+    throw new Error(
+      `Another gateway, whose DATA_DIR is not ${this.#options.dataDir}, runs the PostgreSQL cluster in ` +
+        `${directory}, to which ${entry} is a link. Stop that gateway; for a copy of its data, put a copy of ` +
+        'that directory in place of the link.',
     );
   }
 

@@ -3,6 +3,8 @@ import { lstat, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ClusterPlace, identityOf } from './cluster.ts';
+import { isLivePostmaster } from './postmaster-file.ts';
 import { canEnter, giveTo, makePrivateDirectory, type ServerUser } from './server-user.ts';
 
 /** Where the server listens: a socket directory, or (Windows) 127.0.0.1 with a password. */
@@ -10,6 +12,12 @@ export interface Endpoint {
   host: string;
   port: number;
   password?: string;
+}
+
+/** What postgres.json holds; older versions did not say which DATA_DIR (its identity) chose the endpoint. */
+interface EndpointRecord {
+  endpoint: Endpoint;
+  dataDir?: string;
 }
 
 /** Only names the socket file; nothing listens on TCP. */
@@ -22,41 +30,77 @@ export const socketFile = (endpoint: Endpoint): string => join(endpoint.host, `.
 
 const recordOf = (dataDir: string): string => join(dataDir, 'postgres.json');
 
-/** Where the owner's server listens or last listened; undefined before the first start. */
+/**
+ * Where the owner's server listens or last listened; undefined before the first start. In a DATA_DIR that is a
+ * copy it is the endpoint of the original until the copy's owner has chosen another.
+ */
 export async function readEndpoint(dataDir: string): Promise<Endpoint | undefined> {
+  return (await readRecord(dataDir))?.endpoint;
+}
+
+async function readRecord(dataDir: string): Promise<EndpointRecord | undefined> {
   const text = await readFile(recordOf(dataDir), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  return text === undefined ? undefined : (JSON.parse(text) as Endpoint);
+  if (text === undefined) return undefined;
+  const { dataDir: chosenIn, ...endpoint } = JSON.parse(text) as Endpoint & { dataDir?: string };
+  return { endpoint, dataDir: chosenIn };
+}
+
+async function writeRecord(dataDir: string, { endpoint, dataDir: chosenIn }: EndpointRecord): Promise<void> {
+  const draft = `${recordOf(dataDir)}.new`;
+  await writeFile(draft, JSON.stringify({ ...endpoint, dataDir: chosenIn }), { mode: 0o600, flush: true });
+  await rename(draft, recordOf(dataDir));
 }
 
 /**
  * Makes ready the place where the server will listen, and records it for other processes. It stays the same
- * from start to start, so that connection pools find the next owner's server. With `keep` (pools of this
- * process exist) it throws rather than choose another.
+ * from start to start, also when DATA_DIR is moved, so that connection pools find the next owner's server; a
+ * copy of a DATA_DIR chooses its own. With `keep` (pools of this process exist) it throws rather than choose
+ * another.
  */
-export async function prepareEndpoint(dataDir: string, user: ServerUser, keep: boolean): Promise<Endpoint> {
-  const recorded = await readEndpoint(dataDir);
-  const isUsable = process.platform === 'win32' ? isPortFree : (e: Endpoint) => isOurDirectory(e.host, user);
-  if (recorded && (await isUsable(recorded))) return recorded;
-  if (recorded && keep) {
+export async function prepareEndpoint(
+  dataDir: string,
+  cluster: ClusterPlace,
+  keep: boolean,
+): Promise<Endpoint> {
+  const recorded = await readRecord(dataDir);
+  const identity = await identityOf(dataDir);
+  const endpoint = recorded?.endpoint;
+  const isCopied = recorded?.dataDir !== undefined && recorded.dataDir !== identity;
+  if (endpoint && (keep || !isCopied) && (await isUsable(endpoint, cluster))) {
+    if (recorded.dataDir !== identity) await writeRecord(dataDir, { endpoint, dataDir: identity });
+    return endpoint;
+  }
+  if (endpoint && keep) {
     throw new Error(
-      `The embedded PostgreSQL cannot listen at ${recorded.host}:${recorded.port} again: somebody else has ` +
+      `The embedded PostgreSQL cannot listen at ${endpoint.host}:${endpoint.port} again: somebody else has ` +
         'taken that place. Restart the gateway to choose another.',
     );
   }
-  const endpoint =
+  const chosen =
     process.platform === 'win32'
       ? {
           host: '127.0.0.1',
           port: await freePort(),
-          password: recorded?.password ?? randomBytes(24).toString('base64url'),
+          password: endpoint?.password ?? randomBytes(24).toString('base64url'),
         }
-      : { host: await makeSocketDirectory(user), port: SOCKET_PORT };
-  await writeFile(`${recordOf(dataDir)}.new`, JSON.stringify(endpoint), { mode: 0o600 });
-  await rename(`${recordOf(dataDir)}.new`, recordOf(dataDir));
-  return endpoint;
+      : { host: await makeSocketDirectory(cluster.user), port: SOCKET_PORT };
+  await writeRecord(dataDir, { endpoint: chosen, dataDir: identity });
+  return chosen;
+}
+
+async function isUsable(endpoint: Endpoint, { directory, user }: ClusterPlace): Promise<boolean> {
+  if (process.platform === 'win32') return isPortFree(endpoint);
+  return (await isOurDirectory(endpoint.host, user)) && !(await servesAnother(endpoint, directory));
+}
+
+/** Whether a living server of another cluster listens there; a stale lock file says nothing. */
+async function servesAnother(endpoint: Endpoint, cluster: string): Promise<boolean> {
+  const lock = await readFile(`${socketFile(endpoint)}.lock`, 'utf8').catch(() => '');
+  const [pid, served = ''] = lock.split('\n');
+  return served !== '' && served !== cluster && (await isLivePostmaster(Number(pid), served));
 }
 
 /** True also when it had vanished (a reboot, a cleaner of /tmp) and could be made again. */

@@ -33,7 +33,7 @@ export async function isLivePostmaster(pid: number, cluster: string): Promise<bo
     if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
     // Another cluster's server may have the pid now. The link can be unreadable: then the name must do.
     const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-    return directory === undefined || directory === (await realpath(cluster));
+    return directory === undefined || directory === (await realpath(cluster).catch(() => undefined));
   }
   const [lister, args] =
     process.platform === 'win32'
