@@ -6,6 +6,7 @@ import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { OwnReceiver } from './channels/webhook/own-receiver.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
+import { checkMasterKey } from './check-master-key.ts';
 import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { type Config, ConfigError } from './config.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
@@ -50,13 +51,17 @@ const CONNECTIONS_PER_ORIGIN = 4_096;
 export type Gateway = Awaited<ReturnType<typeof compose>>;
 
 /**
- * Wires everything and brings the database up to date. Throws when PostgreSQL or the master key cannot be had.
- * Nothing is sent or fetched before `startWorking`.
+ * Wires everything and brings the database up to date. Throws when PostgreSQL or the master key cannot be had, or
+ * the key is not that of the database (unless `withAnyMasterKey`). Nothing is sent or fetched before `startWorking`.
  */
-export async function compose(config: Config, logger: Logger) {
+export async function compose(config: Config, logger: Logger, { withAnyMasterKey = false } = {}) {
   const opened = new AsyncDisposableStack();
   try {
-    return await wire(config, logger, opened);
+    const gateway = await wire(config, logger, opened);
+    if (!withAnyMasterKey) {
+      checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
+    }
+    return gateway;
   } catch (error) {
     await opened.disposeAsync();
     throw error;

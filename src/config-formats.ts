@@ -37,6 +37,14 @@ export const masterKey = z
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
+/** The names of master keys that are lost, as a refused start says them. */
+export const masterKeyNames = z
+  .string()
+  .transform(list)
+  .refine((names) => names.every((name) => /^[0-9a-f]{8}$/.test(name)), {
+    error: 'must be a comma list of the names that a refused start gives to keys, such as 1a2b3c4d',
+  });
+
 const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
 /** An address or a name to listen at, that can stand in a URL. */

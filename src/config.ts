@@ -10,6 +10,7 @@ import {
   listenHost,
   mailbox,
   masterKey,
+  masterKeyNames,
   smsRoutes,
   whole,
 } from './config-formats.ts';
@@ -35,6 +36,7 @@ const variables = z.object({
   DATA_DIR: z.string().default('.data'),
   MASTER_KEY: masterKey.optional(),
   MASTER_KEY_PREVIOUS: z.string().transform(list).pipe(z.array(masterKey)).default([]),
+  MASTER_KEY_LOST: masterKeyNames.default([]),
   NODE_ENV: z
     .enum(['development', 'production', 'test'], { error: 'must be development, production or test' })
     .default('development'),
@@ -95,6 +97,8 @@ const SECRETS: readonly string[] = [
   'DATABASE_URL',
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
+  // It holds names, but a key may be put there by mistake.
+  'MASTER_KEY_LOST',
   'SMS_ROUTES',
   'EMAIL_URL',
   'APNS_KEY',
@@ -191,6 +195,7 @@ function fromVariables(values: z.output<typeof variables>) {
     dataDir: values.DATA_DIR,
     masterKey: values.MASTER_KEY,
     previousMasterKeys: values.MASTER_KEY_PREVIOUS,
+    lostMasterKeys: values.MASTER_KEY_LOST,
     isProduction,
     isApi: values.ROLES.includes('api'),
     isWorker: values.ROLES.includes('worker'),

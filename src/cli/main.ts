@@ -11,9 +11,9 @@ import { type CliRunner, createProgram } from './program.ts';
 const isOutage = (error: unknown) => databaseFault(error) !== undefined;
 
 /** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
-async function open() {
+async function open(options: Parameters<typeof compose>[2] = {}) {
   const config = loadConfig();
-  return compose(config, createLogger(config.logLevel ?? 'silent'));
+  return compose(config, createLogger(config.logLevel ?? 'silent'), options);
 }
 
 async function print(isJson: boolean | undefined, { json, text, failure }: CliAnswer): Promise<void> {
@@ -46,7 +46,7 @@ const runner: CliRunner = {
     }
     let gateway: Awaited<ReturnType<typeof open>>;
     try {
-      gateway = await open();
+      gateway = await open({ withAnyMasterKey: true });
     } catch (error) {
       return print(isJson, cannotStart('database', errorLine(error, isOutage)));
     }

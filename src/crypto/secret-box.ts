@@ -10,6 +10,11 @@ function keyIdOf(key: Buffer): string {
   return createHash('sha256').update('master-key-id').update(key).digest('hex').slice(0, 8);
 }
 
+/** The name of the master key that a text was sealed with. */
+export function sealedUnder(sealed: string): string {
+  return sealed.split('.')[1] ?? '';
+}
+
 /**
  * Seals with AES-256-GCM as `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` keys still open
  * what they sealed (MASTER_KEY_PREVIOUS). Throws on open when no key fits or the text was changed.

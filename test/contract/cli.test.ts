@@ -327,6 +327,20 @@ describe('the command line beside a running gateway', () => {
     expect(failed.map((row: { check: string }) => row.check)).toEqual(['carriers', 'master key']);
   });
 
+  it('neither a command nor a server starts with a master key that opens nothing', async () => {
+    await gateway.createKey(accountId, { enableHmac: true });
+    const variables = {
+      DATABASE_URL: gateway.database.url,
+      DATA_DIR: workplace.path,
+      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+    };
+    const create = ['key', 'create', '--account', accountId, '--scopes', 'SEND_SMS', '--hmac'];
+    expect(refusalOf(await runCli(workplace, create, variables))).toContain('MASTER_KEY_PREVIOUS');
+    const { code, stdout, stderr } = await startServer(workplace, variables).finished;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^Cannot start:\nMASTER_KEY is not that of this database.*MASTER_KEY_PREVIOUS/);
+  });
+
   it('doctor binds to the carrier', async () => {
     const smsc = await startSmsc();
     try {

@@ -31,7 +31,7 @@ describe('defaults', () => {
     ...['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'NODE_ENV', 'ROLES'],
     ...['PUBLIC_URL', 'TRUST_PROXY', 'SERVICE_NAME', 'DEFAULT_SENDER_ID', 'RATE_LIMIT_PER_MINUTE'],
     ...['RATE_LIMIT_PER_SECOND', 'RATE_LIMIT_WEBHOOKS_PER_MINUTE', 'SMS_ROUTES', 'WEBHOOK_ALLOWED_NETWORKS'],
-    ...['METRICS_TOKEN', 'LOG_LEVEL'],
+    ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST'],
   ];
 
   it('are those of the documentation', () => {
@@ -42,6 +42,7 @@ describe('defaults', () => {
       dataDir: '.data',
       masterKey: undefined,
       previousMasterKeys: [],
+      lostMasterKeys: [],
       isProduction: false,
       isApi: true,
       isWorker: true,
@@ -81,6 +82,7 @@ describe('values', () => {
         TRUST_PROXY: '10.0.0.0/8, ::1',
         MASTER_KEY: KEY,
         MASTER_KEY_PREVIOUS: `${KEY},${KEY}`,
+        MASTER_KEY_LOST: '0123abcd, 89ef4567',
         SMS_ROUTES: '256=smpp://id:pw@a:2775?window=50|simulator:,+2567=simulator:,*=smpps://id:pw@b',
         EMAIL_URL: 'smtp://u:p,w@a:587|smtps://b',
         EMAIL_FROM: 'ACME <mail@Example.com>',
@@ -92,6 +94,7 @@ describe('values', () => {
       trustProxy: ['10.0.0.0/8', '::1'],
       masterKey: Buffer.alloc(32, 1),
       previousMasterKeys: [Buffer.alloc(32, 1), Buffer.alloc(32, 1)],
+      lostMasterKeys: ['0123abcd', '89ef4567'],
       smsRoutes: [
         { prefix: '256', urls: ['smpp://id:pw@a:2775?window=50', 'simulator:'] },
         { prefix: '2567', urls: ['simulator:'] },
@@ -133,6 +136,7 @@ describe('a bad value', () => {
     ['MASTER_KEY', 'c2hvcnQ=', 'must be 32 bytes in base64; make one with: openssl rand -base64 32'],
     ['MASTER_KEY', `${KEY.slice(0, 20)}!${KEY.slice(20)}`, 'must be 32 bytes in base64'],
     ['MASTER_KEY_PREVIOUS', `${KEY},c2hvcnQ=`, 'must be 32 bytes in base64'],
+    ['MASTER_KEY_LOST', KEY, 'must be a comma list of the names that a refused start gives to keys'],
     ['NODE_ENV', 'prod', 'is "prod", but must be development, production or test'],
     ['ROLES', 'api,cook', 'is "api,cook", but must be api, worker or api,worker'],
     ['ROLES', ',', 'is ",", but must be api, worker or api,worker'],
@@ -203,8 +207,8 @@ describe('a bad value', () => {
       SMS_ROUTES: '1=x://id:hunter2@h',
       EMAIL_URL: 'x://hunter2',
     };
-    const fault = faultOf({ ...secrets, MASTER_KEY_PREVIOUS: 'hunter2' });
-    expect(fault.split('\n')).toHaveLength(5);
+    const fault = faultOf({ ...secrets, MASTER_KEY_PREVIOUS: 'hunter2', MASTER_KEY_LOST: 'hunter2' });
+    expect(fault.split('\n')).toHaveLength(6);
     expect(fault).not.toContain('hunter2');
   });
 

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const [OLD, NEW, STRANGE] = [7, 8, 9].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [
+  string,
+  string,
+  string,
+];
+
+describe('a database with secrets and the master key of a start (running.md, MASTER_KEY)', () => {
+  let first: TestGateway;
+  let account: TestAccount;
+  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
+  let webhookId: string;
+
+  beforeAll(async () => {
+    first = await startTestGateway({ MASTER_KEY: OLD });
+    account = await first.createAccount();
+    // Before there is a secret, any key fits.
+    await (await startTestGateway({ MASTER_KEY: STRANGE }, first.database)).stop();
+    receiver = await startWebhookReceiver();
+    const made = await first.call('POST', '/developers/webhooks', {
+      key: account.key,
+      body: { url: receiver.url, events: ['sms.sent'] },
+    });
+    webhookId = made.body.webhook.id;
+  });
+  afterAll(async () => {
+    await receiver.stop();
+    await first.stop();
+  });
+
+  const started = (variables: Record<string, string>) => startTestGateway(variables, first.database);
+  const refusalOf = (variables: Record<string, string>) =>
+    started(variables).then(
+      async (gateway) => {
+        await gateway.stop();
+        return 'none';
+      },
+      (error: Error) => error.message,
+    );
+  const webhook = (gateway: TestGateway, action: string) =>
+    gateway.call('POST', `/developers/webhooks/${webhookId}/${action}`, { key: account.key });
+
+  it('is refused with a key that opens no secret: it would seal beside them', async () => {
+    expect(await refusalOf({ MASTER_KEY: STRANGE })).toMatch(/^MASTER_KEY .*MASTER_KEY_PREVIOUS/);
+  });
+
+  it('goes on with a new key beside the old one', async () => {
+    await using gateway = await started({ MASTER_KEY: NEW, MASTER_KEY_PREVIOUS: OLD });
+    expect((await webhook(gateway, 'test')).body).toMatchObject({ success: true });
+  });
+
+  it('is changed over process by process: each knows both keys before one seals with the new', async () => {
+    await using before = await started({ MASTER_KEY: OLD, MASTER_KEY_PREVIOUS: NEW });
+    await using after = await started({ MASTER_KEY: NEW, MASTER_KEY_PREVIOUS: OLD });
+    for (const by of [before, after, before]) {
+      expect((await webhook(by, 'rotate-secret')).status).toBe(200);
+      for (const gateway of [before, after]) {
+        expect((await webhook(gateway, 'test')).body).toMatchObject({ success: true });
+      }
+    }
+  });
+
+  it('starts without a lost key when told so, and rotated secrets make it whole', async () => {
+    const [, lost = ''] = /MASTER_KEY_LOST=(\w+)/.exec(await refusalOf({ MASTER_KEY: STRANGE })) ?? [];
+    {
+      await using gateway = await started({ MASTER_KEY: STRANGE, MASTER_KEY_LOST: lost });
+      expect((await webhook(gateway, 'rotate-secret')).status).toBe(200);
+      expect((await webhook(gateway, 'test')).body).toMatchObject({ success: true });
+    }
+    expect(await refusalOf({ MASTER_KEY: STRANGE })).toBe('none');
+  });
+});

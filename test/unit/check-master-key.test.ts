@@ -1,0 +1,73 @@
+import { describe, expect, it } from '@jest/globals';
+import { checkMasterKey } from '../../src/check-master-key.ts';
+import { ConfigError } from '../../src/config.ts';
+import { createSecretBox, sealedUnder } from '../../src/crypto/secret-box.ts';
+
+const [OLD, NEW, STRANGE] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [
+  Buffer<ArrayBuffer>,
+  Buffer<ArrayBuffer>,
+  Buffer<ArrayBuffer>,
+];
+const sealedBy = (key: Buffer<ArrayBuffer>) => createSecretBox(key).seal('whsec_1');
+const nameOf = (key: Buffer<ArrayBuffer>) => sealedUnder(sealedBy(key));
+
+interface Case {
+  key: Buffer<ArrayBuffer>;
+  previous?: Buffer<ArrayBuffer>[];
+  lost?: string[];
+  isGenerated?: boolean;
+  samples: string[];
+}
+
+/** What was refused and what was warned of. */
+function check({ key, previous = [], lost = [], isGenerated = false, samples }: Case) {
+  const warnings: unknown[] = [];
+  const logger = { warn: (fields: object) => warnings.push(fields) };
+  const config = { masterKey: isGenerated ? undefined : key, dataDir: '.data', lostMasterKeys: lost };
+  try {
+    checkMasterKey(config, createSecretBox(key, previous), samples, logger);
+    return { warnings };
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return { warnings, refusal: (error as Error).message };
+  }
+}
+
+describe('the master key and the secrets that are stored (running.md, MASTER_KEY)', () => {
+  it.each<[string, Case]>([
+    ['a database without secrets', { key: NEW, samples: [] }],
+    ['the key that sealed them', { key: OLD, samples: [sealedBy(OLD)] }],
+    ['a new key beside the old one', { key: NEW, previous: [OLD], samples: [sealedBy(OLD), sealedBy(NEW)] }],
+    ['an old key beside the new one', { key: OLD, previous: [NEW], samples: [sealedBy(OLD), sealedBy(NEW)] }],
+    ['a key that is said to be lost', { key: NEW, lost: [nameOf(OLD)], samples: [sealedBy(OLD)] }],
+  ])('fit: %s', (_name, given) => {
+    expect(check(given)).toEqual({ warnings: [] });
+  });
+
+  it('do not fit when none can be opened, which is refused with what to set', () => {
+    const { refusal } = check({ key: STRANGE, samples: [sealedBy(OLD), sealedBy(NEW)] });
+    expect(refusal).toMatch(/^MASTER_KEY is not that of this database: it opens none/);
+    expect(refusal).toContain(`the key ${nameOf(OLD)} and the key ${nameOf(NEW)}`);
+    expect(refusal).toContain('add it to MASTER_KEY_PREVIOUS');
+    expect(refusal).toContain(`MASTER_KEY_LOST=${nameOf(OLD)},${nameOf(NEW)}`);
+  });
+
+  it('are told by the file when the key was generated', () => {
+    const { refusal } = check({ key: STRANGE, isGenerated: true, samples: [sealedBy(OLD)] });
+    expect(refusal).toMatch(
+      /^The master key in \.data\/master\.key \(MASTER_KEY is not set\) is not that of/,
+    );
+  });
+
+  it('are refused when another key than the missing one is said to be lost', () => {
+    expect(check({ key: STRANGE, lost: [nameOf(OLD)], samples: [sealedBy(NEW)] }).refusal).toContain(
+      nameOf(NEW),
+    );
+  });
+
+  it('fit in part while others seal with a newer key: a process goes on with a warning that names it', () => {
+    expect(check({ key: OLD, samples: [sealedBy(OLD), sealedBy(NEW)] })).toEqual({
+      warnings: [{ masterKeys: [nameOf(NEW)] }],
+    });
+  });
+});
