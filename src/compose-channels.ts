@@ -1,12 +1,14 @@
 /** The push and WhatsApp routes that the configuration asks for. */
+import { join } from 'node:path';
 import type { GuardedClient } from './channels/http/guarded-client.ts';
 import { PushSettingFault, pushRoutes } from './channels/push/push-routes.ts';
-import { checkVapidKeys, loadOrCreateVapidKeys, type VapidKeys } from './channels/push/vapid-keys.ts';
+import { checkVapidKeys, makeVapidKeys, readVapidKeys, type VapidKeys } from './channels/push/vapid-keys.ts';
 import type { Route } from './channels/routing.ts';
 import { SimulatorCarrier } from './channels/sms/simulator-carrier.ts';
 import { createCloudApiCallbacks } from './channels/whatsapp/cloud-api-callbacks.ts';
 import { CloudApiProvider, cloudApiName } from './channels/whatsapp/cloud-api-provider.ts';
 import { type Config, ConfigError } from './config.ts';
+import { loadOrKeep } from './crypto/kept-file.ts';
 import type { Logger } from './domain/ports/logger.ts';
 
 /** The push routes, and the key that browsers subscribe with. Throws `ConfigError`. */
@@ -35,7 +37,8 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   const { keys } = config.vapid;
   if (keys === undefined) {
     try {
-      return await loadOrCreateVapidKeys(config.dataDir);
+      const path = join(config.dataDir, 'vapid.json');
+      return readVapidKeys(path, await loadOrKeep(path, makeVapidKeys));
     } catch (error) {
       // A gateway without a place to write to runs all the same; browsers are then nobody's.
       if (typeof (error as { code?: unknown }).code !== 'string') throw error;

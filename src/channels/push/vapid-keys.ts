@@ -1,6 +1,4 @@
 import { createECDH } from 'node:crypto';
-import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 
 /** The key pair with which this gateway names itself to push services (RFC 8292), base64url: 65 and 32 bytes. */
 export interface VapidKeys {
@@ -20,46 +18,27 @@ export function checkVapidKeys({ publicKey, privateKey }: VapidKeys): VapidKeys 
   return { publicKey: publicKey.replace(/=+$/, ''), privateKey: privateKey.replace(/=+$/, '') };
 }
 
-/**
- * The key pair kept in `dataDir/vapid.json`, made there with mode 0600 when there is none. Browsers subscribe to
- * the public key, so another pair makes every subscription useless: throws when the file holds none.
- */
-export async function loadOrCreateVapidKeys(dataDir: string): Promise<VapidKeys> {
-  const path = join(dataDir, 'vapid.json');
-  if (await exists(path)) return read(path);
-  await mkdir(dataDir, { recursive: true });
+/** A new key pair, as the text of the file that keeps it. */
+export function makeVapidKeys(): string {
   const pair = createECDH('prime256v1');
   const publicKey = pair.generateKeys('base64url');
   // Leading zeros would be left out otherwise.
   const privateKey = Buffer.concat([Buffer.alloc(32), pair.getPrivateKey()])
     .subarray(-32)
     .toString('base64url');
-  // Whole or not at all: another process may be reading it at this moment.
-  const draft = `${path}.${process.pid}`;
-  try {
-    await writeFile(draft, `${JSON.stringify({ publicKey, privateKey })}\n`, { mode: 0o600 });
-    await link(draft, path);
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
-  return read(path);
+  return `${JSON.stringify({ publicKey, privateKey })}\n`;
 }
 
-async function read(path: string): Promise<VapidKeys> {
+/**
+ * The key pair that the file at `path` keeps as `text`. Browsers subscribe to the public key, so another pair makes
+ * every subscription useless: throws when the text holds none.
+ */
+export function readVapidKeys(path: string, text: string): VapidKeys {
   try {
-    return checkVapidKeys(JSON.parse(await readFile(path, 'utf8')));
+    return checkVapidKeys(JSON.parse(text));
   } catch (error) {
     const why =
       error instanceof SyntaxError ? 'it is no JSON' : error instanceof Error ? error.message : error;
     throw new Error(`${path} does not hold a VAPID key pair: ${why}. Put the right file back.`);
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/**
+ * The text of a file that is made once, with mode 0600, and kept: `make` gives the text when there is no file, or
+ * an empty one, as a full disk left it in older versions. However many processes start at once, all get the same
+ * text; a disk that is full or fails leaves no part of the file. Throws the system's error when it cannot be kept.
+ */
+export async function loadOrKeep(path: string, make: () => string): Promise<string> {
+  const kept = await textOf(path);
+  if (kept !== '') return kept;
+  const directory = dirname(path);
+  await mkdir(directory, { recursive: true });
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(draft, make(), { mode: 0o600, flush: true });
+    if ((await textOf(path)) === '') await rm(path, { force: true });
+    await link(draft, path);
+  } catch (error) {
+    // Another process was first.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  await syncDirectory(directory);
+  return textOf(path);
+}
+
+/** Without the white space around it; empty when there is no file. */
+async function textOf(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
+/** The name must survive a power failure as the text does. Windows has no such call. */
+async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  await using handle = await open(directory, 'r');
+  await handle.sync();
+}

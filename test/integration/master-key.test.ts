@@ -1,0 +1,84 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { loadOrCreateMasterKey } from '../../src/crypto/master-key.ts';
+
+const MODULE = join(import.meta.dirname, '../../src/crypto/master-key.ts');
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'gateway-key-'));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const file = () => join(directory, 'master.key');
+
+describe('the generated master key', () => {
+  it('is made once, for its owner only, and nothing else is left behind', async () => {
+    const key = await loadOrCreateMasterKey(directory);
+    expect(key).toHaveLength(32);
+    expect(await loadOrCreateMasterKey(directory)).toEqual(key);
+    expect(await readFile(file(), 'utf8')).toBe(`${key.toString('base64')}\n`);
+    expect((await stat(file())).mode & 0o777).toBe(0o600);
+    expect(await readdir(directory)).toEqual(['master.key']);
+  });
+
+  it('is the same one for all who start at once', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const dataDir = join(directory, `round-${round}`);
+      const keys = await Promise.all(Array.from({ length: 8 }, () => loadOrCreateMasterKey(dataDir)));
+      expect(new Set(keys.map((key) => key.toString('base64'))).size).toBe(1);
+    }
+  });
+
+  it('is whole as soon as another process can see it', async () => {
+    // Looks again and again, and says how long the file is that it sees first.
+    const look = `
+      import { readFileSync } from 'node:fs';
+      for (let round = 0; round < 100; round += 1) {
+        console.log('looking');
+        for (let seen; seen === undefined; ) {
+          try { seen = readFileSync(process.argv[1] + '/round-' + round + '/master.key'); } catch {}
+          if (seen) console.log(String(seen.length));
+        }
+      }`;
+    const looker = spawn(process.execPath, ['--input-type=module', '-e', look, directory]);
+    try {
+      const lines = createInterface({ input: looker.stdout })[Symbol.asyncIterator]();
+      for (let round = 0; round < 100; round += 1) {
+        expect((await lines.next()).value).toBe('looking');
+        await loadOrCreateMasterKey(join(directory, `round-${round}`));
+        expect((await lines.next()).value).toBe('45');
+      }
+    } finally {
+      looker.kill('SIGKILL');
+    }
+  });
+
+  it('is whole or not there when the disk is full; the next start makes it', async () => {
+    const create = `await (await import(${JSON.stringify(MODULE)})).loadOrCreateMasterKey(${JSON.stringify(directory)})`;
+    // No file may grow: the write fails after the file was made, as it does on a full disk.
+    const full = `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`;
+    await expect(promisify(execFile)('/bin/sh', ['-c', full, process.execPath, create])).rejects.toThrow(
+      'EFBIG',
+    );
+    expect(await readdir(directory)).toEqual([]);
+    expect(await loadOrCreateMasterKey(directory)).toHaveLength(32);
+  });
+
+  it('replaces the empty file that a full disk left in older versions', async () => {
+    await writeFile(file(), '');
+    const key = await loadOrCreateMasterKey(directory);
+    expect(await loadOrCreateMasterKey(directory)).toEqual(key);
+  });
+
+  it('is never replaced where the file holds something else', async () => {
+    await writeFile(file(), 'c2hvcnQ=\n');
+    await expect(loadOrCreateMasterKey(directory)).rejects.toThrow(/master\.key does not hold a master key/);
+    expect(await readFile(file(), 'utf8')).toBe('c2hvcnQ=\n');
+  });
+});
