@@ -204,7 +204,17 @@ export class Sql {
   get pool() {
     return {
       query: (config: { name?: string; text: string; values?: unknown[] }) =>
-        this.#onConnection((connection) => connection.query(config)),
+        this.#onConnection(async (connection) => {
+          try {
+            return await connection.query(config);
+          } catch (error) {
+            // A text without a name may be several statements that begin a transaction and end it: its failure ends
+            // the text, not the transaction, in which whoever is next on the connection would be.
+            if (config.name === undefined && !isUnanswered(error))
+              await connection.query('ROLLBACK').catch(() => undefined);
+            throw error;
+          }
+        }),
     };
   }
 

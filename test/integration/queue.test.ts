@@ -334,3 +334,36 @@ describe('the queue', () => {
     await eventually(() => seen.includes('orphan'));
   });
 });
+
+describe('the tables of the queue', () => {
+  it('are made once when several processes start at once, and every one of them starts', async () => {
+    const database = await createTestDatabase('template1');
+    const own = createKnex(database.connection, silentLogger);
+    const start = async () => {
+      const knex = createKnex(database.connection, silentLogger);
+      const sql = new Sql(knex);
+      const queue = new PgBossQueue({
+        pool: sql.pool,
+        transaction: (work) => sql.transaction((_, connection) => work(connection)),
+        logger: silentLogger,
+      });
+      try {
+        await queue.start();
+        await queue.check();
+        await queue.stop();
+      } finally {
+        await knex.destroy();
+      }
+    };
+    try {
+      for (let round = 0; round < 5; round++) {
+        await own.raw('DROP SCHEMA IF EXISTS pgboss CASCADE');
+        await Promise.all([start(), start(), start()]);
+        expect(await own('pgboss.queue').count()).toEqual([{ count: 4 }]);
+      }
+    } finally {
+      await own.destroy();
+      await database.drop();
+    }
+  });
+});

@@ -263,6 +263,29 @@ describe('statements that go to PostgreSQL together (docs/decisions/0014)', () =
   });
 });
 
+describe('a text of several statements on the pool', () => {
+  let database: TestDatabase;
+  let knex: Knex;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    // One connection: whoever comes next gets the one that failed.
+    knex = createKnex(database.connection, silentLogger, 1);
+    sql = new Sql(knex);
+  });
+  afterAll(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+
+  it('that fails leaves no transaction behind for whoever is next on its connection', async () => {
+    const text = 'BEGIN; SELECT 1 / 0; COMMIT';
+    await expect(sql.pool.query({ text })).rejects.toMatchObject({ code: '22012' });
+    await expect(sql.query(statement('test-next', 'SELECT 1 AS one'), [])).resolves.toEqual([{ one: 1 }]);
+    await expect(knex.raw('SELECT 1')).resolves.toBeDefined();
+  });
+});
+
 describe('arrays that a statement takes', () => {
   let database: TestDatabase;
   let knex: Knex;
