@@ -4,7 +4,7 @@ import { type Config, ConfigError, loadConfig } from './config.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 import { createLogger } from './logger.ts';
 import { createQuickstart } from './quickstart.ts';
-import { databaseFault } from './storage/faults.ts';
+import { isUnreachable } from './storage/faults.ts';
 
 /** What is under way at a signal has this long; then it is cut off and comes back from the queue at the next start. */
 const DRAIN_MS = 30_000;
@@ -90,7 +90,7 @@ class Server {
 
 function whyNot(error: unknown): string {
   if (error instanceof ConfigError) return `\n${error.message}`;
-  return ` ${errorLine(error, (each) => databaseFault(each) !== undefined)}`;
+  return ` ${errorLine(error, isUnreachable)}`;
 }
 
 async function main(): Promise<void> {

@@ -3,12 +3,10 @@ import { compose } from '../compose.ts';
 import { loadConfig } from '../config.ts';
 import { masterKeyOf } from '../data-dir.ts';
 import { createLogger } from '../logger.ts';
-import { databaseFault } from '../storage/faults.ts';
+import { isUnreachable } from '../storage/faults.ts';
 import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { type CliRunner, createProgram } from './program.ts';
-
-const isOutage = (error: unknown) => databaseFault(error) !== undefined;
 
 /** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
 async function open(options: Parameters<typeof compose>[2] = {}) {
@@ -42,13 +40,13 @@ const runner: CliRunner = {
     try {
       await masterKeyOf(config);
     } catch (error) {
-      return print(isJson, cannotStart('master key', errorLine(error, isOutage)));
+      return print(isJson, cannotStart('master key', errorLine(error, isUnreachable)));
     }
     let gateway: Awaited<ReturnType<typeof open>>;
     try {
       gateway = await open({ withAnyMasterKey: true });
     } catch (error) {
-      return print(isJson, cannotStart('database', errorLine(error, isOutage)));
+      return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
     }
     try {
       await print(isJson, await examine(gateway));
@@ -65,7 +63,7 @@ async function main(): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) return;
     process.exitCode = 1;
-    await write(process.stderr, errorLine(error, isOutage).replace(/^error: /, ''));
+    await write(process.stderr, errorLine(error, isUnreachable).replace(/^error: /, ''));
   }
 }
 

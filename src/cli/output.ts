@@ -22,13 +22,13 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
-/** An error as one line that the operator can act on; `isOutage` knows the errors of a database that is not there. */
-export function errorLine(error: unknown, isOutage: (error: unknown) => boolean): string {
+/** An error as one line that the operator can act on; `isUnreachable` knows the errors of a database that is not there. */
+export function errorLine(error: unknown, isUnreachable: (error: unknown) => boolean): string {
   const message = messageOf(error)
     .trim()
     .split(/\s*\n\s*/)
     .join(' ');
-  return isOutage(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
+  return isUnreachable(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
 }
 
 function messageOf(error: unknown): string {

@@ -178,10 +178,11 @@ function guard({ logger, faultOf }: GraphqlOptions): ApolloServerPlugin<GraphqlC
         },
         async didEncounterErrors({ errors, contextValue, response }) {
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
-          const isDown = errors.some(
-            (error) => domainErrorOf(error, faultOf)?.code === 'service_unavailable',
-          );
-          if (isDown) response.http.status = 503;
+          const refusals = errors.map((error) => domainErrorOf(error, faultOf));
+          const outage = refusals.find((refused) => refused?.code === 'service_unavailable');
+          if (!outage) return;
+          response.http.status = 503;
+          response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
         async willSendResponse({ response }) {
           if (response.body.kind !== 'single') return;

@@ -11,15 +11,17 @@ const NETWORK_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/**
- * The `service_unavailable` that an error stands for when PostgreSQL cannot be reached, is shutting down or is
- * out of connections; undefined for any other error.
- */
-export function databaseFault(error: unknown): DomainError | undefined {
+/** Canceled, as by statement_timeout; no lock within lock_timeout; a transaction that was idle or lasted for too long. */
+const OUT_OF_TIME = /^(57014|55P03|25P0[34])$/;
+/** Of transactions that stand in each other's way (deadlock, serialization failure) PostgreSQL gave this one up. */
+const GAVE_WAY = /^(40P01|40001)$/;
+
+/** Whether an error says that PostgreSQL cannot be reached, is shutting down, is a standby or is out of connections. */
+export function isUnreachable(error: unknown): boolean {
   // An error of Node's own is no `instanceof Error` in another realm, such as a test's.
-  if (!isNativeError(error)) return undefined;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const unreachable =
+  if (!isNativeError(error)) return false;
+  const code = codeOf(error);
+  return (
     NETWORK_CODES.has(code) ||
     // The socket is gone; any other file is another matter.
     (code === 'ENOENT' && 'syscall' in error && error.syscall === 'connect') ||
@@ -28,8 +30,29 @@ export function databaseFault(error: unknown): DomainError | undefined {
     error.name === 'KnexTimeoutError' ||
     /^Connection terminated|^Unable to acquire a connection|^timeout expired|^Client has encountered a connection error|not queryable|timeout exceeded when trying to connect/.test(
       error.message,
-    );
-  return unreachable
-    ? serviceUnavailable('The database cannot be reached at the moment. Try again.')
-    : undefined;
+    )
+  );
+}
+
+/**
+ * The `service_unavailable` that an error stands for when PostgreSQL cannot serve now, and the same may be asked again
+ * (decision 3); undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
+ * gateway's own, which must be seen.
+ */
+export function databaseFault(error: unknown): DomainError | undefined {
+  if (isUnreachable(error))
+    return serviceUnavailable('The database cannot be reached at the moment. Try again.');
+  const code = codeOf(error);
+  if (OUT_OF_TIME.test(code) || GAVE_WAY.test(code))
+    return serviceUnavailable('The database is too busy for this at the moment. Try again.');
+  return undefined;
+}
+
+/** Whether what failed together may pass one by one: not where the database serves nobody, or each would wait as long. */
+export function mayPassAlone(error: unknown): boolean {
+  return databaseFault(error) === undefined || GAVE_WAY.test(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  return isNativeError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -5,7 +5,7 @@ import { decideBatch } from '../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../domain/messages/message.ts';
 import { PassingMap } from '../domain/passing-map.ts';
 import type { Intake, IntakeAnswer, StoredAnswer } from '../domain/ports/intake.ts';
-import { databaseFault } from './faults.ts';
+import { mayPassAlone } from './faults.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
 import {
   ACCEPTED_STATUS,
@@ -62,7 +62,7 @@ export class PgIntake implements Intake {
       weight: weightOf,
       maxWeight: options.maxBatchRecipients,
       halvedAbove: HALVED_ABOVE,
-      isolate: (error) => databaseFault(error) === undefined,
+      isolate: mayPassAlone,
     });
   }
 

@@ -1,7 +1,7 @@
 import { Batcher } from '../domain/batcher.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../domain/ports/rate-limiter.ts';
 import type { Clock } from '../domain/ports/system.ts';
-import { databaseFault } from './faults.ts';
+import { mayPassAlone } from './faults.ts';
 import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
 import { isSameLimits, RatePermits } from './rate-permits.ts';
 import type { Sql } from './sql.ts';
@@ -41,7 +41,7 @@ export class PgRateLimiter implements RateLimiter {
     this.#clock = clock;
     this.#batches = new Batcher((batch) => this.#decide(batch), {
       maxWeight: MAX_BATCH,
-      isolate: (error) => databaseFault(error) === undefined,
+      isolate: mayPassAlone,
     });
   }
 

@@ -1,6 +1,6 @@
 import { Batcher } from '../domain/batcher.ts';
 import type { SpentSignatures } from '../domain/ports/spent-signatures.ts';
-import { databaseFault } from './faults.ts';
+import { mayPassAlone } from './faults.ts';
 import { type Sql, statement } from './sql.ts';
 
 /** Signatures that one statement takes at the most, and that one forgets. */
@@ -38,7 +38,7 @@ export class PgSpentSignatures implements SpentSignatures {
     this.#sql = sql;
     this.#batches = new Batcher((uses) => this.#spend(uses), {
       maxWeight: MAX_BATCH,
-      isolate: (error) => databaseFault(error) === undefined,
+      isolate: mayPassAlone,
     });
   }
 

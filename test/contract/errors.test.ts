@@ -2,8 +2,11 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERROR_RESPONSES } from '../../src/rest/error-response.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import { type RawAnswer, rawExchange, rawRequest } from '../support/raw-http.ts';
+import { openSql } from '../support/sql.ts';
 
 const MIB = 1024 * 1024;
 const SMS = { to: '0700123456', message: 'Hello' };
@@ -114,6 +117,43 @@ describe('a fault of ours [contract, Errors: 5xx; decision 3]', () => {
       message: 'Something went wrong here. Quote request find-me.',
     });
     expect(answer.headers['x-ratelimit-remaining']).toMatch(/^\d+$/);
+  });
+});
+
+describe('a database that is there and cannot serve now [decision 3]', () => {
+  it('is 503 service_unavailable with Retry-After, over REST and GraphQL, and serves again afterwards', async () => {
+    const token = await signIn(gateway, account);
+    const ask = {
+      rest: () => send('GET', '/account'),
+      graphql: () => graphql(gateway, '{ account { id } }', { token }),
+    };
+    await using sql = await openSql(gateway.database);
+    await using other = await openSql(gateway.database);
+    await sql.query('BEGIN');
+    await sql.query('LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE');
+    const asked = Promise.all([ask.rest(), ask.graphql()]);
+    let answered = false;
+    void asked.finally(() => {
+      answered = true;
+    });
+    // As an operator's statement_timeout does, whenever one waits.
+    await eventually(async () => {
+      await other.query(
+        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return answered;
+    });
+    const [rest, asGraphql] = await asked;
+    expectRefusal(rest, 503, 'service_unavailable');
+    expect(rest.headers['retry-after']).toBe('1');
+    expect([asGraphql.status, codesOf(asGraphql), asGraphql.headers.get('retry-after')]).toEqual([
+      503,
+      ['SERVICE_UNAVAILABLE'],
+      '1',
+    ]);
+    await sql.query('ROLLBACK');
+    expect([(await ask.rest()).status, (await ask.graphql()).status]).toEqual([200, 200]);
   });
 });
 

@@ -264,6 +264,10 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
     const accounts = jest.spyOn(gateway.parts.stores.accounts, 'find').mockRejectedValueOnce(fault);
     const late = await graphql(gateway, '{ account { id } }', { token });
     accounts.mockRestore();
-    expect([late.status, codesOf(late)]).toEqual([503, ['SERVICE_UNAVAILABLE']]);
+    expect([late.status, codesOf(late), late.headers.get('retry-after')]).toEqual([
+      503,
+      ['SERVICE_UNAVAILABLE'],
+      '1',
+    ]);
   });
 });

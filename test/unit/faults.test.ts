@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/faults.ts';
+
+const failed = (code: string) => Object.assign(new Error('failed'), { code });
+
+describe('an error of the database (decision 3)', () => {
+  it.each<[string, string, { unavailable: boolean; unreachable: boolean; mayPassAlone: boolean }]>([
+    ['a refused connection', 'ECONNREFUSED', { unavailable: true, unreachable: true, mayPassAlone: false }],
+    ['a server that shuts down', '57P01', { unavailable: true, unreachable: true, mayPassAlone: false }],
+    ['too many connections', '53300', { unavailable: true, unreachable: true, mayPassAlone: false }],
+    ['a statement timeout', '57014', { unavailable: true, unreachable: false, mayPassAlone: false }],
+    ['a lock timeout', '55P03', { unavailable: true, unreachable: false, mayPassAlone: false }],
+    ['a transaction timeout', '25P04', { unavailable: true, unreachable: false, mayPassAlone: false }],
+    ['a deadlock', '40P01', { unavailable: true, unreachable: false, mayPassAlone: true }],
+    ['a serialization failure', '40001', { unavailable: true, unreachable: false, mayPassAlone: true }],
+    [
+      'a statement in a failed transaction',
+      '25P02',
+      { unavailable: false, unreachable: false, mayPassAlone: true },
+    ],
+    ['a broken constraint', '23505', { unavailable: false, unreachable: false, mayPassAlone: true }],
+  ])('%s (%s)', (_what, code, expected) => {
+    const error = failed(code);
+    expect({
+      unavailable: databaseFault(error)?.code === 'service_unavailable',
+      unreachable: isUnreachable(error),
+      mayPassAlone: mayPassAlone(error),
+    }).toEqual(expected);
+  });
+});
