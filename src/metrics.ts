@@ -1,10 +1,16 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Gateway } from './compose.ts';
+import type { SystemCaller } from './domain/caller.ts';
+import type { ProviderState } from './domain/ports/routing.ts';
+
+/** Who asks for what is measured. */
+const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
+const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The process's metrics, in the names of the Prometheus conventions. */
-export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing' | 'live'>) {
+export function createMetrics(gateway: Pick<Gateway, 'queue' | 'operations' | 'live'>) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -33,12 +39,15 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'routing' | 'live
   });
   new Gauge({
     name: 'gateway_provider_up',
-    help: '1 when the carrier or provider can take submissions.',
+    help: '1 when every process that works can hand submissions to the carrier or provider; absent where none works.',
     labelNames: ['provider'],
     registers: [registry],
-    collect() {
-      for (const { name, state } of gateway.routing.health())
-        this.set({ provider: name }, state === 'up' ? 1 : 0);
+    async collect() {
+      this.reset();
+      // This process may have no worker, and those that have one may have no /metrics: what they say is shared.
+      const said = await gateway.operations.providers.health.run(METRICS, {}).catch(() => []);
+      for (const [provider, own] of Map.groupBy(said, ({ name }) => name))
+        this.set({ provider }, own.every(({ state }) => CAN_TAKE.has(state)) ? 1 : 0);
     },
   });
   new Gauge({

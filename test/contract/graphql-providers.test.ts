@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ProviderState } from '../../src/domain/ports/routing.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signInOperator } from '../support/graphql.ts';
@@ -74,9 +75,36 @@ describe("carriers' health", () => {
     expect([...channels].sort()).toEqual(['EMAIL', 'PUSH', 'SMS', 'WHATSAPP']);
   });
 
+  /** What /metrics of the process without a worker says of providers. */
+  const measured = async () => {
+    const text = await (await fetch(`${api.url}/metrics`)).text();
+    return Object.fromEntries(
+      [...text.matchAll(/^gateway_provider_up\{provider="([^"]*)"\} (\d)$/gm)].map(([, name, up]) => [
+        name,
+        up,
+      ]),
+    );
+  };
+
+  it('is measured by a process that has none itself, as those say that work', async () => {
+    await said('smpp', ({ state }) => state === 'DOWN');
+    expect(await measured()).toMatchObject({ simulator: '1', 'smpp:shop@127.0.0.1:1': '0' });
+    const { providerHealth } = api.parts.stores;
+    const simulator = api.parts.routing.status().find(({ name }) => name === 'simulator');
+    if (!simulator) throw new Error('there is a simulator');
+    const say = (state: ProviderState) =>
+      providerHealth.publish('other:1', [{ ...simulator, state }], new Date(), new Date(0));
+    await say('degraded');
+    expect(await measured()).toMatchObject({ simulator: '1' });
+    await say('down');
+    expect(await measured()).toMatchObject({ simulator: '0' });
+    await providerHealth.withdraw('other:1');
+  });
+
   it('is gone with its process', async () => {
     await worker.stop();
     expect((await look()).providers).toEqual([]);
+    expect(await measured()).toEqual({});
   });
 
   it('is gone too when its process could not say that it ends', async () => {

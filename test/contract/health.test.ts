@@ -94,7 +94,6 @@ describe('/metrics without METRICS_TOKEN', () => {
     const text = await response.text();
     expect(text).toMatch(/^gateway_http_request_duration_seconds_count\{method="GET",status="200"\} [1-9]/m);
     expect(text).toMatch(/^gateway_queue_jobs\{queue="submit"\} \d+$/m);
-    expect(text).toMatch(/^gateway_provider_up\{provider="simulator"\} 1$/m);
     expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
     expect(text).not.toContain(account.key);
   });
