@@ -5,7 +5,7 @@ import type { CliAnswer } from './output.ts';
 
 /** What the doctor looks at; a rejection anywhere is a finding. */
 export interface Patient {
-  readonly migration: { readonly to: string };
+  readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
     server(): Promise<{ readonly version: string; readonly now: Date }>;
     /** A sealed secret for each master key that sealed one. */
@@ -62,7 +62,9 @@ async function find(check: Finding['check'], look: () => Promise<string>): Promi
 
 async function checkDatabase({ diagnostics, migration }: Patient): Promise<string> {
   const { version } = await diagnostics.server();
-  const found = `PostgreSQL ${version}, schema ${migration.to}`;
+  const { to, newerThan } = migration;
+  const newer = newerThan === undefined ? '' : `, newer than this release knows (${newerThan})`;
+  const found = `PostgreSQL ${version}, schema ${to}${newer}`;
   if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
     throw new Error(`${found}: PostgreSQL ${OLDEST_POSTGRES} or newer is needed`);
   }

@@ -13,7 +13,7 @@ const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 /** What commands work with, once the database is there. */
 export interface CliGateway {
   readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit'>;
-  readonly migration: { readonly from: string; readonly to: string };
+  readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
 }
 
 export interface CliRunner {
@@ -190,15 +190,18 @@ With --json a command prints one JSON document and nothing else:
   leaf(program, 'migrate', 'bring the database up to date (the server does it at its start, too)')
     .addHelpText('after', examples('migrate'))
     .action(({ json }) =>
-      runner.run(json, async ({ migration: { from, to } }) => ({
-        json: { from, to },
-        text: from === to ? `The schema is up to date: ${to}` : `Migrated from ${from} to ${to}`,
-      })),
+      runner.run(json, async ({ migration }) => ({ json: migration, text: describeMigration(migration) })),
     );
   leaf(program, 'doctor', 'check database, queue, carriers, clock and master key')
     .addHelpText('after', examples('doctor'))
     .action(({ json }) => runner.doctor(json));
   return program;
+}
+
+function describeMigration({ from, to, newerThan }: CliGateway['migration']): string {
+  if (newerThan !== undefined)
+    return `The database is at schema ${to}, newer than this release knows (${newerThan}): go on with the newer release`;
+  return from === to ? `The schema is up to date: ${to}` : `Migrated from ${from} to ${to}`;
 }
 
 function group(parent: Command, name: string, description: string, example: string): Command {

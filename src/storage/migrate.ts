@@ -15,13 +15,28 @@ const source: Knex.MigrationSource<Migration> = {
   getMigrationName: (migration) => migration.name,
   getMigration: async (migration) => migration,
 };
-const CONFIG = { migrationSource: source, tableName: 'schema_migrations' };
+const CONFIG = {
+  migrationSource: source,
+  tableName: 'schema_migrations',
+  // Steps run while the release before serves, so one that restarts meanwhile finds steps that it does not know.
+  disableMigrationsListValidation: true,
+};
+/** The newest step of this release. */
+const KNOWN = migrations.at(-1)?.name.split('_')[0] ?? 'none';
+
+/** From which step to which the schema was brought, by the times in their names; `none` is an empty database. */
+export interface Migrated {
+  readonly from: string;
+  readonly to: string;
+  /** The newest step that this release knows, where the database is at a newer one. */
+  readonly newerThan?: string;
+}
 
 /**
  * Brings the schema to the newest migration and gives the planner its statistics. One process migrates at a time;
- * a lock that a killed one left behind is freed.
+ * a lock that a killed one left behind is freed. Where a newer release has been, nothing is left to do.
  */
-export async function migrate(knex: Knex): Promise<{ from: string; to: string }> {
+export async function migrate(knex: Knex): Promise<Migrated> {
   const connection = await knex.client.acquireConnection();
   try {
     await lock(knex, connection);
@@ -29,7 +44,8 @@ export async function migrate(knex: Knex): Promise<{ from: string; to: string }>
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
     const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
     if (applied.length > 0) await analyze(knex);
-    return { from, to: await knex.migrate.currentVersion(CONFIG) };
+    const to: string = await knex.migrate.currentVersion(CONFIG);
+    return { from, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };
   } finally {
     await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
     await knex.client.releaseConnection(connection);
@@ -56,13 +72,16 @@ async function lock(knex: Knex, connection: unknown): Promise<void> {
 }
 
 /** `migrate` on a pool of its own, on which a step may take as long as it needs. */
-export async function migrateDatabase(
-  connection: DatabaseConnection,
-  logger: Logger,
-): Promise<{ from: string; to: string }> {
+export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
   const knex = createKnex(connection, logger, MIGRATION_CONNECTIONS, 0);
   try {
-    return await migrate(knex);
+    const migrated = await migrate(knex);
+    if (migrated.newerThan !== undefined)
+      logger.warn(
+        migrated,
+        'the database is at a newer schema than this release knows: go on with the newer release',
+      );
+    return migrated;
   } finally {
     await knex.destroy();
   }

@@ -15,6 +15,7 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
+import { openSql } from '../support/sql.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
 jest.setTimeout(180_000);
@@ -376,6 +377,26 @@ describe('the command line and its database', () => {
       expect(await migrate()).toEqual({ from: to, to });
     } finally {
       await empty.drop();
+    }
+  });
+
+  it('migrate and doctor tell of a schema that is newer than this release', async () => {
+    const newer = await createTestDatabase();
+    try {
+      const sql = await openSql(newer);
+      await sql.query(
+        `INSERT INTO schema_migrations (name, batch, migration_time) VALUES ('20991231000000_future', 99, now())`,
+      );
+      await sql.close();
+      const variables = { DATABASE_URL: newer.url, MASTER_KEY, DATA_DIR: workplace.path };
+      const migrated = documentOf(await runCli(workplace, ['migrate', '--json'], variables));
+      expect(migrated).toMatchObject({ to: '20991231000000', newerThan: expect.stringMatching(/^\d{14}$/) });
+      const told = `schema 20991231000000, newer than this release knows (${migrated.newerThan})`;
+      expect((await runCli(workplace, ['migrate'], variables)).stdout).toContain(told);
+      const { checks } = documentOf(await runCli(workplace, ['doctor', '--json'], variables));
+      expect(checks[0]).toMatchObject({ check: 'database', ok: true, detail: expect.stringContaining(told) });
+    } finally {
+      await newer.drop();
     }
   });
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fullPages from '../../migrations/20261121002300_full_pages.ts';
 import { migrations } from '../../migrations/index.ts';
-import { migrate, rollbackAll } from '../../src/storage/migrate.ts';
-import { createTestDatabase, type TestDatabase, withKnex } from '../support/database.ts';
+import { migrate, migrateDatabase, rollbackAll } from '../../src/storage/migrate.ts';
+import { createTestDatabase, silentLogger, type TestDatabase, withKnex } from '../support/database.ts';
 
 let database: TestDatabase | undefined;
 afterEach(async () => {
@@ -85,6 +85,20 @@ describe('migrations', () => {
         `SELECT indisvalid FROM pg_index WHERE indexrelid = 'events_fire_once'::regclass`,
       );
       expect(rows).toEqual([{ indisvalid: true }]);
+    });
+  });
+
+  it('of a newer release are left alone by one that does not know them, which starts all the same', async () => {
+    database = await createTestDatabase();
+    const { connection } = database;
+    await withKnex(connection, async (knex) => {
+      const future = { batch: 99, migration_time: new Date() };
+      await knex('schema_migrations').insert({ ...future, name: '20991231000000_future' });
+      const told: unknown[] = [];
+      const logger = { ...silentLogger, warn: (fields: object) => void told.push(fields) };
+      const migrated = { from: '20991231000000', to: '20991231000000', newerThan: newest };
+      expect(await migrateDatabase(connection, logger)).toEqual(migrated);
+      expect(told).toEqual([migrated]);
     });
   });
 
