@@ -34,9 +34,24 @@ export interface Migrated {
 
 /**
  * Brings the schema to the newest migration and gives the planner its statistics. One process migrates at a time;
- * a lock that a killed one left behind is freed. Where a newer release has been, nothing is left to do.
+ * a lock that a killed one left behind is freed. Where a newer release has been, or is at it, nothing is left to do.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
+  const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
+  const to: string = await knex.migrate.currentVersion(CONFIG);
+  return { from: began ?? to, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };
+}
+
+/** Whether no step of this release is missing. Whoever takes a newer one may take long, and is not waited for. */
+async function hasEveryStep(knex: Knex): Promise<boolean> {
+  const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
+  if (!rows[0].isThere) return false;
+  const done = new Set(await knex('schema_migrations').pluck('name'));
+  return migrations.every(({ name }) => done.has(name));
+}
+
+/** Takes the steps that are missing while no other process does; returns where it began. */
+async function migrateAlone(knex: Knex): Promise<string> {
   const connection = await knex.client.acquireConnection();
   try {
     await lock(knex, connection);
@@ -44,8 +59,7 @@ export async function migrate(knex: Knex): Promise<Migrated> {
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
     const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
     if (applied.length > 0) await analyze(knex);
-    const to: string = await knex.migrate.currentVersion(CONFIG);
-    return { from, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };
+    return from;
   } finally {
     await knex.raw('SELECT pg_advisory_unlock(?)', [MIGRATION_LOCK]).connection(connection);
     await knex.client.releaseConnection(connection);

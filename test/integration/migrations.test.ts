@@ -60,8 +60,13 @@ describe('migrations', () => {
     const ends = await Promise.all([1, 2, 3].map(() => withKnex(connection, migrate)));
     expect(ends.filter(({ from }) => from === 'none')).toHaveLength(1);
     await withKnex(connection, async (knex) => {
+      // A step that was under way when its process was killed.
+      await knex('schema_migrations')
+        .where({ name: migrations.at(-1)?.name })
+        .delete();
       await knex('schema_migrations_lock').update({ is_locked: 1 });
-      expect(await migrate(knex)).toEqual({ from: newest, to: newest });
+      const before = migrations.at(-2)?.name.slice(0, 14);
+      expect(await migrate(knex)).toEqual({ from: before, to: newest });
       expect(await knex('schema_migrations').select('name').orderBy('id')).toEqual(
         migrations.map(({ name }) => ({ name })),
       );
@@ -99,6 +104,21 @@ describe('migrations', () => {
       const migrated = { from: '20991231000000', to: '20991231000000', newerThan: newest };
       expect(await migrateDatabase(connection, logger)).toEqual(migrated);
       expect(told).toEqual([migrated]);
+    });
+  });
+
+  it('are not waited for by a process that misses none, while another takes a newer one', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      const other = await knex.client.acquireConnection();
+      try {
+        // The lock of those that migrate (src/storage/migrate.ts).
+        await knex.raw('SELECT pg_advisory_lock(4872390)').connection(other);
+        expect(await migrate(knex)).toEqual({ from: newest, to: newest });
+      } finally {
+        await knex.raw('SELECT pg_advisory_unlock_all()').connection(other);
+        await knex.client.releaseConnection(other);
+      }
     });
   });
 
