@@ -18,6 +18,7 @@ import { API_PATH, createRest, type Rest } from './rest/router.ts';
 import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
 import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
+import { dropStalledReaders } from './stalled-readers.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that are out of time. */
@@ -161,7 +162,12 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
       } else if (!rest.direct(request, response)) app(request, response);
     },
   );
-  answerOddRequests(server, rest);
+  const responses = lastResponses(server);
+  answerOddRequests(server, rest, responses);
+  const stalledReaders = dropStalledReaders(
+    server,
+    (socket) => responses.get(socket)?.writableFinished === false,
+  );
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
@@ -175,6 +181,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     close: (timeoutMs) =>
       new Promise((resolve) => {
         graphql.drain();
+        stalledReaders.closing();
         // A kept-alive connection counts as open until its peer lets go of it.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
@@ -203,10 +210,15 @@ function bornAs<Kind extends typeof IncomingMessage | typeof ServerResponse>(
   return Born as unknown as Kind;
 }
 
-/** What Node would answer on its own, without the headers that every answer has, or not at all. */
-function answerOddRequests(server: Server, rest: Rest): void {
+/** The answer to the last request of each connection. */
+function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
   const responses = new WeakMap<Duplex, ServerResponse>();
   server.prependListener('request', (request, response) => responses.set(request.socket, response));
+  return responses;
+}
+
+/** What Node would answer on its own, without the headers that every answer has, or not at all. */
+function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex, ServerResponse>): void {
   server.on('clientError', (error, socket) => {
     const response = responses.get(socket);
     // A second answer after the first byte of another would be taken for a part of it.

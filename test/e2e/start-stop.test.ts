@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { access, readFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -190,6 +190,27 @@ describe('SIGTERM and SIGINT', () => {
     inFlight.end(body);
     expect(await answered).toBe(200);
     expect(await server.finished).toMatchObject({ code: 0, stderr: '' });
+    await isGone(dataDir);
+  });
+
+  it('do not wait to the end of their time for clients that read nothing', async () => {
+    const dataDir = await workplace.directory('stalled');
+    const server = start({ DATA_DIR: dataDir });
+    const url = await server.ready();
+    const { hostname, port } = new URL(url);
+    // More than the buffers of both ends hold: an answer to it all would never be written.
+    const text = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30);
+    const sockets = Array.from({ length: 3 }, () =>
+      connect(Number(port), hostname).on('error', () => undefined),
+    );
+    closings.push(async () => sockets.forEach((socket) => void socket.destroy()));
+    for (const socket of sockets) await new Promise((resolve) => socket.write(text, resolve));
+    // What was written before has been read when this is answered.
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    const signalledAt = performance.now();
+    expect(await server.stop()).toMatchObject({ code: 0 });
+    // Without the rule it is over 30 s: then all connections are cut off.
+    expect(performance.now() - signalledAt).toBeLessThan(25_000);
     await isGone(dataDir);
   });
 
