@@ -63,14 +63,21 @@ export class EventStreams {
       const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
       if ('errors' in source) return stream.complete(tell(source));
       stream.open();
-      for await (const shown of source as Source) {
+      const show = (objects: readonly unknown[]) => {
         // A context for each reading, since what loaders have loaded stays in them.
         const contextValue = fresh();
-        const objects = shown === REFETCH ? [REFETCH] : shown;
-        const results = await this.#showing.run(() =>
+        return this.#showing.run(() =>
           Promise.all(objects.map((rootValue) => execute({ ...asked, rootValue, contextValue }))),
         );
-        for (const result of results) await stream.next(tell(result));
+      };
+      for await (const shown of source as Source) {
+        const objects = shown === REFETCH ? [REFETCH] : shown;
+        for (const [index, result] of (await show(objects)).entries()) {
+          // What is too much for the lists of all together may be little enough by itself.
+          const isAlone = objects.length === 1 || !isOverLimit(result);
+          const [told = result] = isAlone ? [] : await show([objects[index]]);
+          await stream.next(tell(told));
+        }
       }
       stream.complete();
     } catch (error) {
@@ -122,6 +129,10 @@ export class EventStreams {
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;
   }
+}
+
+function isOverLimit({ errors }: ExecutionResult): boolean {
+  return errors?.some(({ extensions }) => extensions.limit !== undefined) ?? false;
 }
 
 function accountOf(caller: Session['caller']): string | undefined {

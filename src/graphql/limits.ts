@@ -26,7 +26,10 @@ export const LIMITS = {
   aliases: 15,
   directives: 50,
   mutations: 1,
-  /** Objects that the answer, or the events at once, may hold; a plain list counts as 10, a connection as its `first`. */
+  /**
+   * Objects that the answer, or the events at once, may hold; a plain list counts as 10 before it runs (list-bound.ts
+   * says what becomes of longer ones), a connection as its `first`.
+   */
   cost: 10_000,
 } as const;
 const LIST_SIZE = 10;
@@ -39,7 +42,9 @@ interface Measure {
   readonly cost: number;
 }
 
-/** Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds). */
+/**
+ * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds).
+ */
 export function checkLimits(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -85,7 +90,12 @@ function checkText(value: unknown, path: string): void {
 function refuseOver(limit: keyof typeof LIMITS, value: number): void {
   const most = LIMITS[limit];
   if (value <= most) return;
-  throw new GraphQLError(`The query has a ${limit} of ${value}; at most ${most} are allowed.`, {
+  throw limitRefusal(limit, `The query has a ${limit} of ${value}; at most ${most} are allowed.`);
+}
+
+/** The refusal of a query that is over a limit. */
+export function limitRefusal(limit: keyof typeof LIMITS, message: string): GraphQLError {
+  return new GraphQLError(message, {
     extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit, http: { status: 400 } },
   });
 }

@@ -9,6 +9,7 @@ import type { Slice, SliceInput } from '../domain/paging.ts';
 import type { DeliveryCounts } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
+import type { ListAllowance } from './list-bound.ts';
 
 /** A slice of an import's report. */
 interface ImportFaultsKey {
@@ -27,6 +28,7 @@ const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0 };
 export function createLoaders(
   run: Run,
   { accounts, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
+  allowance: ListAllowance,
 ) {
   const byMessage = <T>(load: (messages: readonly Message[]) => Promise<(message: Message) => T>) =>
     new DataLoader<Message, T, string>(
@@ -57,7 +59,9 @@ export function createLoaders(
       return (message) => groups.get(message.id) ?? [];
     }),
     deliveriesOf: byMessage<readonly WebhookDelivery[]>(async (messages) => {
-      const groups = Map.groupBy(await run(messageLists.deliveriesOf, { messages }), (row) => row.messageId);
+      // As many as recipients times endpoints: the one thing of a message that its addresses do not bound.
+      const rows = await allowance.load((limit) => run(messageLists.deliveriesOf, { messages, limit }));
+      const groups = Map.groupBy(rows, (row) => row.messageId);
       return (message) => groups.get(message.id) ?? [];
     }),
     timeline: byMessage<readonly TimelineEntry[]>(async (messages) => {

@@ -8,6 +8,7 @@ import { AuditResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
+import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
@@ -63,7 +64,7 @@ export function createSchema(): GraphQLSchema {
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return makeExecutableSchema({ typeDefs, resolvers });
+  return boundLists(makeExecutableSchema({ typeDefs, resolvers }));
 }
 
 /** The schema as text, in an order of its own: what is committed as schema/schema.graphql. */

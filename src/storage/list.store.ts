@@ -14,11 +14,14 @@ import { type Sql, statement } from './sql.ts';
 
 const DELIVERY_COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status,
   d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
+/** Found first and cut then: a limit makes PostgreSQL go through the ids of all deliveries there are. */
 const DELIVERIES_OF = statement(
   'list-deliveries-of',
-  `SELECT ${DELIVERY_COLUMNS} FROM events e
-   JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
-   WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY d.id`,
+  `SELECT * FROM (
+     SELECT ${DELIVERY_COLUMNS} FROM events e
+     JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
+     WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
+   ) f ORDER BY f.id LIMIT $3`,
 );
 const ENDPOINTS = statement(
   'list-endpoints',
@@ -81,8 +84,13 @@ export class PgListStore implements ListStore {
     this.#sql = sql;
   }
 
-  async deliveriesOf(accountId: string, messageIds: readonly string[]): Promise<readonly WebhookDelivery[]> {
-    return (await this.#sql.query<DeliveryRow>(DELIVERIES_OF, [accountId, messageIds])).map(mapDelivery);
+  async deliveriesOf(
+    accountId: string,
+    messageIds: readonly string[],
+    limit?: number,
+  ): Promise<readonly WebhookDelivery[]> {
+    const values = [accountId, messageIds, limit ?? null];
+    return (await this.#sql.query<DeliveryRow>(DELIVERIES_OF, values)).map(mapDelivery);
   }
 
   async deliveries(

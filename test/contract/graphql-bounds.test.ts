@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { getIntrospectionQuery } from 'graphql';
 import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
 import { countStatements } from '../support/statements.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 interface Case {
   id: string;
@@ -269,5 +271,97 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
       ['SERVICE_UNAVAILABLE'],
       '1',
     ]);
+  });
+});
+
+describe('the lists of an answer (graphql-names.md, Bounds)', () => {
+  const MESSAGES = 20;
+  const RECIPIENTS = 1000;
+  let gateway: TestGateway;
+  let token: string;
+  let id: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    const account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+    const to = Array.from({ length: RECIPIENTS }, (_, index) => `+2567${20_000_000 + index}`).join(',');
+    for (let count = 0; count < MESSAGES; count += 1) {
+      const body = { to, message: `Number ${count}` };
+      id = (await gateway.call('POST', '/developers/sms', { key: account.sandboxKey, body })).body.id;
+    }
+  });
+  afterAll(() => gateway?.stop());
+
+  const ask = (query: string) => graphql(gateway, query, { token });
+  const aliased = (count: number, field: string) =>
+    Array.from({ length: count }, (_, index) => `a${index}: ${field}`).join(' ');
+
+  it.each([
+    ['recipients of ten messages', '{ messages(first: 10) { nodes { recipients { to status } } } }'],
+    ['everything of one', '{ message(id: "ID") { recipients { to } timeline { at } events { type } to } }'],
+    ['addresses of a whole page', '{ messages(first: 100) { nodes { to } } }'],
+  ])('may hold the %s with a thousand recipients each', async (_, query) => {
+    const answer = await ask(query.replace('ID', id));
+    expect([answer.status, codesOf(answer)]).toEqual([200, []]);
+  });
+
+  it.each([
+    ['recipients of many messages', '{ messages(first: 100) { nodes { id recipients { to } } } }'],
+    ['timelines of many messages', '{ messages(first: 100) { nodes { timeline { at } } } }'],
+    ['events of many messages', '{ messages(first: 100) { nodes { events { type } } } }'],
+    ['deliveries of many messages', '{ messages(first: 100) { nodes { deliveries { id } } } }'],
+    ['the same recipients again and again', `{ message(id: "ID") { ${aliased(13, 'recipients { to }')} } }`],
+    ['the same message again and again', `{ ${aliased(13, 'message(id: "ID") { recipients { to } }')} }`],
+    ['the addresses again and again', `{ ${aliased(7, 'messages(first: 100) { nodes { to } }')} }`],
+  ])('may not hold %s, which the refusal says', async (_, query) => {
+    const answer = await ask(query.replaceAll('ID', id));
+    expect(answer.status).toBe(400);
+    expect(answer.body.errors[0]).toMatchObject({
+      message: 'The lists in the answer would hold more than 12000 objects. Ask for fewer at once.',
+      extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit: 'cost' },
+    });
+  });
+
+  it('are not loaded when their messages say that they are too long', async () => {
+    const store = jest.spyOn(gateway.parts.stores.messageLists, 'recipients');
+    await ask(`{ ${aliased(2, 'messages(first: 9) { nodes { recipients { to } timeline { at } } }')} }`);
+    const loaded = store.mock.calls.reduce((sum, [, ids]) => sum + ids.length * RECIPIENTS, 0);
+    store.mockRestore();
+    expect(loaded).toBeGreaterThan(0);
+    expect(loaded).toBeLessThanOrEqual(12_000);
+  });
+
+  it('may not hold all deliveries of a message that has very many, of which no more are loaded', async () => {
+    await using stack = new AsyncDisposableStack();
+    const receiver = await startWebhookReceiver();
+    stack.defer(() => receiver.stop());
+    const registered = await graphql(
+      gateway,
+      'mutation ($url: String!) { registerWebhook(input: { url: $url, events: ["sms.sent"], maxRetries: 0 }) { webhook { id } } }',
+      { token, variables: { url: receiver.url } },
+    );
+    const webhookId = registered.body.data.registerWebhook.webhook.id;
+    const sent = await ask('mutation { sendSms(input: { to: "+256700123456", message: "x" }) { id } }');
+    const messageId = sent.body.data.sendSms.id;
+    const query = `{ message(id: "${messageId}") { deliveries { id } } }`;
+    await eventually(async () => (await ask(query)).body.data.message.deliveries.length === 1);
+    await withKnex(gateway.database.connection, (knex) =>
+      knex.raw(
+        `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
+         SELECT gen_random_uuid(), account_id, webhook_id, event_seq, created_at, event, 'success'
+         FROM webhook_deliveries, generate_series(1, 13000) WHERE webhook_id = ?`,
+        [webhookId],
+      ),
+    );
+    const store = jest.spyOn(gateway.parts.stores.lists, 'deliveriesOf');
+    const answer = await ask(query);
+    const [loaded] = await Promise.all(store.mock.results.map(({ value }) => value));
+    store.mockRestore();
+    expect(loaded).toHaveLength(12_001);
+    expect([answer.status, answer.body.errors[0].extensions.limit]).toEqual([400, 'cost']);
+    const paged = await ask(
+      `{ webhookDeliveries(first: 1, filter: { messageId: "${messageId}" }) { totalCount } }`,
+    );
+    expect(paged.body.data.webhookDeliveries.totalCount).toBe(13_001);
   });
 });

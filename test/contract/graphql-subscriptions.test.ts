@@ -234,4 +234,19 @@ describe('live updates (issue 5, graphql-names.md)', () => {
     const reads = counter.texts().filter((text) => /FROM (messages|recipients)/.test(text));
     expect(reads).toHaveLength(2);
   });
+
+  it('shows messages one by one whose recipients are too many to be shown at once', async () => {
+    const to = Array.from({ length: 1000 }, (_, index) => `+2567${20_000_000 + index}`).join(',');
+    const before = await watch('subscription { messageUpdated { id } }');
+    const ids: string[] = [];
+    for (let count = 0; count < 14; count += 1) ids.push(await send('many', account.sandboxKey, to));
+    await eventually(() => ids.every((id) => shownBy(before).some((message) => message.id === id)));
+    before.stop();
+    const live = await watch('subscription { messageUpdated { id recipients { status } } }');
+    await touch(ids);
+    await eventually(() => live.events.length === ids.length);
+    expect(live.events.flatMap(({ errors }) => errors ?? [])).toEqual([]);
+    expect(shownBy(live).map(({ recipients }) => recipients.length)).toEqual(ids.map(() => 1000));
+    expect(new Set(shownBy(live).map(({ id }) => id))).toEqual(new Set(ids));
+  });
 });

@@ -92,11 +92,15 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         stores.messageLists.eventsOf(accountIdOf(caller), ownIds(caller, input.messages)),
     ),
 
+    /** What endpoints were told of the messages, the oldest first; up to `limit` deliveries. */
     deliveriesOf: operation(
       'message.deliveriesOf',
       READ,
-      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly WebhookDelivery[]> =>
-        stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages)),
+      async (
+        caller,
+        input: { readonly messages: readonly Message[]; readonly limit: number },
+      ): Promise<readonly WebhookDelivery[]> =>
+        stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
     ),
 
     /** The timeline of each message, by its id (decision 20). */

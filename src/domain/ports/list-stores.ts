@@ -79,7 +79,12 @@ export interface MessageListStore {
 
 /** Deliveries and the audit log, as people look through them. */
 export interface ListStore {
-  deliveriesOf(accountId: string, messageIds: readonly string[]): Promise<readonly WebhookDelivery[]>;
+  /** Deliveries of the messages, the oldest first; all of them when there is no `limit`. */
+  deliveriesOf(
+    accountId: string,
+    messageIds: readonly string[],
+    limit?: number,
+  ): Promise<readonly WebhookDelivery[]>;
   /** Deliveries, the newest first. */
   deliveries(
     accountId: string,
