@@ -7,6 +7,7 @@ import {
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
+  getVariableValues,
   isListType,
   isNonNullType,
   isObjectType,
@@ -43,7 +44,8 @@ interface Measure {
 }
 
 /**
- * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds).
+ * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds). `variables` are as the
+ * caller gave them; they count as what they become with their defaults.
  */
 export function checkLimits(
   schema: GraphQLSchema,
@@ -67,7 +69,12 @@ export function checkLimits(
   refuseOver('directives', directives);
   const type = schema.getRootType(operation.operation);
   if (!type) return;
-  const meter = new Meter(document, variables);
+  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, {
+    maxErrors: 1,
+  });
+  // What does not fit is refused where variables are read: nothing runs.
+  if (errors) return;
+  const meter = new Meter(document, coerced);
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);
@@ -185,9 +192,7 @@ class Meter {
     if (argument?.kind === Kind.INT) value = Number(argument.value);
     if (argument?.kind === Kind.VARIABLE) value = this.#variables[argument.name.value] ?? null;
     if (value === null) return SLICE_DEFAULT;
-    // What is no number is refused where variables are read.
-    if (typeof value !== 'number') return SLICE_MAX;
-    if (!Number.isInteger(value) || value < 1 || value > SLICE_MAX) {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > SLICE_MAX) {
       throw badUserInput('first', `must be a whole number from 1 to ${SLICE_MAX}`);
     }
     return value;

@@ -5,6 +5,7 @@ import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn } from '../support/graphql.ts';
+import { askStream } from '../support/live.ts';
 import { countStatements } from '../support/statements.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -201,6 +202,19 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
         details: { fields: [{ path: 'first', message: 'must be a whole number from 1 to 100' }] },
       },
     ]);
+  });
+
+  it('counts `first` from the default of its variable', async () => {
+    const fields =
+      'nodes { deliveries { attemptLog { at } webhook { deliveries(first: $n) { nodes { id } } } } }';
+    const query = `query ($n: Int = 100) { messages(first: $n) { ${fields} } }`;
+    const asDefault = await graphql(gateway, query, { token });
+    expect([asDefault.status, asDefault.body.errors[0].extensions.limit]).toEqual([400, 'cost']);
+    const given = await graphql(gateway, query, { token, variables: { n: 1 } });
+    expect([given.status, given.body.data]).toEqual([200, { messages: { nodes: [] } }]);
+    const subscription = `subscription ($n: Int = 100) { messageUpdated { deliveries { webhook { deliveries(first: $n) { nodes { id } } } } } }`;
+    const stream = await askStream(gateway, subscription, { token });
+    expect(stream.body.errors[0].extensions).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED', limit: 'cost' });
   });
 
   it('has no introspection in production, and has it elsewhere', async () => {
