@@ -137,7 +137,7 @@ export class ContactImportResolver {
     @Ctx() { loaders }: GraphqlContext,
     @Args(() => SliceArgs) { first, after }: SliceArgs,
   ) {
-    return connection(await loaders.importFaults.load({ one, slice: { first, after } }));
+    return connection(await loaders.importFaults.load({ of: one, slice: { first, after } }));
   }
 }
 

@@ -11,9 +11,9 @@ import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import type { ListAllowance } from './list-bound.ts';
 
-/** A slice of an import's report. */
-interface ImportFaultsKey {
-  readonly one: ContactImport;
+/** A slice of a list that an object has. */
+interface SliceKey<Of> {
+  readonly of: Of;
   readonly slice: SliceInput;
 }
 
@@ -22,7 +22,7 @@ export type Run = <Input, Output>(operation: Operation<Input, Output>, input: In
 
 /** Endpoints are few (decision 29), so they are read all at once. */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
-const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0 };
+const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 0 };
 
 /** The edges between objects, each loaded for all objects of a request at once; made anew for every request. */
 export function createLoaders(
@@ -43,6 +43,24 @@ export function createLoaders(
       const find = await load(keys);
       return keys.map(find);
     });
+  /** By the arguments, since only objects that are asked for the same slice are asked together. */
+  const bySlice = <Of extends { readonly id: string }, T>(
+    load: (objects: readonly Of[], slice: SliceInput) => Promise<ReadonlyMap<string, Slice<T>>>,
+  ) =>
+    new DataLoader<SliceKey<Of>, Slice<T>, string>(
+      async (keys) => {
+        const slices = new Map<string, ReadonlyMap<string, Slice<T>>>();
+        for (const [arguments_, group] of Map.groupBy(keys, ({ slice }) => JSON.stringify(slice))) {
+          const objects = group.map((key) => key.of);
+          slices.set(arguments_, await load(objects, group[0]?.slice ?? {}));
+        }
+        return keys.map(
+          ({ of, slice }) =>
+            slices.get(JSON.stringify(slice))?.get(of.id) ?? new Error('the object has no slice'),
+        );
+      },
+      { cacheKeyFn: ({ of, slice }) => `${of.id} ${JSON.stringify(slice)}` },
+    );
 
   return {
     /** Nobody but operators sees more than one account, and they none of its people. */
@@ -92,20 +110,11 @@ export function createLoaders(
       const groups = Map.groupBy(await run(deliveries.attemptsOf, { deliveryIds }), (row) => row.deliveryId);
       return (id) => groups.get(id) ?? [];
     }),
-    /** By the arguments, since only imports that are asked for the same slice are asked together. */
-    importFaults: new DataLoader<ImportFaultsKey, Slice<ReportedFault>, string>(
-      async (keys) => {
-        const slices = new Map<string, ReadonlyMap<string, Slice<ReportedFault>>>();
-        for (const [arguments_, group] of Map.groupBy(keys, ({ slice }) => JSON.stringify(slice))) {
-          const imports = group.map((key) => key.one);
-          slices.set(arguments_, await run(contactImports.faultsOf, { ...(group[0]?.slice ?? {}), imports }));
-        }
-        return keys.map(
-          ({ one, slice }) =>
-            slices.get(JSON.stringify(slice))?.get(one.id) ?? new Error('the import has no slice'),
-        );
-      },
-      { cacheKeyFn: ({ one, slice }) => `${one.id} ${JSON.stringify(slice)}` },
+    importFaults: bySlice<ContactImport, ReportedFault>((imports, slice) =>
+      run(contactImports.faultsOf, { ...slice, imports }),
+    ),
+    deliveriesTo: bySlice<Webhook, WebhookDelivery>((endpoints, slice) =>
+      run(deliveries.toEach, { ...slice, webhookIds: endpoints.map(({ id }) => id) }),
     ),
     event: byKey<number, RecordedEvent | null>(async (seqs) => {
       const found = new Map((await run(deliveries.events, { seqs })).map((row) => [row.seq, row]));

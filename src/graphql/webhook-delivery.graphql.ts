@@ -95,10 +95,10 @@ export class WebhookDeliveriesResolver {
   @FieldResolver(() => DeliveryConnection, { description: 'What it was and is owed, the newest first.' })
   async deliveries(
     @Root() webhook: Webhook,
-    @Ctx() { run, operations }: GraphqlContext,
+    @Ctx() { loaders }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
   ) {
-    return connection(await run(operations.deliveries.list, { ...slice, filter: { webhookId: webhook.id } }));
+    return connection(await loaders.deliveriesTo.load({ of: webhook, slice }));
   }
 }
 

@@ -137,6 +137,17 @@ export async function deliveriesBefore(
   return idsIn(sql, webhookIds, filter, wanted.map(idsOf), before, { skipped: 0, limit });
 }
 
+/** Ids of the newest `limit` deliveries to each of the endpoints that are older than the one with id `before`. */
+export async function deliveriesOfEachBefore(
+  sql: Sql,
+  webhookIds: readonly string[],
+  before: string | undefined,
+  limit: number,
+): Promise<readonly string[]> {
+  const part = { skipped: 0, limit: limit * webhookIds.length };
+  return idsIn(sql, webhookIds, {}, [{ ...EVER, most: limit }], before, part);
+}
+
 /** How many deliveries to the endpoints match. */
 export async function countDeliveries(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
   const [row] = await sql.query<{ count: number }>(TOTAL, matching(webhookIds, filter));

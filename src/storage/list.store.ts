@@ -7,8 +7,18 @@ import type {
   ListStore,
 } from '../domain/ports/list-stores.ts';
 import { isUuid, uuidFloor } from '../domain/uuid.ts';
-import type { DeliveryStatus, EventType, WebhookDelivery } from '../domain/webhooks/webhook.ts';
-import { countDeliveries, countsByStatus, deliveriesBefore } from './delivery-finder.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryStatus,
+  type EventType,
+  type WebhookDelivery,
+} from '../domain/webhooks/webhook.ts';
+import {
+  countDeliveries,
+  countsByStatus,
+  deliveriesBefore,
+  deliveriesOfEachBefore,
+} from './delivery-finder.ts';
 import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -107,6 +117,17 @@ export class PgListStore implements ListStore {
     return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
   }
 
+  async deliveriesToEach(
+    accountId: string,
+    webhookIds: readonly string[],
+    { limit, after }: KeyRange,
+  ): Promise<readonly WebhookDelivery[]> {
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds]);
+    const endpoints = own.map(({ id }) => id);
+    const ids = await deliveriesOfEachBefore(this.#sql, endpoints, after, limit);
+    return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
+  }
+
   /** The account's endpoints, deleted ones too, or the one of them that is named. */
   async #endpoints(accountId: string, webhookId: string | undefined): Promise<string[]> {
     if (webhookId !== undefined && !isUuid(webhookId)) return [];
@@ -151,6 +172,7 @@ export class PgListStore implements ListStore {
           succeeded: sum('success'),
           failed: sum('failed'),
           pending: sum('pending', 'retrying'),
+          total: sum(...DELIVERY_STATUSES),
         };
         return [id, counts];
       }),

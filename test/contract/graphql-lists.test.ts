@@ -85,6 +85,20 @@ describe('what dashboards read over GraphQL', () => {
     expect(counter.texts().length).toBeLessThanOrEqual(10);
   });
 
+  it.each([
+    ['deliveries', '{ webhookDeliveries(first: 100) { nodes { id webhook { DELIVERIES } } } }'],
+    ['messages', '{ messages(first: 100) { nodes { deliveries { webhook { DELIVERIES } } } } }'],
+    ['endpoints', '{ webhooks { DELIVERIES } }'],
+  ])('reads the deliveries of the endpoints of many %s in a handful of statements', async (_, query) => {
+    using counter = countStatements();
+    const asked =
+      'deliveries(first: 2) { totalCount nodes { id messageId createdAt } pageInfo { hasNextPage endCursor } }';
+    const answer = JSON.stringify(await data(query.replace('DELIVERIES', asked)));
+    expect(answer).toContain(`"totalCount":${MESSAGES}`);
+    expect(counter.texts()).not.toHaveLength(0);
+    expect(counter.texts().length).toBeLessThanOrEqual(12);
+  });
+
   it('goes through all messages by cursor, each once, also while new ones come', async () => {
     const query =
       'query ($after: String) { messages(first: 33, after: $after) { nodes { id } pageInfo { hasNextPage hasPreviousPage endCursor } } }';
@@ -184,6 +198,48 @@ describe('what dashboards read over GraphQL', () => {
     });
     const of = `messageId: "${delivery.messageId}"`;
     expect(await total(of)).toBe(1);
+  });
+
+  it('goes through the deliveries of several endpoints, each by its own cursor', async () => {
+    const other = await gateway.createAccount();
+    const as = { token: await signIn(gateway, other) };
+    const ids: string[] = [];
+    for (const events of [['sms.sent'], ['sms.sent', 'sms.failed']]) {
+      const body = { url: receiver?.url, events };
+      const { webhook } = (await gateway.call('POST', '/developers/webhooks', { key: other.key, body })).body;
+      ids.push(webhook.id);
+    }
+    for (const to of ['+256700100009', '+256700100001', '+256700200009', '+256700300009']) {
+      await gateway.call('POST', '/developers/sms', { key: other.key, body: { to, message: 'x' } });
+    }
+    const all = (id: string) => `webhookDeliveries(filter: { webhookId: "${id}" }) { nodes { id } }`;
+    type List = { nodes: { id: string }[] };
+    let lists: List[] = [];
+    await eventually(async () => {
+      const { body } = await graphql(gateway, `{ ${ids.map((id, i) => `w${i}: ${all(id)}`).join(' ')} }`, as);
+      lists = Object.values(body.data as Record<string, List>);
+      return lists[0]?.nodes.length === 3 && lists[1]?.nodes.length === 4;
+    });
+    const seen: string[][] = [[], []];
+    const after: (string | null)[] = [null, null];
+    for (const isFirst of [true, false]) {
+      const part = 'totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage endCursor }';
+      const asked = ids.map(
+        (id, i) => `w${i}: webhook(id: "${id}") { deliveries(first: 2, after: $a${i}) { ${part} } }`,
+      );
+      const { body } = await graphql(gateway, `query ($a0: String, $a1: String) { ${asked.join(' ')} }`, {
+        ...as,
+        variables: { a0: after[0], a1: after[1] },
+      });
+      for (const i of [0, 1]) {
+        const { totalCount, nodes, pageInfo } = body.data[`w${i}`].deliveries;
+        expect([totalCount, pageInfo.hasPreviousPage]).toEqual([i + 3, !isFirst]);
+        expect(pageInfo.hasNextPage).toBe(isFirst);
+        seen[i]?.push(...nodes.map((node: { id: string }) => node.id));
+        after[i] = pageInfo.endCursor;
+      }
+    }
+    expect(seen).toEqual(lists.map(({ nodes }) => nodes.map(({ id }) => id)));
   });
 
   it('counts usage of everything committed, before and after counts are folded', async () => {

@@ -161,6 +161,10 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     deliveries('status=RETRYING', { status: 'retrying' }),
     deliveries('event=sms.failed', { event: 'sms.failed' }),
     deliveries('messageId', { messageId }),
+    plain("webhooks' deliveries", async () => {
+      const slices = await operations.deliveries.toEach.run(member, { webhookIds });
+      return [...slices.values()].reduce((sum, { edges }) => sum + edges.length, 0);
+    }),
     plain(
       "webhooks' stats",
       async () => (await operations.deliveries.counts.run(member, { webhookIds })).size,

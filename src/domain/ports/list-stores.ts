@@ -41,6 +41,8 @@ export interface DeliveryCounts {
   readonly succeeded: number;
   readonly failed: number;
   readonly pending: number;
+  /** In any status, canceled ones too. */
+  readonly total: number;
 }
 export interface AuditFilter {
   readonly action?: string | undefined;
@@ -89,6 +91,12 @@ export interface ListStore {
   deliveries(
     accountId: string,
     filter: DeliveryListFilter,
+    range: KeyRange,
+  ): Promise<readonly WebhookDelivery[]>;
+  /** Deliveries to each of the endpoints that are the account's, the newest first. */
+  deliveriesToEach(
+    accountId: string,
+    webhookIds: readonly string[],
     range: KeyRange,
   ): Promise<readonly WebhookDelivery[]>;
   /** Those of the deliveries that are the account's, to all its endpoints or to one, the oldest first. */

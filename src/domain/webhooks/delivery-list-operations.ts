@@ -35,6 +35,35 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
+    /** Deliveries to each endpoint, the newest first, by the endpoint's id. */
+    toEach: operation(
+      'delivery.toEach',
+      READ,
+      async (
+        caller,
+        input: SliceInput & { readonly webhookIds: readonly string[] },
+      ): Promise<ReadonlyMap<string, Slice<WebhookDelivery>>> => {
+        const accountId = accountIdOf(caller);
+        const { webhookIds } = input;
+        const range = keyRange(input, UUID_KEY);
+        const rows = await stores.lists.deliveriesToEach(accountId, webhookIds, range);
+        const groups = Map.groupBy(rows, (row) => row.webhookId);
+        let counts: Promise<ReadonlyMap<string, DeliveryCounts>> | undefined;
+        const total = async (id: string) => {
+          counts ??= stores.lists.deliveryCounts(accountId, webhookIds);
+          return (await counts).get(id)?.total ?? 0;
+        };
+        const slice = (id: string) =>
+          sliceOf(
+            groups.get(id) ?? [],
+            range,
+            (row) => row.id,
+            () => total(id),
+          );
+        return new Map(webhookIds.map((id) => [id, slice(id)]));
+      },
+    ),
+
     /** One delivery, also to an endpoint that was deleted. */
     find: operation('delivery.find', READ, async (caller, input: { readonly id: string }) => {
       const delivery = isUuid(input.id)
