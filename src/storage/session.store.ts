@@ -106,7 +106,7 @@ export class PgSignInFailureStore implements SignInFailureStore {
     await this.#sql.query(ADD_FAILURE, [attemptId, buckets, at]);
   }
 
-  async forget(attemptId: string, bucket: string): Promise<void> {
-    await this.#sql.query(FORGET_FAILURES, [attemptId, bucket]);
+  async forget(attemptId: string, bucket?: string): Promise<void> {
+    await this.#sql.query(FORGET_FAILURES, [attemptId, bucket ?? null]);
   }
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Knex } from 'knex';
+import type { DomainError } from '../../src/domain/errors.ts';
 import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
@@ -200,6 +202,61 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(15);
     expect(codesOf(await tryPassword(account.email, account.password, address))).toEqual(['RATE_LIMITED']);
     expect(codesOf(await tryPassword(account.email, account.password, '192.0.2.78'))).toEqual([]);
+  });
+
+  it('lets in all who sign in from one address at once with the right password', async () => {
+    const people = await Promise.all(Array.from({ length: 5 }, () => gateway.createAccount()));
+    const attempts = Array.from({ length: 30 }, (_, index) => {
+      const person = people[index % people.length] as TestAccount;
+      return tryPassword(person.email, person.password, '192.0.2.79');
+    });
+    expect((await Promise.all(attempts)).flatMap(codesOf)).toEqual([]);
+    // Of one person, from an address of each attempt's own.
+    const [person] = people as [TestAccount];
+    const alike = Array.from({ length: 30 }, (_, index) =>
+      tryPassword(person.email, person.password, `198.51.100.${100 + index}`),
+    );
+    expect((await Promise.all(alike)).flatMap(codesOf)).toEqual([]);
+  });
+
+  it('bids who comes while too many wait to be judged come again in a second', async () => {
+    const { promise: judging, resolve: judge } = Promise.withResolvers<undefined>();
+    const users = jest.spyOn(gateway.parts.stores.users, 'findByEmail').mockReturnValue(judging);
+    const outcomes: unknown[] = [];
+    const attempts = Array.from({ length: 215 }, async (_, index) => {
+      try {
+        await gateway.parts.sessions.checkPassword(`who${index}@test.example`, 'x', '192.0.2.81');
+        outcomes.push('judged');
+      } catch (error) {
+        const { code, message, retryAfterSeconds } = error as DomainError;
+        outcomes.push(`${code} ${message} ${retryAfterSeconds === 1}`);
+      }
+    });
+    await eventually(() => outcomes.length === 5);
+    const tooMany = 'Too many sign-ins of this email or from this address at once. Try again in a moment.';
+    expect(outcomes).toEqual(Array(5).fill(`rate_limit_exceeded ${tooMany} true`));
+    judge(undefined);
+    await Promise.all(attempts);
+    users.mockRestore();
+    const failed = 'Too many sign-ins failed. Try again in 15 minutes.';
+    expect(outcomes.slice(5).sort()).toEqual([
+      ...Array(10).fill('judged'),
+      ...Array(200).fill(`rate_limit_exceeded ${failed} false`),
+    ]);
+  });
+
+  it('counts no attempt as failed that could not be judged', async () => {
+    const person = await gateway.createAccount();
+    const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const users = jest.spyOn(gateway.parts.stores.users, 'findByEmail');
+    for (let count = 0; count < 10; count += 1) users.mockRejectedValueOnce(fault);
+    const answers = [];
+    for (let count = 0; count < 10; count += 1) {
+      answers.push(await tryPassword(person.email, person.password, '192.0.2.80'));
+    }
+    users.mockRestore();
+    expect(answers.flatMap(codesOf)).toEqual(Array(10).fill('SERVICE_UNAVAILABLE'));
+    expect(codesOf(await tryPassword(person.email, person.password, '192.0.2.80'))).toEqual([]);
   });
 
   it('does not count what turned out well', async () => {

@@ -7,15 +7,13 @@ import { createHash } from 'node:crypto';
 import { Batcher } from '../batcher.ts';
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
+import { type DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
+import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 /** A session in use is prolonged this often at the most: reading should not write. */
 const EXTEND_EVERY_MS = 60_000;
-/** Failed sign-ins that an email or an address has in the window before it must wait. */
-const FAILURES_MAX = 10;
-const FAILURES_WINDOW_MS = 15 * 60_000;
 /** Passwords checked at once in a process, and waiting for it: each takes 19 MiB and a thread. */
 const CHECKS_AT_ONCE = 4;
 const CHECKS_WAITING_MAX = 200;
@@ -37,11 +35,13 @@ export interface Session {
 /** Signing in and out, and knowing who a token stands for. */
 export class Sessions {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>;
+  readonly #attempts: SignInAttempts;
   readonly #checks: Batcher<() => Promise<void>, void>;
   #unknownHash: Promise<string> | undefined;
 
   constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>) {
     this.#deps = deps;
+    this.#attempts = new SignInAttempts(deps);
     this.#checks = new Batcher((checks) => Promise.all(checks.map((check) => check())), {
       maxWeight: CHECKS_AT_ONCE,
     });
@@ -66,23 +66,12 @@ export class Sessions {
   }
 
   /** The person whose password this is, with the same bounds on guessing as `signIn`. */
-  async checkPassword(email: string, password: string, address: string): Promise<User | undefined> {
-    const { stores, uow, clock, ids } = this.#deps;
-    const emailBucket = bucketOf('email', email.toLowerCase());
-    const buckets = [emailBucket, bucketOf('address', address)].sort();
-    const attemptId = ids.uuid();
-    // It counts as failed until it is known better, so that many guesses at once are no way around the bound.
-    await uow.run(async (tx) => {
-      const now = clock.now();
-      const failures = await tx.signInFailures.lock(buckets, new Date(now.getTime() - FAILURES_WINDOW_MS));
-      for (const times of failures.values()) refuseAfter(times, now);
-      await tx.signInFailures.add(attemptId, buckets, now);
+  checkPassword(email: string, password: string, address: string): Promise<User | undefined> {
+    return this.#attempts.judge(email, address, async () => {
+      const found = await this.#deps.stores.users.findByEmail(email);
+      const isRight = await this.#verify(found?.passwordHash, password);
+      return isRight ? found?.user : undefined;
     });
-    const found = await stores.users.findByEmail(email);
-    const isRight = await this.#verify(found?.passwordHash, password);
-    if (!found || !isRight) return undefined;
-    await stores.signInFailures.forget(attemptId, emailBucket);
-    return found.user;
   }
 
   /** The session of a token, prolonged by this use; undefined for a token that is unknown or over. */
@@ -146,18 +135,6 @@ export class Sessions {
   }
 }
 
-function refuseAfter(times: readonly Date[], now: Date): void {
-  const tenthLast = times.at(-FAILURES_MAX);
-  if (tenthLast === undefined) return;
-  const seconds = Math.max(1, Math.ceil((tenthLast.getTime() + FAILURES_WINDOW_MS - now.getTime()) / 1000));
-  throw new DomainError(
-    'rate_limit_exceeded',
-    `Too many sign-ins failed. Try again in ${Math.ceil(seconds / 60)} minutes.`,
-    undefined,
-    seconds,
-  );
-}
-
 function callerFor(user: User): MemberCaller | OperatorCaller {
   if (user.role === 'OPERATOR' || user.accountId === null) return { kind: 'operator', userId: user.id };
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
@@ -165,9 +142,4 @@ function callerFor(user: User): MemberCaller | OperatorCaller {
 
 function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
-}
-
-/** Hashed, since what people type into the field of the email is sometimes their password. */
-function bucketOf(kind: 'email' | 'address', value: string): string {
-  return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }

@@ -38,6 +38,6 @@ export interface SignInFailureStore {
   /** Locks the buckets and gives the times of their failures since `since`, the oldest first. */
   lock(buckets: readonly string[], since: Date): Promise<ReadonlyMap<string, readonly Date[]>>;
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
-  /** Takes an attempt back that turned out well, and all failures of `bucket`. */
-  forget(attemptId: string, bucket: string): Promise<void>;
+  /** Takes an attempt back that did not fail; once it turned out well, all failures of `bucket` too. */
+  forget(attemptId: string, bucket?: string): Promise<void>;
 }
