@@ -86,7 +86,7 @@ const ADD_FAULTS = statement(
 const FAULTS = statement(
   'contact-import-faults',
   `SELECT f.import_id, f.seq, f.line, f.column_name, f.value, f.code, f.message FROM contact_imports i CROSS JOIN LATERAL (
-     SELECT * FROM contact_import_faults f WHERE f.import_id = i.id AND f.seq > $3 ORDER BY f.seq LIMIT $4
+     SELECT * FROM contact_import_faults f WHERE f.import_id = i.id AND f.seq > $3::bigint ORDER BY f.seq LIMIT $4
    ) f WHERE i.account_id = $1 AND i.id = ANY ($2::uuid[]) ORDER BY f.import_id, f.seq`,
 );
 const FINISH = statement(

@@ -255,6 +255,8 @@ describe('imports of contacts', () => {
       after = errors.pageInfo.endCursor;
     }
     expect(rows).toEqual(Array.from({ length: 25 }, (_, index) => index + 2));
+    const past = await look(id, { first: 10, after: Buffer.from('999999999999999').toString('base64url') });
+    expect([past.errors.totalCount, past.errors.nodes]).toEqual([25, []]);
     const other = await imported('phone\n0700000001\nnone\n');
     const all = await ask(
       '{ contactImports(first: 5) { nodes { id errors(first: 1) { nodes { row } } } totalCount } }',
