@@ -74,18 +74,19 @@ export function refusal(access: Access, caller: Caller): DomainError | undefined
           : 'This is for platform operators.',
       );
     case 'api-key': {
-      if (access.scopes === 'any') return undefined;
-      if (admittingScope(access, caller.scopes) !== undefined) return undefined;
-      const named = [...(access.scopes ?? []).filter((scope) => scope !== 'FULL_ACCESS'), 'FULL_ACCESS'];
+      const { scopes } = access;
+      if (scopes === undefined) return forbidden('This is for people who sign in, not for API keys.');
+      if (scopes === 'any' || admittingScope(access, caller.scopes) !== undefined) return undefined;
+      const named = [...scopes.filter((scope) => scope !== 'FULL_ACCESS'), 'FULL_ACCESS'];
       return forbidden(`Insufficient scopes. Required one of: ${named.join(', ')}`);
     }
   }
 }
 
-/** The scope that lets a key in: a narrow one before FULL_ACCESS; undefined where none does, or any key may. */
+/** The scope that lets a key in: a narrow one before FULL_ACCESS; undefined where none does, or any key may, or none. */
 export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
-  if (wanted === 'any') return undefined;
-  const named = wanted?.find((scope) => scope !== 'FULL_ACCESS' && own.includes(scope));
+  if (wanted === undefined || wanted === 'any') return undefined;
+  const named = wanted.find((scope) => scope !== 'FULL_ACCESS' && own.includes(scope));
   return named ?? own.find((scope) => scope === 'FULL_ACCESS');
 }
 
