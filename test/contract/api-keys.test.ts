@@ -352,7 +352,11 @@ describe('who may manage keys [decision 7; contract, Scopes: FULL_ACCESS]', () =
     const input = { ...MINIMAL, accountId: account.accountId };
     const { apiKey } = await keys().create.run(operator, input);
     expect(apiKey.accountId).toBe(account.accountId);
-    for (const accountId of [undefined, 'x', randomUUID()]) {
+    await expect(keys().create.run(SYSTEM, { ...input, accountId: undefined })).rejects.toMatchObject({
+      code: 'validation_error',
+      message: 'accountId: must name an account',
+    });
+    for (const accountId of ['x', randomUUID()]) {
       await expect(keys().create.run(SYSTEM, { ...input, accountId })).rejects.toMatchObject({
         code: 'not_found',
       });
@@ -362,7 +366,9 @@ describe('who may manage keys [decision 7; contract, Scopes: FULL_ACCESS]', () =
 
   it('nobody for an account that is not theirs', async () => {
     const other = await gateway.createAccount();
-    const { apiKey } = await keys().create.run(as('OWNER'), { ...MINIMAL, accountId: other.accountId });
+    const create = keys().create.run(as('OWNER'), { ...MINIMAL, accountId: other.accountId });
+    await expect(create).rejects.toMatchObject({ code: 'not_found' });
+    const { apiKey } = await keys().create.run(as('OWNER'), { ...MINIMAL, accountId: account.accountId });
     expect(apiKey.accountId).toBe(account.accountId);
   });
 });

@@ -187,6 +187,18 @@ export function accountIdOf(caller: Caller): string {
   throw new DomainError('forbidden', 'Only a key or a member of an account can do this.');
 }
 
+/**
+ * The account that a caller names, or else its own. Throws `not_found` for another's than its own, and
+ * `validation_error` when who belongs to none names none.
+ */
+export function namedAccountId(caller: Caller, named: string | null | undefined): string {
+  const ownId = caller.kind === 'api-key' || caller.kind === 'member' ? caller.accountId : undefined;
+  const id = named?.toLowerCase() ?? ownId;
+  if (id === undefined) throw validationError([{ path: 'accountId', message: 'must name an account' }]);
+  if (!isUuid(id) || (ownId !== undefined && id !== ownId)) throw notFound('Account');
+  return id;
+}
+
 function checkName(name: string): string {
   if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return name;
   throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);

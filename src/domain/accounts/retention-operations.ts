@@ -2,8 +2,8 @@ import { recordChange } from '../audit/record-change.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { isUuid } from '../uuid.ts';
 import type { RetentionDays } from './account.ts';
+import { namedAccountId } from './account-operations.ts';
 
 /** A century: longer is for ever. */
 export const RETENTION_MAX_DAYS = 36_500;
@@ -24,10 +24,7 @@ export function retentionOperations({ uow, clock, ids }: Pick<Dependencies, 'uow
       'account.setRetention',
       { roles: ['OWNER'], operator: true },
       async (caller, { accountId, contentDays, messageDays }: SetRetentionInput): Promise<RetentionDays> => {
-        const ownId = caller.kind === 'member' ? caller.accountId : undefined;
-        const id = accountId ?? ownId;
-        if (id === undefined) throw validationError([{ path: 'accountId', message: 'must name an account' }]);
-        if (!isUuid(id) || (ownId !== undefined && id.toLowerCase() !== ownId)) throw notFound('Account');
+        const id = namedAccountId(caller, accountId);
         checkDays('contentDays', contentDays);
         checkDays('messageDays', messageDays);
         if (contentDays !== null && messageDays !== null && messageDays < contentDays) {
@@ -38,9 +35,9 @@ export function retentionOperations({ uow, clock, ids }: Pick<Dependencies, 'uow
           const before = await tx.accounts.setRetention(id, retention);
           if (!before) throw notFound('Account');
           await recordChange(tx, { clock, ids }, caller, {
-            accountId: id.toLowerCase(),
+            accountId: id,
             action: 'account.setRetention',
-            target: id.toLowerCase(),
+            target: id,
             before,
             after: retention,
           });

@@ -1,4 +1,4 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
+import { accountIdOf, namedAccountId } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type Access, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -6,7 +6,6 @@ import { forbidden, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
-import { isUuid } from '../uuid.ts';
 import type { ApiKey } from './api-key.ts';
 import {
   checkEnvironment,
@@ -20,8 +19,8 @@ import {
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
 
 export interface CreateApiKeyInput {
-  /** Named by operators and the system; the others have their own. */
-  readonly accountId?: string | undefined;
+  /** Named by operators and the system; the others have their own and can name no other. */
+  readonly accountId?: string | null | undefined;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: string;
@@ -121,8 +120,7 @@ export function apiKeyOperations(deps: Dependencies) {
       MANAGE,
       async (caller, input: CreateApiKeyInput): Promise<NewApiKey> => {
         const isAbove = caller.kind === 'operator' || caller.kind === 'system';
-        const accountId = isAbove ? (input.accountId ?? '') : accountIdOf(caller);
-        const account = isUuid(accountId) ? await stores.accounts.find(accountId) : undefined;
+        const account = await stores.accounts.find(namedAccountId(caller, input.accountId));
         if (!account) throw notFound('Account');
         if (input.rateLimit && !isAbove)
           throw forbidden('Rate limits of a key are set by platform operators.');
