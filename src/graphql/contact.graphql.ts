@@ -80,7 +80,8 @@ export class ContactResolver {
     @Arg('tag', () => String, { nullable: true, description: 'A tag that the contact has.' })
     tag?: string | null,
   ) {
-    const filter = { search: search ?? undefined, tag: tag ?? undefined };
+    // An empty search asks for all, as that of messages does.
+    const filter = { search: search || undefined, tag: tag ?? undefined };
     return connection(await run(operations.contacts.slice, { ...slice, filter }));
   }
 

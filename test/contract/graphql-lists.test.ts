@@ -330,6 +330,8 @@ describe('what dashboards read over GraphQL', () => {
     });
     const found = await data('{ contacts(search: "ann") { totalCount nodes { id } } }');
     expect(found.contacts).toEqual({ totalCount: 1, nodes: [{ id: contact.id }] });
+    const all = await data('{ all: contacts { totalCount } empty: contacts(search: "") { totalCount } }');
+    expect(all.empty).toEqual(all.all);
     const changed = await data(
       'mutation ($id: ID!) { updateContact(id: $id, input: { email: "a@b.example", name: null }) { name email phone } }',
       contact,
