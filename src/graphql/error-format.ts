@@ -34,6 +34,9 @@ const SHOWN: ReadonlySet<unknown> = new Set([
   'REFETCH',
 ]);
 
+/** By which GraphQL would tell names of the schema to who guesses at them. */
+const SUGGESTION = / Did you mean .*\?$/;
+
 /** A refusal of what was given at `path`, before anything runs. */
 export function badUserInput(path: string, message: string): GraphQLError {
   const fields = [{ path, message }];
@@ -82,15 +85,15 @@ export function formatError(
   faultOf: (error: unknown) => DomainError | undefined,
 ): GraphQLFormattedError {
   const { locations, path } = formatted;
+  const message = formatted.message.replace(SUGGESTION, '');
   const where = { ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
   const refused = domainErrorOf(error, faultOf);
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
   const { code, details, limit, requestId } = formatted.extensions ?? {};
   if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {
-    const told =
-      details ?? (code === 'BAD_USER_INPUT' ? { fields: [variableFault(formatted.message)] } : undefined);
+    const told = details ?? (code === 'BAD_USER_INPUT' ? { fields: [variableFault(message)] } : undefined);
     return {
-      message: formatted.message,
+      message,
       ...where,
       extensions: {
         // A value that does not fit its type is the caller's input, wherever it is written.

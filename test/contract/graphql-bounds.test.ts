@@ -262,6 +262,28 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
     ]);
   });
 
+  it('tells nobody the names of the schema that are like a wrong one', async () => {
+    const query = 'query ($f: MessageFilter) { messages(filter: $f) { totalCount } }';
+    const answers = [
+      await graphql(gateway, '{ message { id } }', { token }),
+      await graphql(gateway, '{ messages(filter: { channel: SMSS }) { totalCount } }', { token }),
+      await graphql(gateway, query, { token, variables: { f: { channel: 'SMSS' } } }),
+      await graphql(gateway, query, { token, variables: { f: { chanel: 'SMS' } } }),
+      await askStream(
+        gateway,
+        query
+          .replace('query', 'subscription')
+          .replace('messages(', 'messageUpdated(')
+          .replace('totalCount', 'id'),
+        { token, variables: { f: { channel: 'SMSS' } } },
+      ),
+    ];
+    for (const answer of answers) {
+      expect(answer.body.errors).toHaveLength(1);
+      expect(answer.text).not.toContain('Did you mean');
+    }
+  });
+
   it('reads no more than 100 kB from somebody who has not signed in', async () => {
     const answer = await graphql(gateway, '{ __typename }', { variables: { text: 'x'.repeat(110 * 1024) } });
     expect([answer.status, codesOf(answer)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
