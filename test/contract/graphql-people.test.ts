@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Knex } from 'knex';
 import type { DomainError } from '../../src/domain/errors.ts';
 import { withKnex } from '../support/database.ts';
@@ -32,6 +32,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.0/8,::1/128' });
     account = await gateway.createAccount();
   });
+  afterEach(() => void jest.restoreAllMocks());
   afterAll(() => gateway?.stop());
 
   const database = <T>(work: (knex: Knex) => Promise<T>) => withKnex(gateway.database.connection, work);
@@ -122,6 +123,12 @@ describe('signing in (graphql-names.md, Signing in)', () => {
       details: { fields: [{ path: 'current', message: 'is not the current password' }] },
     });
     expect(codesOf(await change(person.password, 'too short'))).toEqual(['BAD_USER_INPUT']);
+    const same = await change(person.password, person.password);
+    expect(same.body.errors[0].extensions.details.fields).toEqual([
+      { path: 'new', message: 'must differ from the current one' },
+    ]);
+    const unchanged = await graphql(gateway, VIEWER, { token: own });
+    expect(unchanged.body.data.viewer.mustChangePassword).toBe(true);
     expect((await change(person.password, 'a new long password')).body).toEqual({
       data: { changePassword: true },
     });
@@ -221,7 +228,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
 
   it('bids who comes while too many wait to be judged come again in a second', async () => {
     const { promise: judging, resolve: judge } = Promise.withResolvers<undefined>();
-    const users = jest.spyOn(gateway.parts.stores.users, 'findByEmail').mockReturnValue(judging);
+    jest.spyOn(gateway.parts.stores.users, 'findByEmail').mockReturnValue(judging);
     const outcomes: unknown[] = [];
     const attempts = Array.from({ length: 215 }, async (_, index) => {
       try {
@@ -237,7 +244,6 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(outcomes).toEqual(Array(5).fill(`rate_limit_exceeded ${tooMany} true`));
     judge(undefined);
     await Promise.all(attempts);
-    users.mockRestore();
     const failed = 'Too many sign-ins failed. Try again in 15 minutes.';
     expect(outcomes.slice(5).sort()).toEqual([
       ...Array(10).fill('judged'),
@@ -311,6 +317,27 @@ describe('signing in (graphql-names.md, Signing in)', () => {
       variables: { id },
     });
     expect(codesOf(remove)).toEqual(['BAD_USER_INPUT']);
+  });
+
+  it.each([
+    ['a control character', '\u0001@x.example'],
+    ['two addresses', 'a,b@x.example'],
+    ['a space that nobody sees', 'a@x.example\u200b'],
+    ['a name', 'A <a@x.example>'],
+    ['no domain', 'a@b'],
+    ['a domain that would be written otherwise', 'a@b\u00fccher.example'],
+  ])('take no email with %s', async (_, email) => {
+    const token = await signIn(gateway, account);
+    const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { user { id } } }';
+    const answer = await graphql(gateway, invite, { token, variables: { e: email } });
+    expect(answer.body.errors[0].extensions).toMatchObject({
+      code: 'BAD_USER_INPUT',
+      details: { fields: [{ path: 'email', message: expect.stringContaining('must be an email address') }] },
+    });
+    const system = { kind: 'system', name: 'test' } as const;
+    const { accounts } = gateway.parts.operations;
+    await expect(accounts.create.run(system, { email, currency: 'UGX' })).rejects.toThrow('email');
+    await expect(accounts.createOperator.run(system, { email })).rejects.toThrow('email');
   });
 
   it('gives an email to one person only, also when several are invited with it at once', async () => {

@@ -52,6 +52,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           const message = `must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`;
           throw validationError([{ path: 'new', message }]);
         }
+        if (input.new === input.current) {
+          throw validationError([{ path: 'new', message: 'must differ from the current one' }]);
+        }
         if (!(await sessions.checkPassword(found.user.email, input.current, input.address))) {
           throw validationError([{ path: 'current', message: 'is not the current password' }]);
         }

@@ -1,9 +1,8 @@
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
+import { parseEmailAddress } from '../messages/email-address.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { User } from './user.ts';
-
-const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,190}$/;
 
 /** A person with the one-time password made for them, which is shown this once. */
 export interface NewUser {
@@ -41,7 +40,12 @@ export async function refuseTakenEmail(
   { stores }: Pick<Dependencies, 'stores'>,
   email: string,
 ): Promise<void> {
-  if (!EMAIL.test(email)) throw validationError([{ path: 'email', message: 'must be an email address' }]);
+  // As it is typed at sign-in: what reading would change, such as an international domain, nobody could sign in with.
+  if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
+    const message =
+      'must be an email address such as name@example.com, a domain of other letters in its xn-- form';
+    throw validationError([{ path: 'email', message }]);
+  }
   if (await stores.users.findByEmail(email)) throw takenEmail();
 }
 
