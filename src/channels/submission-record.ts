@@ -1,5 +1,6 @@
 import type { SubmitOutcome } from '../domain/ports/provider.ts';
 import type { ProviderRecord } from '../domain/ports/routing.ts';
+import { storable } from '../domain/storable.ts';
 
 const MINUTE_MS = 60_000;
 /** Minutes that are counted, the one that goes on included. */
@@ -10,7 +11,7 @@ const ADDRESS = /([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/
 
 /** A provider's words as an operator may read them. */
 export function withoutSecrets(words: string): string {
-  return words.replace(ADDRESS, '$1$2').slice(0, MAX_WORDS);
+  return storable(words.replace(ADDRESS, '$1$2'), MAX_WORDS);
 }
 
 /** What became of a provider's submissions in the last minutes. */

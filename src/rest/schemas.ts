@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
+import { storable } from '../domain/storable.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
 /** Several values: text with commas between them, or a list. */
@@ -79,7 +80,7 @@ export const idParams = z.object({
  * Numbers are judged one by one and only valid ones are stored: what no text may hold makes a number invalid
  * (contract, Errors: `invalid_phone_number`), not the whole request.
  */
-export const phoneNumbers = z.string().transform((text) => text.toWellFormed().replaceAll('\0', '\uFFFD'));
+export const phoneNumbers = z.string().transform((text) => storable(text));
 
 /** What is delivered to webhooks and read from the feed (contract, Envelope). */
 export const eventEnvelope = z

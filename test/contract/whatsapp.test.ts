@@ -307,6 +307,22 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
     });
 
+    it('with what cannot be stored are taken, and tell of the message by the same odd id', async () => {
+      const sid = `wamid.\0odd\uD800${'x'.repeat(12_000)}`;
+      answer = (request) => taken(request.body.to, sid);
+      const { id } = await accepted();
+      const errors = [{ code: 131026, title: 'Undeliv\0erable', message: 'No \0 such \uD800 user' }];
+      await say(statusCallback(sid, 'failed', { errors }));
+      const found = await lookUp(id);
+      expect(found).toMatchObject({
+        status: 'failed',
+        sid: expect.stringMatching(/^wamid\.\uFFFDodd\uFFFDx+$/),
+      });
+      expect(found.recipients[0].error.message).toContain('such');
+      await say(statusCallback('wamid.\0nobody', 'failed', { errors }));
+      await say(inboundCallback('256700123999', `wamid.\0${'y'.repeat(12_000)}`, new Date()));
+    });
+
     it('make it failed, with what the code means; nothing that comes later changes that [contract, Events: whatsapp.failed]', async () => {
       const { id, sid } = await accepted();
       const errors = [

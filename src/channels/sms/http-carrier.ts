@@ -42,7 +42,6 @@ export interface HttpCarrierApi {
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
 
-const MAX_FIELD_LENGTH = 200;
 const PLACES = 32;
 const STOP_GRACE_MS = 10_000;
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
@@ -171,10 +170,9 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   }
 }
 
-/** A field of a callback, as it can be stored: what comes from outside may be long or hold anything. */
+/** A field of a callback; an empty one is none. */
 export function field(form: URLSearchParams, name: string): string | undefined {
-  const value = form.get(name)?.replaceAll('\0', '').slice(0, MAX_FIELD_LENGTH);
-  return value === '' ? undefined : value;
+  return form.get(name) || undefined;
 }
 
 /** A member of parsed JSON, whatever it is. */

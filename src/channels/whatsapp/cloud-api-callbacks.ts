@@ -1,7 +1,9 @@
 /** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (decision 25). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { storableSid } from '../../domain/messages/provider-words.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
 import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp-callbacks.ts';
+import { storable } from '../../domain/storable.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiCallbackOptions {
@@ -93,18 +95,13 @@ function inboundOf({ id, from, timestamp, type, ...content }: Json): Inbound[] {
   const text = [own.body, own.caption].find((value) => typeof value === 'string');
   return [
     {
-      sid: id,
+      sid: storableSid(id),
       sender: `+${from.replace(/^\+/, '')}`,
       type: storable(kind),
       content: typeof text === 'string' ? storable(text) : null,
       sentAt: new Date(seconds * 1000),
     },
   ];
-}
-
-/** PostgreSQL keeps neither U+0000 nor halves of characters. */
-function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 function object(value: unknown): Json {

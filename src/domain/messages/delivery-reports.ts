@@ -6,6 +6,7 @@ import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReads } from './apply-reads.ts';
 import type { Message } from './message.ts';
+import { storableReport } from './provider-words.ts';
 
 /** Reports wait this long for the answer that makes their sid known (decision 15). */
 const UNMATCHED_KEPT_MS = 24 * 3_600_000;
@@ -31,7 +32,9 @@ export class DeliveryReports {
 
   /** Resolves once the reports are recorded; one whose sid nobody knows yet is kept until it is known. */
   async take(provider: string, reports: readonly DeliveryReport[]): Promise<void> {
-    await Promise.all(reports.map((report) => this.#batches.add({ provider, report })));
+    await Promise.all(
+      reports.map((report) => this.#batches.add({ provider, report: storableReport(report) })),
+    );
   }
 
   /** Applies kept reports whose sid became known in the meantime. */

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { storableOutcome, storableReport } from '../../src/domain/messages/provider-words.ts';
+
+describe('what a provider says', () => {
+  it('stays as it is where it can be stored', () => {
+    const accepted = { kind: 'accepted', sid: 'a-1', partSids: ['a-1', 'é🙂'] } as const;
+    const unavailable = { kind: 'unavailable', reason: 'busy', retryAfterMs: 5, nothingLeft: true } as const;
+    const report = { sid: 'a-1', status: 'failed', to: '256700123456', code: '8', reason: 'no' } as const;
+    expect(storableOutcome(accepted)).toEqual(accepted);
+    expect(storableOutcome(unavailable)).toEqual(unavailable);
+    expect(storableReport(report)).toEqual(report);
+    expect(storableReport({ sid: 'a-1', status: 'read' })).toEqual({ sid: 'a-1', status: 'read' });
+  });
+
+  it.each([
+    ['U+0000', 'a\0b', 'a\uFFFDb'],
+    ['half a character', 'a\uD800b', 'a\uFFFDb'],
+    ['12,000 characters', 'é'.repeat(12_000), 'é'.repeat(500)],
+    ['a character across the limit', `${'x'.repeat(499)}🙂`, `${'x'.repeat(499)}\uFFFD`],
+  ])(
+    'with %s names a message by the same storable sid in the answer and in the report',
+    (_what, sid, stored) => {
+      expect(storableOutcome({ kind: 'accepted', sid, partSids: [sid] })).toEqual({
+        kind: 'accepted',
+        sid: stored,
+        partSids: [stored],
+      });
+      expect(storableReport({ sid, status: 'delivered' }).sid).toBe(stored);
+    },
+  );
+
+  it('gives codes and reasons that can be stored', () => {
+    const [code, reason] = ['5\0'.repeat(1_000), 'no \0 such user'.repeat(1_000)];
+    const rejected = storableOutcome({ kind: 'rejected', code, reason });
+    const unavailable = storableOutcome({ kind: 'unavailable', reason });
+    const report = storableReport({ sid: 'a', status: 'failed', to: '2\0', code, reason });
+    for (const said of [rejected, unavailable, report]) {
+      const texts = Object.values(said).map(String);
+      expect(texts.filter((text) => text.includes('\0') || text.length > 1_000)).toEqual([]);
+    }
+    expect(rejected).toMatchObject({ code: '5\uFFFD'.repeat(50) });
+    expect(report.reason).toMatch(/^no \uFFFD such user/);
+  });
+});
