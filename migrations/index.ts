@@ -30,6 +30,7 @@ import * as heldJobs from './20261121002700_held_jobs.ts';
 import * as deliveriesWithoutChecks from './20261121002800_deliveries_without_checks.ts';
 import * as searchTerms from './20261121002900_search_terms.ts';
 import * as leftJobs from './20261121003000_left_jobs.ts';
+import * as postponedRecipients from './20261121003100_postponed_recipients.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -72,4 +73,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121002800_deliveries_without_checks', ...deliveriesWithoutChecks },
   { name: '20261121002900_search_terms', ...searchTerms },
   { name: '20261121003000_left_jobs', ...leftJobs },
+  { name: '20261121003100_postponed_recipients', ...postponedRecipients },
 ];

@@ -192,7 +192,10 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     spentSignatures: new PgSpentSignatures(sql),
   });
   const sessions = new Sessions(deps);
-  const outcomes = new SubmitOutcomes(uow, systemIds);
+  const outcomes = new SubmitOutcomes(uow, systemIds, {
+    isFault: (error) => databaseFault(error) !== undefined,
+    logger,
+  });
 
   return {
     migration,
@@ -228,6 +231,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         reports,
         authenticator,
         rateLimiter,
+        outcomes,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         health: new PublishHealth(

@@ -5,6 +5,7 @@ import type {
   MessageFilter,
   MessageStore,
   MovedRecipient,
+  PostponedRecipient,
   RecipientKey,
   RecipientMove,
   StatusMove,
@@ -45,7 +46,7 @@ const OPEN = 'settled = false';
 const PENDING_RECIPIENTS = statement(
   'recipients-pending',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) AND status = 'pending'
-   AND ${OPEN} ORDER BY message_id, position`,
+   AND coalesce(attempts, 0) <= $2 AND ${OPEN} ORDER BY message_id, position`,
 );
 // The open part is empty again and again. A plan made then must not read all of it when it has filled: the list bounds
 // what is read, and what is joined looks like many rows.
@@ -72,10 +73,13 @@ const CLAIM = statement(
   `UPDATE recipients r SET claimed = true FROM ${KEYS}
    WHERE ${JOINED} AND r.status = 'pending' AND NOT r.claimed AND r.${OPEN} RETURNING r.message_id, r.position`,
 );
-const RELEASE = statement(
-  'recipient-release',
-  `UPDATE recipients r SET claimed = false FROM ${KEYS}
-   WHERE ${JOINED} AND r.status = 'pending' AND r.${OPEN}`,
+const POSTPONE = statement(
+  'recipient-postpone',
+  `UPDATE recipients r SET attempts = n.attempts, claimed = r.claimed AND NOT n.free
+   FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::boolean[]))
+     AS n (index, message_id, position, attempts, free)
+   WHERE ${JOINED} AND r.status = 'pending' AND coalesce(r.attempts, 0) < n.attempts AND r.${OPEN}
+   RETURNING r.message_id, r.position`,
 );
 const MARK_READ = statement(
   'recipient-mark-read',
@@ -89,6 +93,13 @@ const NOTE = statement(
    SELECT gen_random_uuid(), * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::timestamptz[], $5::text[],
      $6::text[])`,
 );
+
+interface KeyRow {
+  message_id: string;
+  position: number;
+}
+
+const keyOf = (row: KeyRow): RecipientKey => ({ messageId: row.message_id, position: row.position });
 
 /** Messages, their recipients and what happened to them. */
 export class PgMessageStore implements MessageStore {
@@ -137,8 +148,8 @@ export class PgMessageStore implements MessageStore {
     return rows;
   }
 
-  async pending(messageIds: readonly string[]) {
-    const rows = await this.#sql.query<RecipientRow>(PENDING_RECIPIENTS, [messageIds]);
+  async pending(messageIds: readonly string[], attempts: number) {
+    const rows = await this.#sql.query<RecipientRow>(PENDING_RECIPIENTS, [messageIds, attempts]);
     const byMessage = Map.groupBy(rows.map(mapRecipient), (recipient) => recipient.messageId);
     const messages = await this.#byIds([...byMessage.keys()]);
     return [...byMessage].flatMap(([id, recipients]) => {
@@ -189,19 +200,22 @@ export class PgMessageStore implements MessageStore {
     const messageIds = recipients.map((recipient) => recipient.messageId);
     await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
     // A statement of its own: it must see what was committed while this one waited for the locks.
-    const rows = await this.#sql.query<{ message_id: string; position: number }>(CLAIM, [
+    const rows = await this.#sql.query<KeyRow>(CLAIM, [
       messageIds,
       recipients.map((recipient) => recipient.position),
     ]);
-    return rows.map((row) => ({ messageId: row.message_id, position: row.position }));
+    return rows.map(keyOf);
   }
 
-  async release(recipients: readonly RecipientKey[]): Promise<void> {
-    if (recipients.length === 0) return;
-    await this.#sql.execute(RELEASE, [
+  async postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]> {
+    if (recipients.length === 0) return [];
+    const rows = await this.#sql.query<KeyRow>(POSTPONE, [
       recipients.map((recipient) => recipient.messageId),
       recipients.map((recipient) => recipient.position),
+      recipients.map((recipient) => recipient.attempts),
+      recipients.map((recipient) => recipient.isFree),
     ]);
+    return rows.map(keyOf);
   }
 
   async countMoves(moves: readonly StatusMove[]): Promise<void> {

@@ -4,6 +4,7 @@ import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { PublishHealth } from '../domain/messages/provider-health.ts';
 import type { Retention } from '../domain/messages/retention.ts';
 import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
+import type { SubmitOutcomes } from '../domain/messages/submit-outcomes.ts';
 import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -40,6 +41,7 @@ export async function startWorkers(parts: {
   reports: DeliveryReports;
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
+  outcomes: SubmitOutcomes;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
   health: PublishHealth;
@@ -84,6 +86,7 @@ export async function startWorkers(parts: {
   ];
   return {
     async stop(timeoutMs) {
+      parts.outcomes.endSoon();
       await Promise.all(periodic.map((task) => task.stop()));
       await queue.stopWorking(timeoutMs);
       await routing.stop();

@@ -130,9 +130,9 @@ describe('recipients, in two parts', () => {
     const id = await message(2);
     await move(id, 1, 'pending', 'failed');
     plans.take();
-    await store.pending([id]);
+    await store.pending([id], 0);
     await store.claim([{ messageId: id, position: 0 }]);
-    await store.release([{ messageId: id, position: 0 }]);
+    await store.postpone([{ messageId: id, position: 0, attempts: 1, isFree: true }]);
     await move(id, 0, 'pending', 'sent');
     const touched = plans
       .take()
@@ -140,6 +140,32 @@ describe('recipients, in two parts', () => {
       .map((plan) => [...plan.touched.keys()].filter((table) => table.startsWith('recipients_')))
       .filter((tables) => tables.length > 0);
     expect(touched).toEqual(Array.from({ length: 4 }, () => ['recipients_open']));
+  });
+
+  it('that are put off are so once for each hand-over, and only the job of the next one finds them', async () => {
+    const id = await message(3);
+    const key = (position: number) => ({ messageId: id, position });
+    const putOff = (position: number, attempts: number) =>
+      store.postpone([{ ...key(position), attempts, isFree: position === 0 }]);
+    const found = async (attempts: number) =>
+      (await store.pending([id], attempts)).flatMap(({ recipients }) =>
+        recipients.map(({ position, isClaimed }) => ({ position, isClaimed })),
+      );
+    expect(await store.claim([key(0), key(1)])).toHaveLength(2);
+    expect(await putOff(0, 1)).toEqual([key(0)]);
+    expect(await putOff(1, 1)).toEqual([key(1)]);
+    expect(await found(0)).toEqual([{ position: 2, isClaimed: false }]);
+    expect(await found(1)).toEqual([
+      { position: 0, isClaimed: false },
+      { position: 1, isClaimed: true },
+      { position: 2, isClaimed: false },
+    ]);
+    // A commit whose answer was lost is tried again.
+    expect(await putOff(0, 1)).toEqual([]);
+    expect(await putOff(0, 2)).toEqual([key(0)]);
+    await move(id, 1, 'pending', 'sent');
+    expect(await putOff(1, 2)).toEqual([]);
+    expect(await found(1)).toEqual([{ position: 2, isClaimed: false }]);
   });
 
   it('are found by their key also with a plan that was made while the open one was empty', async () => {
@@ -152,7 +178,7 @@ describe('recipients, in two parts', () => {
         const at = { messageId, position: 0 };
         const step = { ...at, at: new Date(), provider: null, sids: [], error: null };
         await later.claim([at]);
-        await later.release([at]);
+        await later.postpone([{ ...at, attempts: 1, isFree: true }]);
         await later.lockAndMove([messageId], [{ ...step, from: 'pending', to: 'sent' }]);
         await later.lockAndMove([messageId], [{ ...step, from: 'sent', to: 'delivered' }]);
         await later.markRead([at], new Date());
@@ -163,7 +189,7 @@ describe('recipients, in two parts', () => {
       plans.take();
       await change(ids[7] ?? '');
       const touched = plans.take().map((plan) => plan.touched.get('recipients_open') ?? 0);
-      // The claim, the release, and twice the look at where the message stands and the move.
+      // The claim, the postponement, and twice the look at where the message stands and the move.
       expect(touched.filter((rows) => rows > 0)).toEqual([1, 1, 1, 1, 1, 1]);
     } finally {
       await fresh.destroy();

@@ -11,9 +11,13 @@ import { rulesOf } from './channels/rules-of.ts';
 import type { Outgoing, OutgoingMessage, OutgoingRecipient } from './message.ts';
 import type { SubmitOutcomes } from './submit-outcomes.ts';
 
-/** Thrown when the process drains before all of a job was handed over: the rest goes back to the queue. */
+/** Thrown when the process drains or loses a job before all of it was handed over: the rest goes back to the queue. */
 export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
+
+  constructor() {
+    super('the process stops, or has lost the job');
+  }
 }
 
 /** Devices that one query looks up at the most. */
@@ -32,8 +36,8 @@ interface HeldRecipient {
 }
 
 /**
- * Hands a job's messages to their carriers. Replayable: only recipients that are still pending are handed over,
- * so a job that comes back after a crash goes on where the records end.
+ * Hands a job's messages to their carriers. Replayable: only recipients that are still pending and whose next try is this job's
+ * are handed over, so a job that comes back after a crash goes on where the records end.
  *
  * Nothing is handed over unclaimed, and what is claimed cannot be canceled (decision 18). What is due at once is
  * claimed from birth; what is scheduled is claimed when its time has come; and a try of which it is certain that
@@ -73,7 +77,7 @@ export class SubmitMessages {
 
   async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
     const pending: readonly Outgoing[] =
-      job.known ?? (await this.#stores.messages.pending(job.data.messageIds));
+      job.known ?? (await this.#stores.messages.pending(job.data.messageIds, job.data.attempt));
     const all = pending.flatMap(({ message, recipients }) => {
       const positions = job.data.positions?.[message.id];
       return recipients
@@ -100,7 +104,7 @@ export class SubmitMessages {
     signal: AbortSignal,
   ): Promise<void> {
     const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
-    if (outcome.kind === 'unavailable' && signal.aborted) throw new JobInterrupted('the process is draining');
+    if (outcome.kind === 'unavailable' && signal.aborted) throw new JobInterrupted();
     await this.#outcomes.record({
       message,
       position: recipient.position,

@@ -1,14 +1,21 @@
 import { Batcher } from '../batcher.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
 import type { NewJob } from '../ports/job-queue.ts';
+import type { Logger } from '../ports/logger.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
-import type { RecipientMove, TimelineNote, UnitOfWork } from '../ports/stores.ts';
+import type { RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReports } from './delivery-reports.ts';
 import type { Message, OutgoingMessage } from './message.ts';
+import { storableOutcome } from './provider-words.ts';
 import { retryDelayMs } from './submit-retries.ts';
+
+/** Between two tries to record outcomes while the database is away. */
+const RECORD_PAUSE_MS = 250;
+/** How long a process that stops goes on trying. */
+const LAST_TRIES_MS = 10_000;
 
 /** What came of handing one recipient over. */
 export interface SubmitResult {
@@ -27,40 +34,92 @@ export interface SubmitResult {
   readonly job: OpenJob;
 }
 
-/** Records outcomes of hand-overs, many in one transaction: states, sids, refunds, events and the next tries. */
+interface OutcomesOptions {
+  /** Whether an error says that the database is away, and not that what it was given is wrong. */
+  readonly isFault: (error: unknown) => boolean;
+  readonly logger: Logger;
+}
+
+/**
+ * Records outcomes of hand-overs, many in one transaction: states, sids, refunds, events and the next tries. While the
+ * database is away they are kept: a message whose fate is known must not be handed over again. They are no more than
+ * what is under way, which the places of the jobs bound.
+ */
 export class SubmitOutcomes {
   readonly #uow: UnitOfWork;
   readonly #ids: Ids;
+  readonly #options: OutcomesOptions;
   readonly #batches: Batcher<SubmitResult, undefined>;
+  /** When trying ends (performance.now, ms). */
+  #triesUntil = Number.POSITIVE_INFINITY;
 
-  constructor(uow: UnitOfWork, ids: Ids) {
+  constructor(uow: UnitOfWork, ids: Ids, options: OutcomesOptions) {
     this.#uow = uow;
     this.#ids = ids;
-    this.#batches = new Batcher((results) => this.#record(results), { maxWeight: 500, isolate: () => true });
+    this.#options = options;
+    this.#batches = new Batcher((results) => this.#record(results), {
+      maxWeight: 500,
+      isolate: (error) => !options.isFault(error),
+    });
   }
 
-  /** Resolves once the outcome is stored. */
+  /** Resolves once the outcome is stored, or another try where it cannot be; rejects when the database does not come back. */
   record(result: SubmitResult): Promise<void> {
     return this.#batches.add(result);
   }
 
+  /** The process stops: what cannot be recorded within `LAST_TRIES_MS` fails. */
+  endSoon(): void {
+    this.#triesUntil = performance.now() + LAST_TRIES_MS;
+  }
+
   async #record(results: readonly SubmitResult[]): Promise<undefined[]> {
+    try {
+      await this.#persist(results, results.map(stepOf));
+    } catch (error) {
+      const [alone, ...others] = results;
+      if (this.#options.isFault(error) || !alone || others.length > 0) throw error;
+      const messageId = alone.message.id;
+      this.#options.logger.error({ err: error, messageId }, 'an outcome cannot be recorded');
+      await this.#persist(results, [laterStep(alone, 'what came of it could not be recorded')]);
+    }
+    return results.map(() => undefined);
+  }
+
+  /** Tries until the database is there. Steps that were recorded already, by a commit without an answer, change nothing. */
+  async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await this.#store(results, steps);
+        return;
+      } catch (error) {
+        if (!this.#options.isFault(error) || performance.now() >= this.#triesUntil) throw error;
+        if (tries === 1) this.#options.logger.warn({ err: error }, 'outcomes wait for the database');
+        await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS));
+      }
+    }
+  }
+
+  async #store(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
     const jobs = results.map((result) => result.job);
     await recordParts(this.#uow, jobs, async (tx) => {
-      const steps = results.map(stepOf);
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
       const messageIds = [...new Set(results.map(({ message }) => message.id))];
       const { messages, early } = await applyMoves(tx, this.#ids, messageIds, moves);
       const last = results.at(-1);
       if (early.length > 0 && last) await applyReports(tx, this.#ids, early, last.at);
-      const retries = steps.flatMap((step) => (step.kind === 'retry' ? [step] : []));
+      const retries = await postponed(
+        tx,
+        steps.filter((step) => step.kind === 'retry'),
+      );
       await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
-      const retried = retries.map(({ result }) => ({ ...result, messageId: result.message.id }));
-      announceMessages(tx, messages, retried);
-      await tx.messages.release(retried.filter((result) => result.mayBeFreed));
+      announceMessages(
+        tx,
+        messages,
+        retries.map(({ result }) => ({ messageId: result.message.id })),
+      );
       await tx.jobs.enqueue(retryJobs(retries));
     });
-    return results.map(() => undefined);
   }
 }
 
@@ -74,23 +133,48 @@ type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
 /** What an outcome means for the recipient: a move, or another try while the message's deadline allows one. */
 function stepOf(result: SubmitResult): Step {
-  const { message, position, provider, outcome, at } = result;
-  const base = { messageId: message.id, position, from: 'pending' as const, at, provider };
-  if (outcome.kind === 'accepted') {
-    const sids = outcome.partSids ?? [outcome.sid];
-    return { kind: 'move', move: { ...base, to: 'sent', sids, error: null } };
+  const outcome = storableOutcome(result.outcome);
+  switch (outcome.kind) {
+    case 'accepted': {
+      const sids = outcome.partSids ?? [outcome.sid];
+      return { kind: 'move', move: { ...moveFrom(result), to: 'sent', sids, error: null } };
+    }
+    case 'rejected':
+      return failure(result, outcome.code, outcome.reason);
+    case 'unavailable':
+      return laterStep(result, outcome.reason, outcome.retryAfterMs);
   }
-  const fail = (code: string, reason: string): Step => ({
-    kind: 'move',
-    move: { ...base, to: 'failed', sids: [], error: { code, message: reason } },
-  });
-  if (outcome.kind === 'rejected') return fail(outcome.code, outcome.reason);
-  const delayMs = Math.max(outcome.retryAfterMs ?? 0, retryDelayMs(message.channel, result.attempt));
-  const next = new Date(at.getTime() + delayMs);
-  if (next >= message.expiresAt) {
-    return fail('expired', `No carrier took it before its deadline. Last answer: ${outcome.reason}`);
-  }
-  return { kind: 'retry', result, reason: outcome.reason, at: next };
+}
+
+/** Another try, not before `retryAfterMs`, or the end where that would come too late. */
+function laterStep(result: SubmitResult, reason: string, retryAfterMs = 0): Step {
+  const { message, attempt, at } = result;
+  const next = new Date(at.getTime() + Math.max(retryAfterMs, retryDelayMs(message.channel, attempt)));
+  if (next < message.expiresAt) return { kind: 'retry', result, reason, at: next };
+  return failure(result, 'expired', `No carrier took it before its deadline. Last answer: ${reason}`);
+}
+
+function failure(result: SubmitResult, code: string, reason: string): Step {
+  const error = { code, message: reason };
+  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error } };
+}
+
+function moveFrom({ message, position, at, provider }: SubmitResult) {
+  return { messageId: message.id, position, from: 'pending' as const, at, provider };
+}
+
+/** Of the retries those that are to be: a recipient that is not pending any more needs none, and nobody needs two. */
+async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
+  const keys = await tx.messages.postpone(
+    retries.map(({ result }) => ({
+      messageId: result.message.id,
+      position: result.position,
+      attempts: result.attempt + 1,
+      isFree: result.mayBeFreed,
+    })),
+  );
+  const known = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));
+  return retries.filter(({ result }) => known.has(`${result.message.id} ${result.position}`));
 }
 
 function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): TimelineNote[] {

@@ -123,6 +123,14 @@ export interface RecipientKey {
   readonly position: number;
 }
 
+/** A recipient whose hand-over is tried again. */
+export interface PostponedRecipient extends RecipientKey {
+  /** Hand-overs that it has behind it. */
+  readonly attempts: number;
+  /** Nothing of it has left: it may be canceled until the next one (decision 18). */
+  readonly isFree: boolean;
+}
+
 /** A recipient whose move took place. */
 export interface MovedRecipient extends RecipientKey {
   readonly address: string;
@@ -152,8 +160,11 @@ export interface MessageStore {
   /** The large content that a message was accepted with; undefined when it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   timelineNotes(messageId: string): Promise<readonly (TimelineEntry & { position: number })[]>;
-  /** Messages with the recipients among them that are still pending. */
-  pending(messageIds: readonly string[]): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
+  /** Messages with the recipients among them that are still pending and have no more than `attempts` hand-overs behind them. */
+  pending(
+    messageIds: readonly string[],
+    attempts: number,
+  ): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
   /** Locks the messages' rows in the order of their ids, so that their status can follow their recipients. */
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
   /**
@@ -174,8 +185,8 @@ export interface MessageStore {
    * be canceled (decision 18). Their messages are locked.
    */
   claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
-  /** Frees claimed recipients of which nothing has left. */
-  release(recipients: readonly RecipientKey[]): Promise<void>;
+  /** Records hand-overs that are to be tried again. Returns those of which it was not known: their jobs are yet to be made. */
+  postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]>;
   /** Counts each message's move in the usage; a reason given for its former status holds no longer. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
   note(notes: readonly TimelineNote[]): Promise<void>;

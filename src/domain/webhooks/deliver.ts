@@ -89,7 +89,7 @@ export class DeliverWebhooks {
       signal,
     );
     if (left.length === 0) return;
-    if (signal.aborted) throw new JobInterrupted('the process is draining');
+    if (signal.aborted) throw new JobInterrupted();
     const gone = refusalOf(await endpoint.get());
     if (gone) await this.#close(left, gone);
     else await this.#moves.add({ ...job.data, deliveryIds: left });
