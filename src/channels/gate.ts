@@ -26,6 +26,11 @@ export class Gate {
     if (signal.aborted) return false;
     while (this.#inside >= this.#places && !this.#isClosed) {
       if (!(await this.#line.wait(signal))) return false;
+      if (signal.aborted) {
+        // Too late for this one: the place is for the next.
+        this.#line.wakeFirst();
+        return false;
+      }
     }
     if (this.#isClosed) return false;
     this.#inside += 1;

@@ -10,8 +10,7 @@ import type {
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { type HeldJob, heldJobs, type SqlRunner } from './held-jobs.ts';
-import type { Place } from './places.ts';
-import { QueueWorker, type StoredData } from './queue-worker.ts';
+import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
 import { Recovery } from './recovery.ts';
 
 /** Schema that pg-boss keeps its tables in. */
@@ -22,6 +21,8 @@ const LOOK_MS = 500;
 const HEARTBEAT_SECONDS = 10;
 /** However long a handler lives, a job with heartbeats is its own; this bounds only a handler that hangs. */
 const EXPIRE_SECONDS = 600;
+/** The pause before a job that failed comes back begins with a second and doubles up to this. */
+const LONGEST_PAUSE_SECONDS = 60;
 /** A job comes back this often after a crash or a fault before it is given up; every deadline is far shorter. */
 const RETRY_LIMIT = 1_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
@@ -111,15 +112,20 @@ export class PgBossQueue implements JobQueue {
   async start(): Promise<void> {
     await this.#boss.start();
     for (const name of QUEUES) {
-      await this.#boss.createQueue(name, {
+      const options = {
         notify: true,
         retryLimit: RETRY_LIMIT,
         retryDelay: 1,
+        retryBackoff: true,
+        retryDelayMax: LONGEST_PAUSE_SECONDS,
         heartbeatSeconds: HEARTBEAT_SECONDS,
         expireInSeconds: EXPIRE_SECONDS,
         retentionSeconds: RETENTION_SECONDS,
         deleteAfterSeconds: 3_600,
-      });
+      };
+      await this.#boss.createQueue(name, options);
+      // One that the version before made is left as it was.
+      await this.#boss.updateQueue(name, options);
     }
   }
 
@@ -148,9 +154,17 @@ export class PgBossQueue implements JobQueue {
   }
 
   async work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void> {
-    const worker = new QueueWorker(this.#boss, this.#pool, queue, options, this.#logger, handler);
+    const worker = new QueueWorker(
+      this.#boss,
+      this.#pool,
+      queue,
+      options,
+      this.#logger,
+      handler,
+      HEARTBEAT_SECONDS,
+    );
     this.#workers.set(queue, worker);
-    worker.start(HEARTBEAT_SECONDS);
+    worker.start();
     this.#looking ??= this.#look();
     if (this.#listen) await this.#recovery.listen(this.#listen);
   }
@@ -234,7 +248,7 @@ export class PgBossQueue implements JobQueue {
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;
-  readonly place: Place | undefined;
+  readonly place: Reservation | undefined;
 }
 
 function toInsert({ id, job }: Pick<PlacedJob, 'id' | 'job'>) {

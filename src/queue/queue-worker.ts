@@ -11,6 +11,7 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SqlRunner } from './held-jobs.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
+import { Lease } from './lease.ts';
 import { type Place, Places } from './places.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -37,10 +38,16 @@ interface HeldJob<Q extends QueueName> extends HeldRow {
 }
 
 interface Held {
-  readonly row: HeldRow;
+  /** Another one once it has come back here, lost and found while the work at it went on. */
+  row: HeldRow;
   readonly done: Promise<void>;
   /** It ended with the transaction that recorded its work. */
   hasEnded: boolean;
+}
+
+/** A place for a job that is about to be committed, and what it will be held under. */
+export interface Reservation extends Place {
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -56,7 +63,8 @@ export class QueueWorker<Q extends QueueName> {
   readonly #rows: JobRows;
   readonly #held = new PassingMap<string, Held>();
   readonly #places: Places;
-  readonly #drain = new AbortController();
+  readonly #leaseMs: number;
+  #lease: Lease;
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   readonly #dueTimers = new Map<number, NodeJS.Timeout>();
@@ -74,7 +82,10 @@ export class QueueWorker<Q extends QueueName> {
     options: WorkOptions,
     logger: Logger,
     handler: JobHandler<Q>,
+    heartbeatSeconds: number,
   ) {
+    this.#leaseMs = heartbeatSeconds * 1000;
+    this.#lease = new Lease(this.#leaseMs);
     this.#boss = boss;
     this.#rows = new JobRows(boss, pool, queue);
     this.#queue = queue;
@@ -84,9 +95,9 @@ export class QueueWorker<Q extends QueueName> {
     this.#places = new Places(options, () => this.#fill());
   }
 
-  start(heartbeatSeconds: number): void {
+  start(): void {
     this.#loop = this.#run();
-    this.#heartbeat = setInterval(() => void this.#touch(), (heartbeatSeconds * 1000) / 3);
+    this.#heartbeat = setInterval(() => void this.#touch(), this.#leaseMs / 3);
   }
 
   /** Looks for jobs now. */
@@ -117,20 +128,21 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   /** Takes a place for a job that is about to be committed here; undefined where the queue must keep it. */
-  reserve(group: string): Place | undefined {
+  reserve(group: string): Reservation | undefined {
     if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
-    return this.#places.hasRoomFor(group) ? this.#places.take(group) : undefined;
+    if (!this.#places.hasRoomFor(group)) return undefined;
+    return { ...this.#places.take(group), signal: this.#validLease().signal };
   }
 
   /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
-  handOver(id: string, job: NewJob<Q>, place: Place): void {
+  handOver(id: string, job: NewJob<Q>, place: Reservation): void {
     const { data, group, known } = job;
     const held = { id, retryCount: 0, isLeased: true, data, group, known, isRepeat: false };
     if (this.#isStopping) {
       place.free();
       void this.#giveBack(held, 'the process stops');
     } else {
-      this.#hold(held, place);
+      this.#hold(held, place, place.signal);
     }
   }
 
@@ -149,7 +161,7 @@ export class QueueWorker<Q extends QueueName> {
     this.#isStopping = true;
     this.#fill();
     await this.#loop;
-    this.#drain.abort();
+    this.#lease.end();
     const held = Promise.all([...this.#held.values()].map(({ done }) => done));
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
@@ -181,6 +193,8 @@ export class QueueWorker<Q extends QueueName> {
     const batchSize = Math.min(this.#places.room, perGroup, MAX_FETCH);
     if (batchSize <= 0) return false;
     const full = this.#places.fullGroups();
+    // As of now, not of when the answer comes.
+    const { signal } = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
         batchSize,
@@ -190,7 +204,11 @@ export class QueueWorker<Q extends QueueName> {
       for (const { id, retryCount, data, groupId } of jobs) {
         const group = groupId ?? '';
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
-        this.#hold({ id, retryCount, isLeased: false, data, group, isRepeat }, this.#places.take(group));
+        const row = { id, retryCount, isLeased: false, data, group, isRepeat };
+        const held = this.#held.get(id);
+        // It was lost, and what was handed over is not recorded yet: nobody else must begin with it anew.
+        if (held) held.row = row;
+        else this.#hold(row, this.#places.take(group), signal);
       }
       return jobs.length === batchSize;
     } catch (error) {
@@ -199,10 +217,10 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  #hold(job: HeldJob<Q>, place: Place): void {
+  #hold(job: HeldJob<Q>, place: Place, signal: AbortSignal): void {
     const { countedMs } = this.#options;
     const timer = countedMs === undefined ? undefined : setTimeout(place.uncount, countedMs).unref();
-    const done = this.#work(job).finally(() => {
+    const done = this.#work(job, signal).finally(() => {
       clearTimeout(timer);
       this.#held.delete(job.id);
       place.free();
@@ -210,14 +228,16 @@ export class QueueWorker<Q extends QueueName> {
     this.#held.set(job.id, { row: job, done, hasEnded: false });
   }
 
-  async #work(job: HeldJob<Q>): Promise<void> {
+  async #work(job: HeldJob<Q>, signal: AbortSignal): Promise<void> {
     const { id, data, group, known, isRepeat } = job;
     try {
-      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat }, this.#drain.signal);
-      if (!this.#held.get(id)?.hasEnded) await this.#rows.done(job);
+      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat }, signal);
+      const held = this.#held.get(id);
+      if (!held?.hasEnded) await this.#rows.done(held?.row ?? job);
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: id }, 'job comes back');
-      await this.#giveBack(job, error instanceof Error ? error.message : 'failed');
+      const row = this.#held.get(id)?.row ?? job;
+      await this.#giveBack(row, error instanceof Error ? error.message : 'failed');
     }
   }
 
@@ -231,11 +251,26 @@ export class QueueWorker<Q extends QueueName> {
   }
 
   async #touch(): Promise<void> {
-    await this.#rows
-      .refresh([...this.#held.values()].map(({ row }) => row))
-      .catch((error: unknown) =>
-        this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs'),
+    const lease = this.#validLease();
+    const at = performance.now();
+    try {
+      await this.#rows.refresh([...this.#held.values()].map(({ row }) => row));
+      lease.renew(at);
+    } catch (error) {
+      this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs');
+    }
+  }
+
+  /** The lease of what is taken from now on: a new one where the last one ran out. */
+  #validLease(): Lease {
+    if (this.#lease.hasEnded && !this.#isStopping) {
+      this.#logger.warn(
+        { queue: this.#queue },
+        'no sign of life for too long: the jobs held are left to others',
       );
+      this.#lease = new Lease(this.#leaseMs);
+    }
+    return this.#lease;
   }
 
   /** For so long, or until there is room again. */

@@ -84,7 +84,10 @@ export interface HeldJob<Q extends QueueName> {
   readonly isRepeat: boolean;
 }
 
-/** Resolves when the job's work is recorded; rejects when it must come back. `signal` aborts when the process drains. */
+/**
+ * Resolves when the job's work is recorded; rejects when it must come back. `signal` aborts when the process drains, and
+ * when others may have the job because they saw no sign of life for too long: then nothing more may leave.
+ */
 export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
 
 export interface WorkOptions {
