@@ -12,6 +12,7 @@ import {
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
+import { startSmsc } from '../support/smsc.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
@@ -20,6 +21,8 @@ jest.setTimeout(180_000);
 /** An answer that takes longer than this is none. */
 const ANSWER_MS = 45_000;
 const RECOVERY_MS = 60_000;
+/** A process that is told to end has this long, and needs less than half of it. */
+const DRAIN_MS = 30_000;
 
 type Closing = () => Promise<unknown>;
 const closings: Closing[] = [];
@@ -121,11 +124,11 @@ describe('a database that goes away', () => {
   });
 
   describe('behind a network', () => {
-    async function startBehindProxy() {
+    async function startBehindProxy(variables: Record<string, string> = {}) {
       const database: TestDatabase = closeAtEnd(await createTestDatabase(), (opened) => opened.drop());
       const proxy = closeAtEnd(await startDatabaseProxy(database.connection), (opened) => opened.stop());
       const gateway = closeAtEnd(
-        await startTestGateway({ DATABASE_URL: proxy.url }, database),
+        await startTestGateway({ DATABASE_URL: proxy.url, ...variables }, database),
         async (opened) => {
           await proxy.restore();
           await opened.stop();
@@ -151,6 +154,50 @@ describe('a database that goes away', () => {
       await proxy.restore();
       await recovers(client);
       await receiver.waitFor((hook) => hook.body.messageId === owed.id);
+    });
+
+    /** A carrier that answers nothing before it is told to. */
+    const slowCarrier = async () =>
+      closeAtEnd(await startSmsc({ answersReversedBy: 1_000 }), (opened) => opened.stop());
+
+    it.each([
+      ['a moment', 500],
+      ['longer than a job is held without a sign of life', 17_000],
+    ])('keeps for %s what a carrier said: nothing is handed over twice', async (_what, outageMs) => {
+      const smsc = await slowCarrier();
+      const { proxy, client } = await startBehindProxy({ SMS_ROUTES: `*=${smsc.url}` });
+      const sent = await Promise.all(Array.from({ length: 5 }, () => client.send()));
+      await eventually(() => smsc.received.length === 5);
+      await proxy.cut();
+      smsc.behave({ answersReversedBy: 1 });
+      await new Promise((resolve) => setTimeout(resolve, outageMs));
+      await proxy.restore();
+      for (const each of sent) await isSent(client, each);
+      expect(smsc.received).toHaveLength(5);
+    });
+
+    it('keeps no process from ending that is told to', async () => {
+      const smsc = await slowCarrier();
+      const database = closeAtEnd(await createTestDatabase(), (opened) => opened.drop());
+      const proxy = closeAtEnd(await startDatabaseProxy(database.connection), (opened) => opened.stop());
+      const server = closeAtEnd(
+        startServer(workplace, {
+          DATA_DIR: await workplace.directory('ending'),
+          DATABASE_URL: proxy.url,
+          SMS_ROUTES: `*=${smsc.url}`,
+          LOG_LEVEL: 'warn',
+        }),
+        (started) => started.kill(),
+      );
+      const client = clientOf(await server.ready(), quickstartOf(server.stdout()).key);
+      await client.send();
+      await eventually(() => smsc.received.length === 1);
+      await proxy.cut();
+      smsc.behave({ answersReversedBy: 1 });
+      await eventually(() => server.stderr().includes('outcomes wait for the database'));
+      const told = performance.now();
+      expect(await server.stop()).toMatchObject({ code: 0 });
+      expect(performance.now() - told).toBeLessThan(DRAIN_MS);
     });
 
     it('makes 503 with Retry-After while packets are lost without a word', async () => {

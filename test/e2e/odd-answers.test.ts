@@ -78,7 +78,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect(await statuses(id)).toBe('pending,sent,pending');
     expect([handOvers(fine), handOvers(busy)]).toEqual([1, 1]);
     const waiting = () =>
-      sql.query<{ attempt: number }>(
+      sql.query(
         `SELECT (data->>'attempt')::int AS attempt FROM pgboss.job WHERE state < 'active' ORDER BY 1`,
       );
     await eventually(async () => (await waiting()).length === 2);

@@ -126,6 +126,18 @@ describe('the queue', () => {
     await eventually(async () => (await own.depth()).submit === 0);
   });
 
+  it('brings a job that fails again and again back later each time, also in a queue of the version before', async () => {
+    await knex('pgboss.queue').update({ retry_backoff: false });
+    const queue = await open();
+    await queue.work('submit', { concurrency: 10, perGroup: 10 }, () => Promise.reject(new Error('no')));
+    await enqueue(await openFull(), [job('odd')]);
+    // Of ever the same pause it would never be so far away.
+    await eventually(
+      async () =>
+        (await knex('pgboss.job').whereRaw(`start_after > now() + interval '2500 ms'`)).length === 1,
+    );
+  });
+
   it('leaves jobs, where it works on none, for a process that does, as work that nobody began', async () => {
     const [idle, worker] = [await open(), await open()];
     const later = new Date(Date.now() + 3_600_000);
