@@ -19,12 +19,12 @@ const SCHEMA = 'pgboss';
 const LOOK_MS = 500;
 /** A job from the queue whose process shows no life for this long goes back to the queue. */
 const HEARTBEAT_SECONDS = 10;
-/** However long a handler lives, a job with heartbeats is its own; this bounds only a handler that hangs. */
-const EXPIRE_SECONDS = 600;
+/** However long a handler takes, a job with heartbeats is its own; pg-boss allows no more than a day. */
+const EXPIRE_SECONDS = 24 * 3_600;
 /** The pause before a job that failed comes back begins with a second and doubles up to this. */
 const LONGEST_PAUSE_SECONDS = 60;
-/** A job comes back this often after a crash or a fault before it is given up; every deadline is far shorter. */
-const RETRY_LIMIT = 1_000;
+/** No job is given up, or what it was to deliver would wait for ever: two years of the longest pause. */
+const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
 const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
 const LOOK = `SELECT EXISTS (SELECT FROM held_jobs WHERE due_at < now()) AS lapsed,

@@ -39,7 +39,7 @@ async function fill(context: BenchContext, messages: number): Promise<FilledData
   const gateway = await composeOn(context, database);
   try {
     const connection = { ...context.postgres, database };
-    const dataset = await fillDatabase(gateway.operations, connection, messages, (line) =>
+    const dataset = await fillDatabase(gateway, connection, messages, (line) =>
       context.log(`building: ${line}`),
     );
     return { database, dataset, seconds: (performance.now() - startedAt) / 1000 };

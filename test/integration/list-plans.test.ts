@@ -33,7 +33,7 @@ describe('what PostgreSQL touches for a list', () => {
     await client.connect();
     try {
       await using filling = await startTestGateway({ ROLES: 'api' }, database);
-      dataset = await fillDatabase(filling.parts.operations, database.connection, MESSAGES, () => undefined);
+      dataset = await fillDatabase(filling.parts, database.connection, MESSAGES, () => undefined);
       await explainDatabase(client, database.connection.database);
     } finally {
       await client.end();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { Operations } from '../../src/domain/operations.ts';
+import type { SecretBox } from '../../src/domain/ports/system.ts';
 import { type Chunk, fillCounts, fillOthers, writeConsequences, writeMessages } from './dataset-rows.ts';
 
 /** An account as it looks after a year, with what the list queries are asked for. */
@@ -30,7 +31,7 @@ const YEAR_MS = 365 * 24 * 3_600_000;
  * connections work side by side.
  */
 export async function fillDatabase(
-  operations: Operations,
+  { operations, secrets }: { readonly operations: Operations; readonly secrets: SecretBox },
   connection: pg.ClientConfig,
   count: number,
   log: (line: string) => void,
@@ -57,8 +58,8 @@ export async function fillDatabase(
   for (const { indexname } of indexes) await first.run(`DROP INDEX ${indexname}`);
   await first.run(
     `INSERT INTO webhooks (id, account_id, url, events, max_retries, secret_sealed, created_at)
-     SELECT id, $1, 'http://127.0.0.1:1/', '{sms.sent}', 3, '', $3 FROM unnest($2::uuid[]) AS w (id)`,
-    [accountId, webhookIds, now],
+     SELECT id, $1, 'http://127.0.0.1:1/', '{sms.sent}', 3, $4, $3 FROM unnest($2::uuid[]) AS w (id)`,
+    [accountId, webhookIds, now, secrets.seal('whsec_of-the-bench')],
   );
   const inChunks = async (write: (chunk: Chunk) => Promise<void>) => {
     for (let from = 1; from <= count; from += CHUNK) {
