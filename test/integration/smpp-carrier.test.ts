@@ -264,23 +264,58 @@ describe('refusals', () => {
 });
 
 describe('silence and lost connections', () => {
-  it('gives up when no answer comes', async () => {
-    const { carrier } = await pair({ answer: 'silent' }, '', { timing: { ...TIMING, submitTimeoutMs: 50 } });
-    expect(await send(carrier)).toEqual({
-      kind: 'unavailable',
-      reason: 'no answer within 50 ms; whether the carrier took the message is unknown',
-    });
-    expect(carrier.health()).toMatchObject({ state: 'up', inFlight: 0 });
-  });
-
-  it('binds anew when one submission after the other is not answered', async () => {
+  it('gives up when no answer comes, and binds anew', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
       timing: { ...TIMING, submitTimeoutMs: 150 },
     });
-    await Promise.all(Array.from({ length: 10 }, () => send(carrier)));
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => send(carrier)));
+    for (const outcome of outcomes) {
+      expect(outcome).toEqual({
+        kind: 'unavailable',
+        reason:
+          'the SMPP session ended before the answer came (a submission was not answered within 150 ms); whether the carrier took the message is unknown',
+      });
+    }
+    expect(carrier.health().inFlight).toBe(0);
     await until(() => smsc.binds.length === 2);
     smsc.behave({ answer: 'accept' });
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('waits longer for a slow carrier than the eleven seconds that it takes, and sends nothing twice', async () => {
+    const { submitTimeoutMs: _, ...timing } = TIMING;
+    const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });
+    const outcomes = await Promise.all([send(carrier), send(carrier), send(carrier)]);
+    expect(outcomes).toEqual(smsc.received.map(({ sid }) => ({ kind: 'accepted', sid })));
+    expect(smsc.binds).toHaveLength(1);
+  }, 60_000);
+
+  it('counts an answer that is overdue while others are awaited, and begins nothing more on that session', async () => {
+    const submitTimeoutMs = 6_000;
+    const { smsc, carrier } = await pair({ answersReversedBy: 9 }, '', {
+      timing: { ...TIMING, submitTimeoutMs },
+    });
+    const overdue = send(carrier, { messageId: 'm1' });
+    await sleep(submitTimeoutMs / 2);
+    const awaited = send(carrier, { messageId: 'm2', text: 'a'.repeat(300) });
+    await until(() => carrier.health().state === 'down');
+    const fresh = send(carrier, { messageId: 'm3' });
+    smsc.behave({ answersReversedBy: 1 });
+    expect(await overdue).toEqual({ kind: 'accepted', sid: '1000000' });
+    expect(await awaited).toMatchObject({ kind: 'accepted', partSids: ['1000001', '1000002'] });
+    expect(await fresh).toMatchObject({ kind: 'accepted' });
+    expect(smsc.received.map(({ connection }) => connection)).toEqual([1, 1, 1, 2]);
+    expect(smsc.commands).toContain('unbind');
+  }, 60_000);
+
+  it('keeps a session on which enquire_link is answered late, as long as anything comes', async () => {
+    const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 1_500 };
+    const { smsc, carrier } = await pair({ answersEnquireLink: false }, '', { timing });
+    let answers = 0;
+    const chat = setInterval(() => smsc.send('enquire_link', {}, () => answers++), 100);
+    await until(() => answers >= 50).finally(() => clearInterval(chat));
+    expect(smsc.binds).toHaveLength(1);
+    expect(carrier.health().state).toBe('up');
   });
 
   it('ends what was on the wire when the connection drops, and reconnects', async () => {

@@ -58,8 +58,8 @@ interface Draft {
 
 /**
  * Promises what `Provider` says, for SMS over SMPP (decisions 13 to 16). `unavailable`: not bound within
- * boundWaitMs, throttled, a temporary error, or unanswered and cut off on the wire (the reason says that
- * the answer is unknown). `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
+ * boundWaitMs, throttled, a temporary error, or cut off on the wire (the reason says that the answer is
+ * unknown). A slow answer is waited for as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
  * recorded. Throws Error when the URL is bad.
  */
 export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
@@ -226,11 +226,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
         return untouched('the SMPP session ended before the message was sent');
       case 'closed':
         return unavailable(
-          'the SMPP session ended before the answer came; whether the carrier took the message is unknown',
-        );
-      case 'timeout':
-        return unavailable(
-          `no answer within ${this.#settings.timing.submitTimeoutMs} ms; whether the carrier took the message is unknown`,
+          `the SMPP session ended before the answer came (${answer.reason}); whether the carrier took the message is unknown`,
         );
     }
     const { status, messageId } = answer;

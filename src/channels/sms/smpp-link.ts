@@ -29,7 +29,8 @@ export class SmppLink {
   }
 
   get health(): Pick<ProviderHealth, 'state' | 'detail'> {
-    return this.#health;
+    if (this.#health.state !== 'up' || !this.#session?.isRetired) return this.#health;
+    return { state: 'down', detail: 'a submission was not answered in time; it binds anew soon' };
   }
 
   /** Begins to connect, in the background. */
@@ -46,7 +47,7 @@ export class SmppLink {
     for (;;) {
       if (this.#stopping) return untouched('the SMPP session is being stopped');
       const session = this.#session;
-      if (session?.hasEnded === false && this.#health.state === 'up') return session;
+      if (session?.hasEnded === false && this.health.state === 'up') return session;
       const leftMs = deadline - performance.now();
       const pauseMs = (this.#nextAttemptAt ?? 0) - performance.now();
       if (pauseMs > leftMs) return this.#notBound(Math.ceil(pauseMs));
@@ -118,8 +119,8 @@ export class SmppLink {
   }
 
   #notBound(retryAfterMs?: number): Unavailable {
-    const detail = this.#health.detail === undefined ? '' : `: ${this.#health.detail}`;
-    return untouched(`no SMPP session is bound${detail}`, retryAfterMs);
+    const { detail } = this.health;
+    return untouched(`no SMPP session is bound${detail === undefined ? '' : `: ${detail}`}`, retryAfterMs);
   }
 }
 

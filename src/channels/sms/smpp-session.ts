@@ -1,6 +1,10 @@
 /**
  * One bound connection to an SMSC, from connecting to its end; never used again afterwards. It knows
  * PDUs, not messages. Requests are matched with answers by sequence_number, in whatever order they come.
+ *
+ * **Overdue**: a submission without an answer for submitTimeoutMs. It is not given up, since its message would be
+ * sent twice when the carrier was only slow: its answer still counts for as long as the session lives. But the
+ * session **retires**: nothing fresh goes over it, and once none but overdue submissions are on the wire it ends.
  */
 import net from 'node:net';
 import tls from 'node:tls';
@@ -16,14 +20,11 @@ const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
 const KEEP_ALIVE_MS = 30_000;
-/** So many submissions in a row without any answer and the session is taken for deaf, whatever it says to enquire_link. */
-const MAX_TIMEOUTS_IN_A_ROW = 10;
 
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
-  | { readonly kind: 'timeout' }
   /** The session ended with the request on the wire: whether it arrived is not known. */
-  | { readonly kind: 'closed' }
+  | { readonly kind: 'closed'; readonly reason: string }
   /** The session had ended before: nothing was sent. */
   | { readonly kind: 'unsent' };
 
@@ -40,23 +41,23 @@ export interface SessionOptions {
   readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
 }
 
-interface Pending {
-  readonly settle: (answer: Answer) => void;
-  readonly timer: NodeJS.Timeout | undefined;
-}
-
 export class SmppSession {
   readonly window: SubmitWindow;
   /** Resolves with the reason once the session has ended; never rejects. */
   readonly ended: Promise<string>;
   readonly #options: SessionOptions;
-  readonly #pending = new PassingMap<number, Pending>();
+  /** By sequence_number, what takes the answer. */
+  readonly #pending = new PassingMap<number, (answer: Answer) => void>();
   readonly #reader = new FrameReader();
   #socket: net.Socket | undefined;
   #resolveEnded: (reason: string) => void = () => {};
   #endReason: string | undefined;
   #sequence = 0;
-  #timeoutsInARow = 0;
+  #isRetired = false;
+  /** Submissions on the wire that are not overdue. */
+  #awaited = 0;
+  /** Whether anything has come since it was last looked at. */
+  #hasHeard = false;
   #enquireTimer: NodeJS.Timeout | undefined;
   #corked = false;
 
@@ -72,6 +73,11 @@ export class SmppSession {
   /** True from the first cause of its end on, before the socket has closed. */
   get hasEnded(): boolean {
     return this.#endReason !== undefined;
+  }
+
+  /** True once a submission was overdue: no message may begin on this session. */
+  get isRetired(): boolean {
+    return this.#isRetired;
   }
 
   /** Connects and binds as a transceiver, within bindTimeoutMs. Never rejects; a session that was not bound has ended. */
@@ -98,36 +104,41 @@ export class SmppSession {
     return { bound: true };
   }
 
-  /** Sends a request and waits for its answer, `timeoutMs` at most or for as long as the session lives. Rejects only with a field that cannot be encoded. */
-  request(command: string, fields: PduFields, timeoutMs?: number): Promise<Answer> {
+  /** Sends a request and waits for its answer as long as the session lives. Rejects only with a field that cannot be encoded. */
+  request(command: string, fields: PduFields): Promise<Answer> {
     return new Promise((settle) => {
       if (this.#endReason !== undefined) return settle({ kind: 'unsent' });
       const sequence = this.#nextSequence();
       const bytes = encodePdu(command, { ...fields, sequence_number: sequence });
-      const expire = () => {
-        this.#pending.delete(sequence);
-        settle({ kind: 'timeout' });
-      };
-      const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
-      this.#pending.set(sequence, { settle, timer });
+      this.#pending.set(sequence, settle);
       this.#write(bytes);
     });
   }
 
-  /** `request` for submit_sm, whose answers also tell whether the session still hears us. */
+  /** `request` for submit_sm; one that is overdue retires the session. */
   async submit(fields: PduFields): Promise<Answer> {
-    const answer = await this.request('submit_sm', fields, this.#options.settings.timing.submitTimeoutMs);
-    if (answer.kind !== 'timeout') this.#timeoutsInARow = 0;
-    else if (++this.#timeoutsInARow >= MAX_TIMEOUTS_IN_A_ROW) {
-      this.end(`${this.#timeoutsInARow} submissions in a row without an answer`);
+    const { submitTimeoutMs } = this.#options.settings.timing;
+    let isOverdue = false;
+    const timer = setTimeout(() => {
+      isOverdue = true;
+      this.#retire();
+      this.#noLongerAwaited();
+    }, submitTimeoutMs);
+    this.#awaited++;
+    try {
+      return await this.request('submit_sm', fields);
+    } finally {
+      clearTimeout(timer);
+      if (!isOverdue) this.#noLongerAwaited();
     }
-    return answer;
   }
 
   /** Says goodbye, waits for the answer (1 s at most) and for the socket to close. */
-  async unbind(): Promise<void> {
-    await this.request('unbind', {}, UNBIND_TIMEOUT_MS);
-    this.end('unbound');
+  async unbind(reason = 'unbound'): Promise<void> {
+    const timer = setTimeout(() => this.end(reason), UNBIND_TIMEOUT_MS);
+    await this.request('unbind', {});
+    clearTimeout(timer);
+    this.end(reason);
     await this.ended;
   }
 
@@ -137,10 +148,9 @@ export class SmppSession {
     this.#endReason = reason;
     clearTimeout(this.#enquireTimer);
     this.window.close();
-    for (const [sequence, { settle, timer }] of this.#pending.entries()) {
+    for (const [sequence, settle] of this.#pending.entries()) {
       this.#pending.delete(sequence);
-      clearTimeout(timer);
-      settle({ kind: 'closed' });
+      settle({ kind: 'closed', reason });
     }
     const socket = this.#socket;
     if (socket === undefined || socket.closed) {
@@ -174,7 +184,28 @@ export class SmppSession {
     });
   }
 
+  #retire(): void {
+    if (this.#isRetired || this.#endReason !== undefined) return;
+    this.#isRetired = true;
+    this.window.refuseFresh();
+    this.#options.logger.warn({ reason: this.#silence() }, 'SMPP session takes no more messages');
+  }
+
+  #noLongerAwaited(): void {
+    this.#awaited--;
+    if (!this.#isRetired || this.#awaited > 0) return;
+    // Not before a long message whose first part was just answered has sent its other parts.
+    setImmediate(() => {
+      if (this.#awaited === 0) void this.unbind(this.#silence());
+    });
+  }
+
+  #silence(): string {
+    return `a submission was not answered within ${this.#options.settings.timing.submitTimeoutMs} ms`;
+  }
+
   #read(chunk: Buffer): void {
+    this.#hasHeard = true;
     // A handler's fault must cost this session at most, never the process.
     try {
       for (const frame of this.#reader.push(chunk)) {
@@ -203,19 +234,18 @@ export class SmppSession {
   }
 
   #settle(pdu: Pdu): void {
-    const pending = this.#pending.get(pdu.sequence_number);
-    if (pending === undefined) {
+    const settle = this.#pending.get(pdu.sequence_number);
+    if (settle === undefined) {
       this.#options.logger.warn(
         { command: pdu.command, sid: pdu.message_id, status: pdu.command_status },
-        'SMPP answer came after its time or to no request',
+        'SMPP answer to no request',
       );
       return;
     }
     this.#pending.delete(pdu.sequence_number);
-    clearTimeout(pending.timer);
     // Some carriers answer with generic_nack and status 0; it is a refusal all the same.
     const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
-    pending.settle({ kind: 'answered', status, messageId: pdu.message_id });
+    settle({ kind: 'answered', status, messageId: pdu.message_id });
   }
 
   #serve(pdu: Pdu): void {
@@ -264,10 +294,18 @@ export class SmppSession {
 
   #enquireLater(): void {
     const { enquireIntervalMs, enquireTimeoutMs } = this.#options.settings.timing;
+    // Whatever comes is a sign of life: a carrier that answers in order and slowly answers this late, too.
+    const listen = () => {
+      if (!this.#hasHeard) return this.end(`enquire_link unanswered for ${enquireTimeoutMs} ms`);
+      this.#hasHeard = false;
+      this.#enquireTimer = setTimeout(listen, enquireTimeoutMs);
+    };
     this.#enquireTimer = setTimeout(async () => {
-      const answer = await this.request('enquire_link', {}, enquireTimeoutMs);
-      if (answer.kind === 'timeout') this.end(`enquire_link unanswered for ${enquireTimeoutMs} ms`);
-      else if (answer.kind === 'answered') this.#enquireLater();
+      this.#hasHeard = true;
+      listen();
+      const answer = await this.request('enquire_link', {});
+      clearTimeout(this.#enquireTimer);
+      if (answer.kind === 'answered') this.#enquireLater();
     }, enquireIntervalMs);
   }
 

@@ -19,8 +19,10 @@ export interface SmppSettings {
 export interface SmppTiming {
   /** Connecting and the bind's answer together. */
   readonly bindTimeoutMs: number;
+  /** From when on a submission without an answer makes the session end as soon as the others on it are answered. */
   readonly submitTimeoutMs: number;
   readonly enquireIntervalMs: number;
+  /** How long nothing at all may come while an enquire_link waits for its answer. */
   readonly enquireTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
@@ -33,9 +35,9 @@ export interface SmppTiming {
 
 const DEFAULT_TIMING: SmppTiming = {
   bindTimeoutMs: 10_000,
-  submitTimeoutMs: 10_000,
+  submitTimeoutMs: 60_000,
   enquireIntervalMs: 30_000,
-  enquireTimeoutMs: 10_000,
+  enquireTimeoutMs: 30_000,
   reconnectMinMs: 1_000,
   reconnectMaxMs: 60_000,
   boundWaitMs: 5_000,
