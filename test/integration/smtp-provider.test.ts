@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
 import { SmtpProvider, type SmtpProviderOptions } from '../../src/channels/email/smtp-provider.ts';
 import type { EmailBody, EmailSubmission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import { silentLogger } from '../support/database.ts';
@@ -74,7 +75,13 @@ describe('a mail [decision 23]', () => {
     expect(outcome).toEqual({ kind: 'accepted', sid });
     const [mail] = server.received;
     expect(mail?.from).toBe('shop@example.com');
-    expect(mail?.to).toEqual(['ann@example.com', 'ben@example.com', 'cleo@example.com']);
+    expect(server.received.map(({ to }) => to)).toEqual([
+      ['ann@example.com'],
+      ['ben@example.com', 'cleo@example.com'],
+    ]);
+    expect(server.received[1]?.header('To')).toBe('ann@example.com');
+    expect(server.received[1]?.header('Message-ID')).toBe(sid);
+    expect(server.received[1]?.raw).not.toMatch(/cleo|^bcc/im);
     expect(mail?.header('From')).toBe('Döner, "Best" <shop@example.com>');
     expect(mail?.header('To')).toBe('ann@example.com');
     expect(mail?.header('Cc')).toBe('ben@example.com');
@@ -226,7 +233,7 @@ describe('copies go with the first mail [decision 23]', () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
     const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
     expect(outcome.kind).toBe('accepted');
-    expect(server.received[0]?.to).toEqual(['ann@example.com', 'cleo@example.com']);
+    expect(server.received.map(({ to }) => to)).toEqual([['ann@example.com'], ['cleo@example.com']]);
   });
 
   it('a refused recipient is refused, though the copies went out', async () => {
@@ -238,19 +245,50 @@ describe('copies go with the first mail [decision 23]', () => {
     expect(server.received[0]?.to).toEqual(['ben@example.com']);
   });
 
-  it('copies that were taken are not sent again when the recipient is tried again', async () => {
+  it('copies have nothing while the recipient is put off, and the mail once when another process has it taken', async () => {
     const server = await serve({
       rcpt: (to, count) => (to.startsWith('ann') && count === 1 ? 451 : 'accept'),
     });
-    const provider = provide(server.url);
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
-    expect(await provider.submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
-    expect(await provider.submit({ ...mail, attempt: 1 }, signal)).toMatchObject({ kind: 'accepted' });
+    expect(await provide(server.url).submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
+    expect(server.received).toEqual([]);
+    expect(await provide(server.url).submit({ ...mail, attempt: 1 }, signal)).toMatchObject({
+      kind: 'accepted',
+    });
     expect(server.received.map(({ to }) => to)).toEqual([
-      ['ben@example.com', 'cleo@example.com'],
       ['ann@example.com'],
+      ['ben@example.com', 'cleo@example.com'],
     ]);
-    expect(server.received[1]?.header('Cc')).toBe('ben@example.com');
+    expect(server.received[0]?.header('Cc')).toBe('ben@example.com');
+  });
+
+  it('a copy that is put off is tried again after 10 s, and the others have the mail once', async () => {
+    const server = await serve({
+      rcpt: (to, count) => (to.startsWith('ben') && count === 1 ? 450 : 'accept'),
+    });
+    const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
+    expect(await provide(server.url).submit(mail, signal)).toMatchObject({ kind: 'accepted' });
+    await eventually(() => server.received.length === 3);
+    expect(server.received.map(({ to }) => to)).toEqual([
+      ['ann@example.com'],
+      ['cleo@example.com'],
+      ['ben@example.com'],
+    ]);
+    expect(new Set(server.received.map((each) => each.header('Message-ID'))).size).toBe(1);
+  });
+
+  it('copies that are put off until the deadline, or until the process stops, are given up with a word in the log', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 'accept' : 450) });
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void logged.push(fields) };
+    const provider = provide(server.url, { logger: { ...logger, child: () => logger } });
+    const copies = { cc: ['ben@example.com', 'cleo@example.com'] };
+    const late = { ...copies, messageId: 'late', expiresAt: new Date(Date.now() + 9_000) };
+    expect(await submit(provider, late)).toMatchObject({ kind: 'accepted' });
+    expect(logged).toEqual([{ messageId: 'late', copies: 2 }]);
+    expect(await submit(provider, { ...copies, messageId: 'stopped' })).toMatchObject({ kind: 'accepted' });
+    await provider.stop();
+    expect(logged.at(-1)).toEqual({ messageId: 'stopped', copies: 2 });
   });
 
   it('of a recipient that is refused for good while the copies are put off, the refusal counts', async () => {
@@ -386,6 +424,33 @@ describe('nothing that a caller sends adds a header, a recipient or a file', () 
     expect(new Set(names).size).toBe(names.length);
     if ('subject' in members) expect(mail?.header('Subject')).toBe(members.subject);
     expect(mail?.raw).not.toContain(readFileSync('/etc/passwd', 'utf8').split('\n')[0] as string);
+  });
+
+  it.each([
+    ['a header with several values', { headers: { 'X-Note': ['one', 'two'] } }],
+    [
+      'a header that is to be left as it is',
+      { headers: { 'X-Note': { prepared: true, value: 'x\r\nBcc: e' } } },
+    ],
+    ['a subject that is a list', { subject: ['one', 'two'] }],
+    ['a text that is a path', { text: { path: '/etc/passwd' } }],
+    [
+      'a file that is a raw part',
+      { attachments: [{ filename: 'a', contentType: 'text/plain', content: { raw: 'x' } }] },
+    ],
+  ])('%s fails this mail, and says nothing of the server', async (_what, members) => {
+    const server = await serve();
+    const provider = provide(server.url);
+    const breaker = new CircuitBreaker(provider, { failures: 1 });
+    const outcome = await breaker.submit(email(members as unknown as Members), signal);
+    expect(outcome).toEqual({
+      kind: 'rejected',
+      code: 'invalid_mail',
+      reason: expect.stringMatching(/ of the mail is no text$/),
+    });
+    expect(provider.health().state).toBe('starting');
+    expect(server.recipients).toEqual([]);
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
   it('an encoded word reaches the reader as the letters that were given', async () => {

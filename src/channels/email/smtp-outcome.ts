@@ -3,6 +3,7 @@ import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
 /** The errors of nodemailer, as far as they are looked at. */
 export interface SmtpError {
+  readonly name: string;
   readonly message: string;
   readonly code?: string | undefined;
   readonly originalCode?: string | undefined;
@@ -15,10 +16,10 @@ export interface SmtpError {
   readonly rejectedErrors?: readonly SmtpError[] | undefined;
 }
 
-/** `isServerFault`: the server, or the way to it, is in trouble, and not this mail. */
 export interface ReadFailure {
   readonly outcome: Exclude<SubmitOutcome, { kind: 'accepted' }>;
-  readonly isServerFault: boolean;
+  /** What is in trouble: the server or the way to it, this mail, or the program, which says nothing of the server. */
+  readonly fault: 'server' | 'mail' | 'program';
 }
 
 /** Answers that ask us to log in or to encrypt: the operator's affair, so the mail waits for it. */
@@ -36,7 +37,8 @@ const NO_GREETING = /^(Connection timeout|Greeting never received)/;
 export function readFailure(error: SmtpError, to: string): ReadFailure {
   const own = error.rejectedErrors?.find((rejected) => rejected.recipient === to) ?? error;
   const isAboutMail = own.code === 'EENVELOPE' || own.code === 'EMESSAGE';
-  return isAboutMail ? readAnswer(own) : readBreak(own);
+  if (isAboutMail) return readAnswer(own);
+  return isProgramFault(own) ? readFault(own) : readBreak(own);
 }
 
 function readAnswer(error: SmtpError): ReadFailure {
@@ -44,16 +46,27 @@ function readAnswer(error: SmtpError): ReadFailure {
   const reason = wordsOf(error);
   if (responseCode === undefined) {
     // The client itself saw that no server could take it.
-    return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, isServerFault: false };
+    return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, fault: 'mail' };
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
-  if (isFinal)
-    return { outcome: { kind: 'rejected', code: String(responseCode), reason }, isServerFault: false };
+  if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
   const isServerFault =
     responseCode >= 500 || responseCode === SERVICE_CLOSING || error.command === 'MAIL FROM';
   const unavailable = { kind: 'unavailable', reason, nothingLeft: true } as const;
-  return { outcome: isServerFault ? unavailable : { ...unavailable, onlyThis: true }, isServerFault };
+  return isServerFault
+    ? { outcome: unavailable, fault: 'server' }
+    : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
+}
+
+/** The server, the connection and the wait for them make errors of other kinds, not all of them with a code. */
+function isProgramFault({ name }: SmtpError): boolean {
+  return /^(Type|Range|Reference|Syntax)Error$/.test(name);
+}
+
+function readFault(error: SmtpError): ReadFailure {
+  const reason = `the mail could not be sent: ${wordsOf(error)}`;
+  return { outcome: { kind: 'unavailable', reason, onlyThis: true }, fault: 'program' };
 }
 
 function readBreak(error: SmtpError): ReadFailure {
@@ -70,7 +83,7 @@ function readBreak(error: SmtpError): ReadFailure {
     outcome: isBeforeMail
       ? { kind: 'unavailable', reason, nothingLeft: true }
       : { kind: 'unavailable', reason: unknown },
-    isServerFault: true,
+    fault: 'server',
   };
 }
 

@@ -1,12 +1,14 @@
 /**
- * Email over SMTP: a pool of connections, one mail to one recipient and its copies at a time.
+ * Email over SMTP: a pool of connections, one mail at a time over each.
  *
  * A mail's Message-ID is made from its message and position, so that a mail handed over twice (its answer was lost)
- * is the same mail to whoever looks at ids. Copies that were taken while `to` was put off are not sent again by this
- * process.
+ * is the same mail to whoever looks at ids. **Copies** (cc, bcc) go in a transaction of their own once it is decided
+ * what becomes of `to`: while that is put off they have nothing, so no try sends them twice, whoever makes it. Copies
+ * that are put off themselves wait in this process, and are tried again on the schedule of all mails.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
+import { retryDelayMs } from '../../domain/messages/submit-retries.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type {
   EmailBody,
@@ -16,7 +18,8 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { Gate } from '../gate.ts';
-import { readFailure, type SmtpError } from './smtp-outcome.ts';
+import { type Mail, mailOf } from './smtp-mail.ts';
+import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
 
 /** All in milliseconds. */
@@ -48,11 +51,13 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** Characters of one encoded word, which may have 75 letters: at most 40 bytes, 56 letters of base64. */
-const WORD_CHARACTERS = 10;
-/** Mails whose taken copies are remembered. */
-const MAX_REMEMBERED = 10_000;
+/** Mails that wait here for another try of their copies. */
+const MAX_WAITING = 10_000;
 
+const GIVEN_UP = 'copies of a mail that were put off are given up';
+const NEVER = new AbortController().signal;
+
+type Failure = ReadFailure['outcome'];
 type Pool = ReturnType<typeof createPool>;
 
 /**
@@ -66,8 +71,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #logger: Logger;
   readonly #pool: Pool;
   readonly #gate = new Gate(CONNECTIONS);
-  /** By mail, the copies that a server took. */
-  readonly #takenCopies = new Map<string, ReadonlySet<string>>();
+  /** Copies that wait for another try, a number of them for each mail. */
+  readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #stopped: Promise<void> | undefined;
 
@@ -110,50 +115,114 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async #stop(): Promise<void> {
+    for (const [timer, fields] of this.#waiting) {
+      clearTimeout(timer);
+      this.#logger.warn(fields, GIVEN_UP);
+    }
+    this.#waiting.clear();
     await this.#gate.close(this.#timing.stopGraceMs);
     this.#pool.transporter.close?.({ force: true });
   }
 
   async #send(submission: EmailSubmission): Promise<SubmitOutcome> {
     const { to } = submission;
-    const key = `${submission.messageId}:${submission.position}`;
-    const sid = `<${submission.messageId}.${submission.position}@${this.#options.messageIdDomain}>`;
-    const taken = this.#takenCopies.get(key);
+    const mail = await this.#compose(submission);
+    if ('kind' in mail) return mail;
+    const outcome = (await this.#transmit(mail, submission, [to])).get(to);
+    if (outcome?.kind === 'unavailable') return outcome;
+    await this.#sendCopies(mail, submission, [...submission.cc, ...submission.bcc], 0);
+    return outcome ?? { kind: 'accepted', sid: mail.messageId };
+  }
+
+  /** The mail as it is sent, or why it cannot be. */
+  async #compose(submission: EmailSubmission): Promise<Mail | Failure> {
+    const { messageId, position } = submission;
+    const sid = `<${messageId}.${position}@${this.#options.messageIdDomain}>`;
     let body: EmailBody;
     try {
       body = await submission.body();
     } catch (error) {
-      this.#logger.warn({ err: error, messageId: submission.messageId }, 'a mail could not be fetched');
+      this.#logger.warn({ err: error, messageId }, 'a mail could not be fetched');
       return { ...untouched('the mail could not be fetched'), onlyThis: true };
     }
-    const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken?.has(copy));
+    try {
+      return mailOf(submission, body, sid);
+    } catch (error) {
+      this.#logger.error({ err: error, messageId }, 'a mail could not be written');
+      const why = error instanceof Error ? error.message : String(error);
+      return { kind: 'rejected', code: 'invalid_mail', reason: `the mail cannot be written: ${why}` };
+    }
+  }
+
+  /** Sends the mail in one transaction. Never rejects; tells of those recipients that it was not taken for. */
+  async #transmit(
+    mail: Mail,
+    { from, messageId }: EmailSubmission,
+    recipients: readonly string[],
+  ): Promise<ReadonlyMap<string, Failure>> {
     try {
       const info = await this.#pool.sendMail({
-        ...mailOf(submission, body),
-        messageId: sid,
-        envelope: { from: parseMailbox(submission.from)?.address, to: [to, ...copies] },
+        ...mail,
+        envelope: { from: parseMailbox(from)?.address, to: [...recipients] },
         signal: AbortSignal.timeout(this.#timing.mailTimeoutMs),
       });
       this.#noteUp();
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
-      const own = refusals.find((refusal) => refusal.recipient === to);
-      if (own) {
-        this.#rememberCopies(key, [...(taken ?? []), ...info.accepted.map(addressOf)]);
-        return readFailure(own, to).outcome;
-      }
-      if (refusals.length > 0) {
-        this.#logger.warn(
-          { messageId: submission.messageId, refused: refusals.length },
-          'the mail server refused copies of a mail',
-        );
-      }
-      this.#takenCopies.delete(key);
-      return { kind: 'accepted', sid };
+      return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
-      const { outcome, isServerFault } = readFailure(error as SmtpError, to);
-      if (isServerFault) this.#noteDown(outcome.reason);
-      else this.#noteUp();
-      return outcome;
+      const failures = recipients.map((to): [string, ReadFailure] => [
+        to,
+        readFailure(error as SmtpError, to),
+      ]);
+      for (const [, { outcome, fault }] of failures) {
+        if (fault === 'server') this.#noteDown(outcome.reason);
+        if (fault === 'mail') this.#noteUp();
+      }
+      if (failures.some(([, { fault }]) => fault === 'program'))
+        this.#logger.error({ err: error, messageId }, 'a mail could not be sent');
+      return new Map(failures.map(([to, { outcome }]) => [to, outcome]));
+    }
+  }
+
+  /** `attempt`: tries of these copies before this one. */
+  async #sendCopies(
+    mail: Mail,
+    submission: EmailSubmission,
+    copies: readonly string[],
+    attempt: number,
+  ): Promise<void> {
+    if (copies.length === 0) return;
+    const { messageId } = submission;
+    const failures = await this.#transmit(mail, submission, copies);
+    const putOff = copies.filter((copy) => failures.get(copy)?.kind === 'unavailable');
+    const refused = failures.size - putOff.length;
+    if (refused > 0) this.#logger.warn({ messageId, refused }, 'the mail server refused copies of a mail');
+    if (putOff.length > 0) this.#retryLater(submission, putOff, attempt);
+  }
+
+  #retryLater(submission: EmailSubmission, copies: readonly string[], attempt: number): void {
+    const delayMs = retryDelayMs('email', attempt);
+    const isLate = Date.now() + delayMs >= submission.expiresAt.getTime();
+    const fields = { messageId: submission.messageId, copies: copies.length };
+    if (isLate || this.#stopped || this.#waiting.size >= MAX_WAITING) {
+      this.#logger.warn(fields, GIVEN_UP);
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#waiting.delete(timer);
+      void this.#retryCopies(submission, copies, attempt + 1);
+    }, delayMs);
+    this.#waiting.set(timer, fields);
+  }
+
+  async #retryCopies(submission: EmailSubmission, copies: readonly string[], attempt: number): Promise<void> {
+    if (!(await this.#gate.enter(NEVER))) return this.#retryLater(submission, copies, attempt);
+    try {
+      const mail = await this.#compose(submission);
+      if (!('kind' in mail)) await this.#sendCopies(mail, submission, copies, attempt);
+      else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
+    } finally {
+      this.#gate.leave();
     }
   }
 
@@ -169,12 +238,6 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#health = { state: 'down', detail };
     // Each of those who wait would meet the same.
     this.#gate.turnBack();
-  }
-
-  #rememberCopies(key: string, copies: readonly string[]): void {
-    const [oldest] = this.#takenCopies.keys();
-    if (oldest !== undefined && this.#takenCopies.size >= MAX_REMEMBERED) this.#takenCopies.delete(oldest);
-    this.#takenCopies.set(key, new Set(copies));
   }
 }
 
@@ -197,48 +260,6 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, ca: string | und
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-}
-
-function mailOf(submission: EmailSubmission, body: EmailBody) {
-  return {
-    from: mailbox(submission.from),
-    to: mailbox(submission.to),
-    cc: submission.cc.map(mailbox),
-    ...(submission.replyTo === undefined ? {} : { replyTo: mailbox(submission.replyTo) }),
-    subject: literal(submission.subject),
-    ...(body.text === null ? {} : { text: body.text }),
-    ...(body.html === null ? {} : { html: body.html }),
-    headers: Object.entries(submission.headers).map(([key, value]) => ({ key, value: literal(value) })),
-    attachments: body.attachments.map(({ filename, contentType, content }) => ({
-      filename,
-      contentType,
-      content,
-      encoding: 'base64',
-      contentDisposition: 'attachment' as const,
-    })),
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  };
-}
-
-/** Text that looks encoded is encoded once more, so that its reader sees what was given and nothing hides in it. */
-function literal(text: string): string {
-  if (!text.includes('=?')) return text;
-  const words: string[] = [];
-  for (let rest = Array.from(text); rest.length > 0; rest = rest.slice(WORD_CHARACTERS)) {
-    const word = rest.slice(0, WORD_CHARACTERS).join('');
-    words.push(`=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`);
-  }
-  return words.join(' ');
-}
-
-/** What is already parsed must not be parsed again, by other rules. */
-function mailbox(text: string): { name: string; address: string } {
-  return parseMailbox(text) ?? { name: '', address: text };
-}
-
-function addressOf(recipient: string | { address?: string | undefined }): string {
-  return typeof recipient === 'string' ? recipient : (recipient.address ?? '');
 }
 
 /** Not now, and the server has nothing of the mail. */

@@ -1,0 +1,61 @@
+/** A submission as the mail that nodemailer sends. */
+import { parseMailbox } from '../../domain/messages/email-address.ts';
+import type { EmailBody, EmailSubmission } from '../../domain/ports/provider.ts';
+
+/** Characters of one encoded word, which may have 75 letters: at most 40 bytes, 56 letters of base64. */
+const WORD_CHARACTERS = 10;
+
+export type Mail = ReturnType<typeof mailOf>;
+
+/**
+ * The mail without its envelope. Throws TypeError for what should be text and is not: nodemailer would read a list as
+ * several headers and an object as orders, such as one to leave a value as it is.
+ */
+export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: string) {
+  return {
+    messageId,
+    from: mailbox(submission.from),
+    to: mailbox(submission.to),
+    cc: submission.cc.map(mailbox),
+    ...(submission.replyTo === undefined ? {} : { replyTo: mailbox(submission.replyTo) }),
+    subject: literal(submission.subject, 'the subject'),
+    ...(body.text === null ? {} : { text: asText(body.text, 'the text') }),
+    ...(body.html === null ? {} : { html: asText(body.html, 'the HTML') }),
+    headers: Object.entries(submission.headers).map(([key, value]) => ({
+      key,
+      value: literal(value, `the header ${key}`),
+    })),
+    attachments: body.attachments.map(({ filename, contentType, content }) => ({
+      filename: asText(filename, 'the name of an attachment'),
+      contentType: asText(contentType, 'the type of an attachment'),
+      content: asText(content, 'an attachment'),
+      encoding: 'base64',
+      contentDisposition: 'attachment' as const,
+    })),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+/** Text that looks encoded is encoded once more, so that its reader sees what was given and nothing hides in it. */
+function literal(value: string, what: string): string {
+  const text = asText(value, what);
+  if (!text.includes('=?')) return text;
+  const words: string[] = [];
+  for (let rest = Array.from(text); rest.length > 0; rest = rest.slice(WORD_CHARACTERS)) {
+    const word = rest.slice(0, WORD_CHARACTERS).join('');
+    words.push(`=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`);
+  }
+  return words.join(' ');
+}
+
+/** What is already parsed must not be parsed again, by other rules. */
+function mailbox(text: string): { name: string; address: string } {
+  return parseMailbox(asText(text, 'an address')) ?? { name: '', address: text };
+}
+
+/** The types promise a text; what was stored before a check was there need not be one. */
+function asText(value: unknown, what: string): string {
+  if (typeof value !== 'string') throw new TypeError(`${what} of the mail is no text`);
+  return value;
+}
