@@ -368,6 +368,7 @@ describe('silence and lost connections', () => {
     ['a length that is none', '00000003000000040000000000000001'],
     ['a length beyond all measure', '7fffffff000000040000000000000001'],
     ['a response cut short in a field', '00000015800000040000000000000001' + '0004270001'],
+    ['a length beyond the longest message', '00020001000000050000000000000001'],
     ['plain text', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n').toString('hex')],
   ])('survives %s', async (_, bytes) => {
     const { smsc, carrier } = await pair();
@@ -375,6 +376,17 @@ describe('silence and lost connections', () => {
     await until(() => smsc.binds.length === 2 && carrier.health().state === 'up');
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
     expect(logged.some(({ fields }) => JSON.stringify(fields).includes('malformed PDU'))).toBe(true);
+  });
+
+  it.each([20_000, 65_535])('takes a message of %d octets, which SMPP allows', async (octets) => {
+    const { smsc, carrier } = await pair();
+    const answers: number[] = [];
+    const mo = { source_addr: '256700000001', message_payload: Buffer.alloc(octets, 'A') };
+    smsc.send('deliver_sm', mo, ({ command_status }) => answers.push(command_status));
+    await until(() => answers.length === 1);
+    expect(answers).toEqual([0]);
+    expect(smsc.binds).toHaveLength(1);
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
   it('refuses a malformed deliver_sm and keeps the session', async () => {

@@ -15,6 +15,10 @@ for (const definition of [
 }
 
 const HEADER_OCTETS = 16;
+/** Room for a message_payload of 64 KB, which SMPP 3.4 allows, and all else that a PDU may have beside it. */
+const MAX_PDU_OCTETS = 128 * 1024;
+// The package has a bound of its own, at a quarter of what one payload may take.
+smpp.PDU.maxLength = MAX_PDU_OCTETS;
 const RESPONSE_BIT = 0x8000_0000;
 
 /** The `smpp` package with its filters off: `short_message` is octets, times are strings. */
@@ -49,7 +53,7 @@ export class FrameReader {
     let offset = 0;
     while (bytes.length - offset >= HEADER_OCTETS) {
       const length = bytes.readUInt32BE(offset);
-      if (length < HEADER_OCTETS || length > smpp.PDU.maxLength) {
+      if (length < HEADER_OCTETS || length > MAX_PDU_OCTETS) {
         throw new RangeError(`a PDU claims ${length} octets`);
       }
       if (bytes.length - offset < length) break;

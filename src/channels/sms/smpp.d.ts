@@ -65,7 +65,7 @@ declare module 'smpp' {
       new (command: string, fields?: PduFields): Pdu;
       /** Parses one whole frame; throws RangeError when its body is cut short. */
       new (frame: Buffer): Pdu;
-      readonly maxLength: number;
+      maxLength: number;
     };
     readonly errors: Readonly<Record<string, number>>;
     readonly commands: Readonly<
