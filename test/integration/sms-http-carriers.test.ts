@@ -80,6 +80,19 @@ describe('Africa’s Talking', () => {
     expect(await carrier.submit(submission(), signal)).toEqual({ kind: 'accepted', sid: 'ATXid_2' });
   });
 
+  it.each([undefined, '', 'None', null])(
+    'acceptance with %j for an id is acceptance under a name of our own',
+    async (messageId) => {
+      const recipient = { statusCode: 101, number: '+256700123456', status: 'Success', messageId };
+      const body = { SMSMessageData: { Message: 'Sent to 1/1', Recipients: [recipient] } };
+      const { carrier } = await open(africasTalking, { status: 201, body });
+      expect(await carrier.submit(submission({ messageId: 'm9', position: 3 }), signal)).toEqual({
+        kind: 'accepted',
+        sid: 'unnamed:m9:3:0',
+      });
+    },
+  );
+
   it.each([
     [401, 'RiskHold'],
     [402, 'InvalidSenderId'],

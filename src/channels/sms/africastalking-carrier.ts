@@ -11,9 +11,12 @@ import {
   member,
   parseCarrierUrl,
 } from './http-carrier.ts';
+import { sidOf } from './sid-of.ts';
 
 /** The API's words for a recipient that it took: processed, sent, queued. */
 const TAKEN = [100, 101, 102];
+/** What stands for an id that there is not. */
+const NO_ID = 'None';
 const INSUFFICIENT_BALANCE = 405;
 /** Its own faults, after which the recipient may be tried again. */
 const TEMPORARY = [500, 501];
@@ -59,13 +62,13 @@ export function createAfricasTalkingCarrier({
   return new HttpCarrier(api);
 }
 
-function readAnswer({ status, body }: ApiAnswer): ApiOutcome {
+function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): ApiOutcome {
   if (status === 401 || status === 403) return { kind: 'own', reason: 'the user name or API key is refused' };
   const data = member(body, 'SMSMessageData');
   const words = String(member(data, 'Message') ?? '').slice(0, 200);
   const recipients = member(data, 'Recipients');
   const recipient: unknown = Array.isArray(recipients) ? recipients[0] : undefined;
-  if (recipient !== undefined) return readRecipient(recipient);
+  if (recipient !== undefined) return readRecipient(recipient, submission);
   if (REFUSALS.test(words)) return { kind: 'rejected', code: words.split(/\W/)[0] ?? '', reason: words };
   if (status >= 400)
     return { kind: 'rejected', code: `http_${status}`, reason: words || `answered ${status}` };
@@ -73,10 +76,13 @@ function readAnswer({ status, body }: ApiAnswer): ApiOutcome {
   return { kind: 'unavailable', reason: `an answer that names no recipient: ${words || 'no words'}` };
 }
 
-function readRecipient(recipient: unknown): ApiOutcome {
+function readRecipient(recipient: unknown, submission: SmsSubmission): ApiOutcome {
   const statusCode = Number(member(recipient, 'statusCode'));
   const status = String(member(recipient, 'status') ?? statusCode).slice(0, 100);
-  if (TAKEN.includes(statusCode)) return { kind: 'accepted', sid: String(member(recipient, 'messageId')) };
+  if (TAKEN.includes(statusCode)) {
+    const id = member(recipient, 'messageId');
+    return { kind: 'accepted', sid: sidOf(id === NO_ID ? undefined : id, submission) };
+  }
   if (statusCode === INSUFFICIENT_BALANCE)
     return { kind: 'own', reason: 'the balance with the carrier is too low' };
   if (TEMPORARY.includes(statusCode)) return { kind: 'unavailable', reason: status };

@@ -36,8 +36,8 @@ export interface HttpCarrierApi {
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };
-  /** Reads an answer that is neither 429 nor 5xx. */
-  read(answer: ApiAnswer): ApiOutcome;
+  /** Reads an answer to a submission that is neither 429 nor 5xx. */
+  read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
   /** The reports of a callback; undefined when it does not come from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
@@ -160,7 +160,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
       this.#trouble = `answered ${status}`;
       return { kind: 'unavailable', reason: `${this.name} answered ${status}`, ...pause };
     }
-    const outcome = this.api.read(exchange);
+    const outcome = this.api.read(exchange, submission);
     if (outcome.kind === 'own') {
       this.#trouble = outcome.reason;
       return { kind: 'unavailable', reason: `${this.name}: ${outcome.reason}`, nothingLeft: true };

@@ -18,6 +18,7 @@ import type {
 } from '../../domain/ports/provider.ts';
 import { LongMessageReferences } from './long-message-references.ts';
 import { ReportBatcher } from './report-batcher.ts';
+import { sidOf } from './sid-of.ts';
 import { SmppLink, unavailable, untouched } from './smpp-link.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';
 import { readIncoming } from './smpp-receipt.ts';
@@ -214,13 +215,13 @@ class SmppCarrier implements Provider<SmsSubmission> {
       if (this.#now() >= submission.expiresAt)
         return { ...untouched('the message expired before it could be sent'), onlyThis: true };
       const answer = await session.submit(partFields(message, index, reference));
-      return this.#read(session, answer, `${submission.messageId}:${submission.position}:${index}`);
+      return this.#read(session, answer, submission, index);
     } finally {
       session.window.release();
     }
   }
 
-  #read(session: SmppSession, answer: Answer, fallbackSid: string): PartOutcome {
+  #read(session: SmppSession, answer: Answer, submission: SmsSubmission, index: number): PartOutcome {
     switch (answer.kind) {
       case 'unsent':
         return untouched('the SMPP session ended before the message was sent');
@@ -232,8 +233,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
     const { status, messageId } = answer;
     if (status === ESME_ROK) {
       session.window.succeeded();
-      // It was taken, and sending it again would double it; only its reports will find no owner.
-      return { kind: 'accepted', sid: messageId || `unnamed:${fallbackSid}` };
+      return { kind: 'accepted', sid: sidOf(messageId, submission, index) };
     }
     const reason = statusText(status);
     switch (refusalKind(status)) {
