@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { africasTalkingAnswer, type SmsApi, startSmsApi, twilioAnswer } from '../support/sms-api.ts';
+import { openSql } from '../support/sql.ts';
 
 describe('carriers’ callbacks [decision 15]', () => {
   let api: SmsApi;
@@ -109,6 +110,39 @@ describe('carriers’ callbacks [decision 15]', () => {
       body: '',
     });
     expect(refused.status).toBe(401);
+  });
+
+  it('Africa’s Talking: callbacks that carry the token of one account are its own beside an account without', async () => {
+    const { id, sid } = await sent('+254700123457');
+    const report = { id: sid, status: 'Success', phoneNumber: '+254700123457' };
+    expect((await post('africastalking?token=t0ken', report)).status).toBe(200);
+    expect((await details(id)).status).toBe('delivered');
+  });
+
+  it('callbacks that prove nothing count on the budget of their address, the others on none [decision 11]', async () => {
+    const route = (query: string) => ({
+      SMS_ROUTES: `*=africastalking://acme:key@${api.host}${query}`,
+      RATE_LIMIT_PER_MINUTE: '5',
+    });
+    const times = async (url: string, count: number) => {
+      const statuses: number[] = [];
+      for (let n = 0; n < count; n++) {
+        const body = new URLSearchParams({ id: `unknown-${n}`, status: 'Success' });
+        statuses.push((await fetch(url, { method: 'POST', body })).status);
+      }
+      return statuses;
+    };
+    await using open = await startTestGateway(route(''));
+    expect(await times(`${open.url}/callbacks/sms/africastalking`, 7)).toEqual([
+      200, 200, 200, 200, 200, 429, 429,
+    ]);
+    await using sql = await openSql(open.database);
+    expect(await sql.query('SELECT count(*)::int AS kept FROM unmatched_reports')).toEqual([{ kept: 5 }]);
+    await using closed = await startTestGateway(route('?callbackToken=t0ken'));
+    const address = `${closed.url}/callbacks/sms/africastalking`;
+    expect(new Set(await times(`${address}?token=t0ken`, 12))).toEqual(new Set([200]));
+    expect(await times(`${address}?token=guess`, 7)).toEqual([401, 401, 401, 401, 401, 429, 429]);
+    expect(new Set(await times(`${address}?token=t0ken`, 2))).toEqual(new Set([200]));
   });
 
   it('Twilio: a signed callback of the right account delivers', async () => {

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAfricasTalkingCarrier } from '../../src/channels/sms/africastalking-carrier.ts';
 import type { HttpCarrier } from '../../src/channels/sms/http-carrier.ts';
+import { smsRoutes } from '../../src/channels/sms/sms-carriers.ts';
 import { createTwilioCarrier } from '../../src/channels/sms/twilio-carrier.ts';
+import type { Logger } from '../../src/domain/ports/logger.ts';
 import type { SmsSubmission } from '../../src/domain/ports/provider.ts';
+import { silentLogger } from '../support/database.ts';
 import {
   type ApiReply,
   africasTalkingAnswer,
@@ -287,6 +290,22 @@ describe('the URL of an HTTP carrier', () => {
   ])('%s is refused', (url, fault) => {
     expect(() => createAfricasTalkingCarrier({ url })).toThrow(fault);
     expect(() => createAfricasTalkingCarrier({ url })).not.toThrow('key');
+  });
+
+  it('without a token for callbacks is warned of at the start, and in the health', () => {
+    const warned: unknown[] = [];
+    const logger: Logger = { ...silentLogger, warn: (fields) => void warned.push(fields) };
+    const make = (url: string) =>
+      smsRoutes([{ prefix: '*', urls: [url] }], { logger, publicUrl: 'https://gateway.example' });
+    const provider = make('africastalking://acme:key@api.example').routes[0]?.providers[0];
+    expect(warned).toEqual([{ carrier: 'africastalking:acme@api.example' }]);
+    expect(provider?.health()).toMatchObject({
+      state: 'up',
+      detail: expect.stringContaining('set callbackToken'),
+    });
+    make('africastalking://acme:key@api.example?callbackToken=t0ken');
+    make('twilio://AC1:token@api.example');
+    expect(warned).toHaveLength(1);
   });
 
   it('stands for HTTPS, except on this machine', () => {

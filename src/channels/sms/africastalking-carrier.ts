@@ -24,6 +24,9 @@ const TEMPORARY = [500, 501];
 const REFUSALS =
   /^(InvalidSenderId|InvalidPhoneNumber|UnsupportedNumberType|UserInBlacklist|CouldNotRoute|RiskHold)/;
 
+const OPEN_CALLBACKS =
+  'anybody can send its delivery reports, so only few a minute are taken from one address: set callbackToken in its URL';
+
 const FAILED: Readonly<Record<string, string>> = {
   Rejected: 'the network rejected the message',
   Failed: 'the message could not be delivered',
@@ -35,7 +38,7 @@ const FAILED: Readonly<Record<string, string>> = {
  * Makes a carrier of `africastalking://username:apiKey@host[?callbackToken=SECRET]`, the host being
  * api.africastalking.com or, to try it, api.sandbox.africastalking.com. Its callbacks are not signed: with a
  * `callbackToken`, only those that carry it as `?token=` are believed; without one, whoever knows a message's id at
- * the carrier is. Throws Error when the URL is bad.
+ * the carrier is, and an address may send no more of them than of requests without a key. Throws Error when the URL is bad.
  */
 export function createAfricasTalkingCarrier({
   url,
@@ -50,6 +53,7 @@ export function createAfricasTalkingCarrier({
     kind: 'africastalking',
     name: `africastalking:${username}@${host}`,
     baseUrl,
+    openCallbacks: token === undefined ? OPEN_CALLBACKS : undefined,
     timeoutMs,
     request: ({ to, from, text }: SmsSubmission) => ({
       path: '/version1/messaging',

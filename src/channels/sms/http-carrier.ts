@@ -30,6 +30,8 @@ export interface HttpCarrierApi {
   readonly kind: string;
   readonly name: string;
   readonly baseUrl: string;
+  /** Where nothing in a callback proves that the carrier sent it: what is amiss, and what the operator should set. */
+  readonly openCallbacks?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
   /** `path`, `headers` beyond the content type, and the fields of the form. */
@@ -130,9 +132,9 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   health(): ProviderHealth {
     const base = { name: this.name, inFlight: this.#gate.inside };
     if (this.#gate.isClosed) return { ...base, state: 'down', detail: 'stopped' };
-    return this.#trouble === undefined
-      ? { ...base, state: 'up' }
-      : { ...base, state: 'down', detail: this.#trouble };
+    if (this.#trouble !== undefined) return { ...base, state: 'down', detail: this.#trouble };
+    const { openCallbacks } = this.api;
+    return { ...base, state: 'up', ...(openCallbacks === undefined ? {} : { detail: openCallbacks }) };
   }
 
   async #send(submission: SmsSubmission): Promise<SubmitOutcome> {

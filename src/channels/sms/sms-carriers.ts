@@ -39,23 +39,28 @@ export function smsRoutes(
     carriers.set(url, carrier);
     return carrier;
   };
-  return {
-    routes: routes.map((route) => ({
-      channel: 'sms',
-      prefix: route.prefix,
-      providers: route.urls.map(carrierFor),
-    })),
-    readCallback: readCallbacks([...carriers.values()].filter((carrier) => carrier instanceof HttpCarrier)),
-  };
+  const made = routes.map(
+    (route): Route => ({ channel: 'sms', prefix: route.prefix, providers: route.urls.map(carrierFor) }),
+  );
+  const overHttp = [...carriers.values()].filter((carrier) => carrier instanceof HttpCarrier);
+  for (const { name, api } of overHttp) {
+    if (api.openCallbacks !== undefined) context.logger.warn({ carrier: name }, api.openCallbacks);
+  }
+  return { routes: made, readCallback: readCallbacks(overHttp) };
 }
 
-/** Several accounts of one kind share a path; the one that recognises a callback is the one that it comes from. */
-function readCallbacks(carriers: readonly HttpCarrier[]): ReadSmsCallback {
+/**
+ * Several accounts of one kind share a path; the one that recognises a callback is the one that it comes from. One that
+ * takes any callback for its own is asked last.
+ */
+function readCallbacks(overHttp: readonly HttpCarrier[]): ReadSmsCallback {
+  const isOpen = ({ api }: HttpCarrier) => api.openCallbacks !== undefined;
+  const carriers = [...overHttp.filter((carrier) => !isOpen(carrier)), ...overHttp.filter(isOpen)];
   return (callback) => {
     const asked = carriers.filter(({ api }) => api.kind === callback.carrier);
-    for (const { name, api } of asked) {
-      const reports = api.readCallback(callback);
-      if (reports) return { kind: 'reports', provider: name, reports };
+    for (const carrier of asked) {
+      const reports = carrier.api.readCallback(callback);
+      if (reports) return { kind: 'reports', provider: carrier.name, reports, isProven: !isOpen(carrier) };
     }
     return { kind: asked.length > 0 ? 'refused' : 'unknown' };
   };

@@ -12,7 +12,13 @@ export interface SmsCallback {
 }
 
 export type SmsCallbackReading =
-  | { readonly kind: 'reports'; readonly provider: string; readonly reports: readonly DeliveryReport[] }
+  | {
+      readonly kind: 'reports';
+      readonly provider: string;
+      readonly reports: readonly DeliveryReport[];
+      /** Whether a signature or a token shows that the carrier sent it; otherwise anybody may have. */
+      readonly isProven: boolean;
+    }
   /** The signature, or the token, is not right. */
   | { readonly kind: 'refused' }
   /** No carrier of that kind is configured. */
