@@ -11,6 +11,7 @@ import tls from 'node:tls';
 import type { Pdu, PduFields } from 'smpp';
 import { PassingMap } from '../../domain/passing-map.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import { SmppEnquiry } from './smpp-enquiry.ts';
 import type { SmppSettings } from './smpp-settings.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './smpp-wire.ts';
@@ -49,6 +50,8 @@ export class SmppSession {
   /** By sequence_number, what takes the answer. */
   readonly #pending = new PassingMap<number, (answer: Answer) => void>();
   readonly #reader = new FrameReader();
+  readonly #enquiry: SmppEnquiry;
+  readonly #overdueReason: string;
   #socket: net.Socket | undefined;
   #resolveEnded: (reason: string) => void = () => {};
   #endReason: string | undefined;
@@ -56,15 +59,18 @@ export class SmppSession {
   #isRetired = false;
   /** Submissions on the wire that are not overdue. */
   #awaited = 0;
-  /** Whether anything has come since it was last looked at. */
-  #hasHeard = false;
-  #enquireTimer: NodeJS.Timeout | undefined;
   #corked = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
     const { window, timing } = options.settings;
     this.window = new SubmitWindow(window, timing.throttlePauseMs);
+    this.#overdueReason = `a submission was not answered within ${timing.submitTimeoutMs} ms`;
+    this.#enquiry = new SmppEnquiry(
+      timing,
+      () => this.request('enquire_link', {}),
+      (reason) => this.end(reason),
+    );
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
@@ -100,7 +106,7 @@ export class SmppSession {
     }
     clearTimeout(timer);
     if (this.#endReason !== undefined) return { bound: false, reason: this.#endReason, badCredentials };
-    this.#enquireLater();
+    this.#enquiry.start();
     return { bound: true };
   }
 
@@ -121,15 +127,14 @@ export class SmppSession {
     let isOverdue = false;
     const timer = setTimeout(() => {
       isOverdue = true;
-      this.#retire();
-      this.#noLongerAwaited();
+      this.#noLongerAwaited(true);
     }, submitTimeoutMs);
     this.#awaited++;
     try {
       return await this.request('submit_sm', fields);
     } finally {
       clearTimeout(timer);
-      if (!isOverdue) this.#noLongerAwaited();
+      if (!isOverdue) this.#noLongerAwaited(false);
     }
   }
 
@@ -146,7 +151,7 @@ export class SmppSession {
   end(reason: string): void {
     if (this.#endReason !== undefined) return;
     this.#endReason = reason;
-    clearTimeout(this.#enquireTimer);
+    this.#enquiry.stop();
     this.window.close();
     for (const [sequence, settle] of this.#pending.entries()) {
       this.#pending.delete(sequence);
@@ -184,28 +189,22 @@ export class SmppSession {
     });
   }
 
-  #retire(): void {
-    if (this.#isRetired || this.#endReason !== undefined) return;
-    this.#isRetired = true;
-    this.window.refuseFresh();
-    this.#options.logger.warn({ reason: this.#silence() }, 'SMPP session takes no more messages');
-  }
-
-  #noLongerAwaited(): void {
+  #noLongerAwaited(isOverdue: boolean): void {
     this.#awaited--;
+    if (isOverdue && !this.#isRetired) {
+      this.#isRetired = true;
+      this.window.refuseFresh();
+      this.#options.logger.warn({ reason: this.#overdueReason }, 'SMPP session takes no more messages');
+    }
     if (!this.#isRetired || this.#awaited > 0) return;
     // Not before a long message whose first part was just answered has sent its other parts.
     setImmediate(() => {
-      if (this.#awaited === 0) void this.unbind(this.#silence());
+      if (this.#awaited === 0) void this.unbind(this.#overdueReason);
     });
   }
 
-  #silence(): string {
-    return `a submission was not answered within ${this.#options.settings.timing.submitTimeoutMs} ms`;
-  }
-
   #read(chunk: Buffer): void {
-    this.#hasHeard = true;
+    this.#enquiry.heard();
     // A handler's fault must cost this session at most, never the process.
     try {
       for (const frame of this.#reader.push(chunk)) {
@@ -290,23 +289,6 @@ export class SmppSession {
       });
     }
     socket.write(bytes);
-  }
-
-  #enquireLater(): void {
-    const { enquireIntervalMs, enquireTimeoutMs } = this.#options.settings.timing;
-    // Whatever comes is a sign of life: a carrier that answers in order and slowly answers this late, too.
-    const listen = () => {
-      if (!this.#hasHeard) return this.end(`enquire_link unanswered for ${enquireTimeoutMs} ms`);
-      this.#hasHeard = false;
-      this.#enquireTimer = setTimeout(listen, enquireTimeoutMs);
-    };
-    this.#enquireTimer = setTimeout(async () => {
-      this.#hasHeard = true;
-      listen();
-      const answer = await this.request('enquire_link', {});
-      clearTimeout(this.#enquireTimer);
-      if (answer.kind === 'answered') this.#enquireLater();
-    }, enquireIntervalMs);
   }
 
   #nextSequence(): number {
