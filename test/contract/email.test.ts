@@ -87,9 +87,8 @@ describe('POST /developers/email [decision 23]', () => {
     expect(of('cleo@example.com')).toMatchObject({ status: 'sent', sid: `<${id}.2@acme.example>` });
     const mails = server.received.filter(({ raw }) => raw.includes(id));
     expect(mails.map(({ to }) => to.join()).sort()).toEqual([
-      'ben@example.com',
+      'ben@example.com,dora@example.com,eve@example.com',
       'cleo@example.com',
-      'dora@example.com,eve@example.com',
     ]);
     const events = await eventually(() => eventsOf(id).length === 3 && eventsOf(id));
     const failed = events.find(({ event }) => event === 'email.failed');

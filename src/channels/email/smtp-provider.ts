@@ -1,10 +1,10 @@
 /**
- * Email over SMTP: a pool of connections, one mail at a time over each.
+ * Email over SMTP: a pool of connections, one mail to one recipient and its copies at a time over each.
  *
  * A mail's Message-ID is made from its message and position, so that a mail handed over twice (its answer was lost)
- * is the same mail to whoever looks at ids. **Copies** (cc, bcc) go in a transaction of their own once it is decided
- * what becomes of `to`: while that is put off they have nothing, so no try sends them twice, whoever makes it. Copies
- * that are put off themselves wait in this process, and are tried again on the schedule of all mails.
+ * is the same mail to whoever looks at ids. **Copies** (cc, bcc) go with the mail: those that were taken while `to` was
+ * put off are not sent again by this process, and those that are put off themselves wait in it and are tried again on
+ * the schedule of all mails.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -51,8 +51,8 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** Mails that wait here for another try of their copies. */
-const MAX_WAITING = 10_000;
+/** Mails that wait here for another try of their copies, and mails whose taken copies are remembered. */
+const MAX_KEPT = 10_000;
 
 const GIVEN_UP = 'copies of a mail that were put off are given up';
 const NEVER = new AbortController().signal;
@@ -73,6 +73,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #gate = new Gate(CONNECTIONS);
   /** Copies that wait for another try, a number of them for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
+  /** By Message-ID, the copies that a server took while `to` was put off. */
+  readonly #takenCopies = new Map<string, ReadonlySet<string>>();
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #stopped: Promise<void> | undefined;
 
@@ -128,9 +130,19 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const { to } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
-    const outcome = (await this.#transmit(mail, submission, [to])).get(to);
-    if (outcome?.kind === 'unavailable') return outcome;
-    await this.#sendCopies(mail, submission, [...submission.cc, ...submission.bcc], 0);
+    const taken = this.#takenCopies.get(mail.messageId);
+    const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken?.has(copy));
+    const failures = await this.#transmit(mail, submission, [to, ...copies]);
+    const outcome = failures.get(to);
+    if (outcome?.kind === 'unavailable') {
+      this.#rememberTaken(mail.messageId, [
+        ...(taken ?? []),
+        ...copies.filter((copy) => !failures.has(copy)),
+      ]);
+      return outcome;
+    }
+    this.#takenCopies.delete(mail.messageId);
+    this.#settleCopies(submission, copies, failures, 0);
     return outcome ?? { kind: 'accepted', sid: mail.messageId };
   }
 
@@ -184,18 +196,16 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** `attempt`: tries of these copies before this one. */
-  async #sendCopies(
-    mail: Mail,
+  /** Has those tried again that were put off, and tells of those that were refused; `attempt` is the try's, from 0. */
+  #settleCopies(
     submission: EmailSubmission,
     copies: readonly string[],
+    failures: ReadonlyMap<string, Failure>,
     attempt: number,
-  ): Promise<void> {
-    if (copies.length === 0) return;
+  ): void {
     const { messageId } = submission;
-    const failures = await this.#transmit(mail, submission, copies);
     const putOff = copies.filter((copy) => failures.get(copy)?.kind === 'unavailable');
-    const refused = failures.size - putOff.length;
+    const refused = copies.filter((copy) => failures.get(copy)?.kind === 'rejected').length;
     if (refused > 0) this.#logger.warn({ messageId, refused }, 'the mail server refused copies of a mail');
     if (putOff.length > 0) this.#retryLater(submission, putOff, attempt);
   }
@@ -204,7 +214,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const delayMs = retryDelayMs('email', attempt);
     const isLate = Date.now() + delayMs >= submission.expiresAt.getTime();
     const fields = { messageId: submission.messageId, copies: copies.length };
-    if (isLate || this.#stopped || this.#waiting.size >= MAX_WAITING) {
+    if (isLate || this.#stopped || this.#waiting.size >= MAX_KEPT) {
       this.#logger.warn(fields, GIVEN_UP);
       return;
     }
@@ -219,11 +229,18 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (!(await this.#gate.enter(NEVER))) return this.#retryLater(submission, copies, attempt);
     try {
       const mail = await this.#compose(submission);
-      if (!('kind' in mail)) await this.#sendCopies(mail, submission, copies, attempt);
-      else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
+      if (!('kind' in mail)) {
+        this.#settleCopies(submission, copies, await this.#transmit(mail, submission, copies), attempt);
+      } else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
     } finally {
       this.#gate.leave();
     }
+  }
+
+  #rememberTaken(messageId: string, copies: readonly string[]): void {
+    const [oldest] = this.#takenCopies.keys();
+    if (oldest !== undefined && this.#takenCopies.size >= MAX_KEPT) this.#takenCopies.delete(oldest);
+    if (copies.length > 0) this.#takenCopies.set(messageId, new Set(copies));
   }
 
   #noteUp(): void {
