@@ -5,6 +5,7 @@ import {
   holdAnswers,
   inBrowser,
   startConsoleBrowser,
+  typeHalfATime,
 } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -88,6 +89,41 @@ describe('messages in the console [issue 8, 3]', () => {
     await page.getByText('23 in all').waitFor();
     expect(await page.getByLabel('Search', { exact: true }).inputValue()).toBe('');
     expect(faults).toEqual([]);
+  });
+
+  inBrowser('a time that is none is left out of the address and told in a field', async () => {
+    const account = await gateway.createAccount();
+    await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Of any time' });
+    const { page, faults } = await browser.open({ person: account, path: '/messages?from=bogus' });
+    await page.getByText('1 in all').waitFor();
+    await page.goto(`${gateway.url}/console/ledger?from=bogus&to=+275760-09-13T00:00:00.000Z`);
+    await page.getByRole('row', { name: /Opening/ }).waitFor();
+    for (const path of ['/messages', '/ledger']) {
+      await page.goto(`${gateway.url}/console${path}`);
+      await typeHalfATime(page.getByLabel('From'));
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.getByText('is not complete: give the date and the time').waitFor();
+      expect(page.url()).toBe(`${gateway.url}/console${path}`);
+      await page.getByLabel('From').fill('2020-01-01T10:00');
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.waitForURL('**?from=2020-01-01T*');
+      expect(await page.getByText('is not complete').count()).toBe(0);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('what a page throws at one address is gone at another', async () => {
+    const account = await gateway.createAccount();
+    const { page } = await browser.open({ person: account, path: '/messages' });
+    await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
+    await page.route('**/graphql', async (route) => {
+      if (route.request().postDataJSON().variables?.filter?.channel !== 'SMS') return route.continue();
+      await route.fulfill({ json: { data: { messages: null } } });
+    });
+    await page.getByLabel('Channel').selectOption('SMS');
+    await page.getByText('This could not be loaded').waitFor();
+    await page.getByRole('link', { name: 'Messages', exact: true }).click();
+    await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
   });
 
   inBrowser('a count stands above the rows that it counts, however late they or it come', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
@@ -104,6 +104,18 @@ export async function holdAnswers(
       await page.unrouteAll({ behavior: 'wait' });
     },
   };
+}
+
+/** The second click of a double click where the pointer is, so late that what the first led to is there. */
+export async function clickAgain(page: Page): Promise<void> {
+  await page.mouse.down({ clickCount: 2 });
+  await page.mouse.up({ clickCount: 2 });
+}
+
+/** Types a date without its time into a field of both. */
+export async function typeHalfATime(field: Locator): Promise<void> {
+  await field.focus();
+  await field.page().keyboard.type('11232026');
 }
 
 /** Waits until the field of that name has the focus: it gets it a moment after what is said of it is shown. */

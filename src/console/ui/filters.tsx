@@ -1,7 +1,8 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
+import { isoOf, localTime } from '../lib/local-time.ts';
 import { Button, ButtonLink } from './button.tsx';
-import { localTime } from './form.tsx';
+import { Form } from './form.tsx';
 import './filters.css';
 
 type Control = HTMLInputElement | HTMLSelectElement;
@@ -11,6 +12,11 @@ export function useFilter(name: string): string | null {
   return useSearchParams()[0].get(name);
 }
 
+/** The same of a time, as ISO 8601; null for what is no time. */
+export function useTimeFilter(name: string): string | null {
+  return isoOf(useFilter(name) ?? '');
+}
+
 /**
  * The fields that narrow a list: what they hold goes into the address, so that it can be kept, shared and gone back
  * to, and comes from there; times as ISO 8601. A choice holds at once, what is typed when it is asked for.
@@ -18,34 +24,33 @@ export function useFilter(name: string): string | null {
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();
-  const form = useRef<HTMLFormElement>(null);
+  const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
-    for (const control of controlsOf(form.current)) {
+    const form = box.current?.querySelector('form');
+    // A date that is typed by half goes, too: it has no value that could be replaced.
+    form?.reset();
+    for (const control of controlsOf(form)) {
       const value = params.get(control.name) ?? '';
-      control.value = control.type === 'datetime-local' ? localTime(value || null) : value;
+      control.value = control.type === 'datetime-local' ? localTime(value) : value;
     }
   }, [params]);
   const apply = () => {
     const next = new URLSearchParams();
-    for (const { name, value, type } of controlsOf(form.current)) {
-      const text = value.trim();
-      if (text !== '') next.set(name, type === 'datetime-local' ? new Date(text).toISOString() : text);
+    for (const { name, value, type } of controlsOf(box.current?.querySelector('form'))) {
+      const text = type === 'datetime-local' ? (isoOf(value) ?? '') : value.trim();
+      if (text !== '') next.set(name, text);
     }
     navigate(next.size === 0 ? path : `${path}?${next}`);
   };
   return (
-    <search aria-label={label}>
-      <form
-        ref={form}
+    <search ref={box} aria-label={label}>
+      <Form
         className="filters"
-        noValidate
+        label={label}
         onChange={({ target }) => {
-          if (target instanceof HTMLSelectElement) apply();
+          if (target instanceof HTMLSelectElement) target.form?.requestSubmit();
         }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          apply();
-        }}
+        onSubmit={apply}
       >
         {children}
         <div className="row">
@@ -56,12 +61,12 @@ export function Filters({ label, children }: { label: string; children: ReactNod
             </ButtonLink>
           )}
         </div>
-      </form>
+      </Form>
     </search>
   );
 }
 
-function controlsOf(form: HTMLFormElement | null): readonly Control[] {
+function controlsOf(form: HTMLFormElement | null | undefined): readonly Control[] {
   return [...(form?.elements ?? [])].filter(
     (each): each is Control =>
       (each instanceof HTMLInputElement || each instanceof HTMLSelectElement) && each.name !== '',

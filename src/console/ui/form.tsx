@@ -1,5 +1,15 @@
-import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import {
+  createContext,
+  type FormEvent,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+} from 'react';
 import { ApiError, type FieldFault } from '../lib/api-error.ts';
+import { isoOf } from '../lib/local-time.ts';
 import { Notice } from './notice.tsx';
 import './form.css';
 
@@ -14,47 +24,81 @@ export function useFieldFault(name: string): string | undefined {
   return faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
 }
 
+/** What the browser itself cannot read of a field: to a program such a field is empty. */
+function unreadableOf(input: Element): string | undefined {
+  if (!(input instanceof HTMLInputElement)) return undefined;
+  const { type, value, validity } = input;
+  if (type === 'number') return validity.badInput ? 'is not a number' : undefined;
+  if (validity.badInput) return 'is not complete: give the date and the time, or clear it';
+  if (type === 'datetime-local' && value !== '' && isoOf(value) === null) return 'is not a time';
+  return undefined;
+}
+
+/** The refusal of a form with fields that the browser cannot read; undefined when it can read all. */
+function unreadable(form: HTMLFormElement): ApiError | undefined {
+  const fields = [...form.elements].flatMap((input) => {
+    const message = unreadableOf(input);
+    return message === undefined ? [] : [{ path: input.getAttribute('name') ?? '', message }];
+  });
+  return fields.length === 0 ? undefined : new ApiError('BAD_USER_INPUT', 'Not complete.', { fields });
+}
+
 /**
  * A form whose fields are checked by the API: what it says of a field stands at the field, the rest above. The first
- * bad field gets the focus, and what was typed stays.
+ * bad field gets the focus, and what was typed stays. What the browser cannot read, such as a date without its time,
+ * is said in the same way, and nothing is submitted: it would be taken for empty.
  */
 export function Form({
   error,
   onSubmit,
+  onChange,
   label,
+  className = 'form',
   children,
 }: {
   error?: Error | null;
   onSubmit: (values: FormData) => void;
+  onChange?: (event: FormEvent<HTMLFormElement>) => void;
   /** Name of the form for screen readers. */
   label: string;
+  className?: string;
   children: ReactNode;
 }) {
   const form = useRef<HTMLFormElement>(null);
   const [general, setGeneral] = useState<string>();
-  const faults = error instanceof ApiError ? error.fields : [];
-  useEffect(() => {
-    const fields = error instanceof ApiError ? error.fields : [];
+  const [unread, setUnread] = useState<ApiError>();
+  const shown = unread ?? error;
+  const tell = useEffectEvent((fault: Error | null | undefined) => {
+    const fields = fault instanceof ApiError ? fault.fields : [];
     const inputs = [...(form.current?.elements ?? [])].filter((each) => each.hasAttribute('name'));
     const isOf = (input: Element, { path }: FieldFault) => input.getAttribute('name') === fieldOf(path);
-    const isShown = fields.length > 0 && fields.every((fault) => inputs.some((each) => isOf(each, fault)));
-    setGeneral(error && !isShown ? error.message : undefined);
-    const firstBad = inputs.find((input) => fields.some((fault) => isOf(input, fault)));
+    const isShown = fields.length > 0 && fields.every((each) => inputs.some((input) => isOf(input, each)));
+    setGeneral(fault && !isShown ? fault.message : undefined);
+    const firstBad = inputs.find((input) => fields.some((each) => isOf(input, each)));
     if (firstBad instanceof HTMLElement) firstBad.focus();
-  }, [error]);
+  });
+  useEffect(() => tell(error), [error]);
+  useEffect(() => {
+    if (unread) tell(unread);
+  }, [unread]);
   return (
     <form
       ref={form}
-      className="form"
+      className={className}
       aria-label={label}
       noValidate
+      onChange={onChange}
+      onInput={() => setUnread(undefined)}
+      onReset={() => setUnread(undefined)}
       onSubmit={(event) => {
         event.preventDefault();
-        onSubmit(new FormData(event.currentTarget));
+        const fault = unreadable(event.currentTarget);
+        setUnread(fault);
+        if (!fault) onSubmit(new FormData(event.currentTarget));
       }}
     >
       {general && <Notice tone="bad">{general}</Notice>}
-      <FaultsContext value={faults}>{children}</FaultsContext>
+      <FaultsContext value={shown instanceof ApiError ? shown.fields : []}>{children}</FaultsContext>
     </form>
   );
 }
@@ -74,13 +118,5 @@ export function linesOf(values: FormData, name: string): string[] {
 
 /** The time of a `datetime-local` field, in the reader's zone, as ISO 8601; null when it is empty. */
 export function timeOf(values: FormData, name: string): string | null {
-  const text = textOf(values, name);
-  return text === '' ? null : new Date(text).toISOString();
-}
-
-/** An ISO time as a `datetime-local` field takes it, in the reader's zone. */
-export function localTime(iso: string | null): string {
-  if (iso === null) return '';
-  const at = new Date(iso);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  return isoOf(textOf(values, name));
 }

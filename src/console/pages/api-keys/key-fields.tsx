@@ -1,7 +1,8 @@
 import { formatName } from '../../lib/format.ts';
+import { localTime } from '../../lib/local-time.ts';
 import { useViewer } from '../../lib/session.tsx';
 import { CheckboxGroup, Field, Select, TextArea } from '../../ui/field.tsx';
-import { linesOf, localTime, textOf, timeOf } from '../../ui/form.tsx';
+import { linesOf, textOf, timeOf } from '../../ui/form.tsx';
 import type { Environment, Scope } from './api-keys.generated.ts';
 import { ENVIRONMENTS, SCOPE_TEXTS } from './key-rules.ts';
 

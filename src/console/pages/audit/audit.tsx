@@ -4,7 +4,7 @@ import { useViewer } from '../../lib/session.tsx';
 import { useActors } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
-import { Filters, useFilter } from '../../ui/filters.tsx';
+import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
@@ -29,8 +29,8 @@ export default function AuditLogPage() {
   const filter: AuditLogFilter = {
     action: useFilter('action'),
     target: useFilter('target'),
-    from: useFilter('from'),
-    to: useFilter('to'),
+    from: useTimeFilter('from'),
+    to: useTimeFilter('to'),
   };
   const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
   const isOperator = useViewer().role === 'OPERATOR';

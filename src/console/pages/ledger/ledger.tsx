@@ -8,7 +8,7 @@ import { Badge } from '../../ui/badge.tsx';
 import { CsvExport } from '../../ui/csv-export.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
-import { Filters, useFilter } from '../../ui/filters.tsx';
+import { Filters, useTimeFilter } from '../../ui/filters.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { PAGE_SIZE, PagedTable } from '../../ui/paged-table.tsx';
 import { useAfter } from '../../ui/pager.tsx';
@@ -23,7 +23,7 @@ type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
 /** What moved the balance, the newest first, all of it or within some time; and the same as a file. */
 export default function LedgerPage() {
-  const span = { from: useFilter('from'), to: useFilter('to') };
+  const span = { from: useTimeFilter('from'), to: useTimeFilter('to') };
   const isWhole = span.from === null && span.to === null;
   const ledger = useApiQuery(Ledger, { ...span, first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
   useLiveRefetch(LedgerMoved, {}, LIVE);

@@ -1,16 +1,16 @@
 import { type FormEvent, useEffect, useState } from 'react';
+import { isoOf, localTime } from '../../lib/local-time.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { usePermission } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Field, Select } from '../../ui/field.tsx';
-import { localTime } from '../../ui/form.tsx';
+import { Form } from '../../ui/form.tsx';
 import { type ListState, PAGE_SIZES } from './list-state.ts';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, optionsOf, STATUS_NAMES } from './message-text.ts';
 import { MessageKeys } from './messages.generated.ts';
 
 const any = (label: string) => ({ value: '', label });
 const SIZES = PAGE_SIZES.map((size) => ({ value: size === 20 ? '' : String(size), label: String(size) }));
-const isoOf = (local: string) => (local === '' ? '' : new Date(local).toISOString());
 
 /** What narrows the list. A choice holds at once, what is typed when it is asked for. */
 export function ListFilters({
@@ -24,8 +24,8 @@ export function ListFilters({
 }) {
   const shown = {
     search: state.search,
-    from: localTime(state.from || null),
-    to: localTime(state.to || null),
+    from: localTime(state.from),
+    to: localTime(state.to),
   };
   const [typed, setTyped] = useState(shown);
   const { search, from, to } = shown;
@@ -46,13 +46,16 @@ export function ListFilters({
   });
   return (
     <search>
-      <form
+      <Form
         className="message-filters card"
-        aria-label="Filter the messages"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onChange({ search: typed.search.trim(), from: isoOf(typed.from), to: isoOf(typed.to) });
-        }}
+        label="Filter the messages"
+        onSubmit={() =>
+          onChange({
+            search: typed.search.trim(),
+            from: isoOf(typed.from) ?? '',
+            to: isoOf(typed.to) ?? '',
+          })
+        }
       >
         <div className="message-filter-wide">
           <Field {...type('search')} label="Search" type="search" placeholder="Text, sender or recipient" />
@@ -91,7 +94,7 @@ export function ListFilters({
             </Button>
           )}
         </div>
-      </form>
+      </Form>
     </search>
   );
 }

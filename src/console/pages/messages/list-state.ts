@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
+import { isoOf } from '../../lib/local-time.ts';
 import { CHANNEL_NAMES, ENVIRONMENT_NAMES, STATUS_NAMES } from './message-text.ts';
 import type { Channel, Environment, MessageFilter, MessageStatus } from './messages.generated.ts';
 
@@ -21,7 +22,6 @@ const NAMES = ['channel', 'status', 'environment', 'key', 'from', 'to', 'search'
 
 const knownIn = <Value extends string>(names: Readonly<Record<Value, string>>, text: string) =>
   text in names ? (text as Value) : undefined;
-const timeIn = (text: string) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text).toISOString());
 
 /** The state of the list in the address, and how to change it. A change leads back to the first page. */
 export function useListState() {
@@ -36,8 +36,8 @@ export function useListState() {
       status: knownIn<MessageStatus>(STATUS_NAMES, state.status),
       environment: knownIn<Environment>(ENVIRONMENT_NAMES, state.environment),
       apiKeyId: state.key || undefined,
-      from: timeIn(state.from),
-      to: timeIn(state.to),
+      from: isoOf(state.from) ?? undefined,
+      to: isoOf(state.to) ?? undefined,
       search: state.search || undefined,
     };
     return {

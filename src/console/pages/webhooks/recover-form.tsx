@@ -1,9 +1,10 @@
 import { useState } from 'react';
 import { ApiError } from '../../lib/api-error.ts';
+import { localTime } from '../../lib/local-time.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
-import { Form, localTime, timeOf } from '../../ui/form.tsx';
+import { Form, timeOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { deliveriesText } from './webhook-rules.ts';
 import {
