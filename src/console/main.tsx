@@ -3,6 +3,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Router } from 'wouter';
 import { App } from './app.tsx';
+import { ignoreHeldEnter } from './lib/held-key.ts';
 import { queryClient } from './lib/queries.ts';
 import { restoreTheme } from './lib/theme.ts';
 import { ToastProvider } from './ui/toast.tsx';
@@ -10,6 +11,7 @@ import './ui/tokens.css';
 import './ui/base.css';
 
 restoreTheme();
+ignoreHeldEnter();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

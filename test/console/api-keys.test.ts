@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import {
   type ConsoleBrowser,
+  clickAgain,
   expectAccessible,
   hasFocus,
   inBrowser,
   startConsoleBrowser,
+  typeHalfATime,
 } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -126,6 +128,39 @@ describe('API keys in the console [issue 8, 4]', () => {
     await page.getByText('Revoked').first().waitFor();
     expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
     expect(await statusOf(next)).toBe(401);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('an end that is typed by half is told, and no key without an end is made', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
+    await page.getByLabel('Name').fill('of half an end');
+    await page.getByLabel('Send SMS', { exact: true }).check();
+    await typeHalfATime(page.getByLabel('Ends at'));
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('is not complete: give the date and the time').waitFor();
+    await hasFocus(page, 'expiresAt');
+    expect(await sql.query("SELECT name FROM api_keys WHERE name = 'of half an end'")).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('a double click makes one key, which is shown until it is answered', async () => {
+    const ofName = (name: string) => sql.query(`SELECT name FROM api_keys WHERE name = '${name}'`);
+    const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
+    const dialog = page.getByRole('dialog', { name: 'Your new key' });
+    const answer = dialog.getByRole('button', { name: 'I have copied it' });
+    await page.getByLabel('Name').fill('doubled');
+    await page.getByLabel('Send SMS', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create key' }).dblclick();
+    await answer.hover();
+    await clickAgain(page);
+    expect(await dialog.getByRole('figure', { name: 'API key' }).locator('code').innerText()).toMatch(
+      /^msg_/,
+    );
+    expect(await ofName('doubled')).toHaveLength(1);
+    await answer.click();
+    await page.getByRole('button', { name: 'Rotate' }).dblclick();
+    await answer.click();
+    expect(await ofName('doubled')).toHaveLength(2);
     expect(faults).toEqual([]);
   });
 

@@ -79,7 +79,7 @@ describe('contacts in the console [issue 8, 6]', () => {
       await page.getByLabel('Name of attribute 1').fill('city');
       await page.getByLabel('Value of attribute 1').fill('Gulu');
       await expectAccessible(page);
-      await page.getByRole('button', { name: 'Add the contact' }).click();
+      await page.getByRole('button', { name: 'Add the contact' }).dblclick();
 
       await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
       const stored = {

@@ -63,7 +63,7 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await expectAccessible(page);
       const email = 'new.person@test.example';
       await page.getByLabel('Email').fill(email);
-      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Invite' }).dblclick();
 
       const dialog = page.getByRole('dialog', { name: `${email} is now Viewer` });
       const password = await dialog

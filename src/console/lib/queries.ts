@@ -1,5 +1,6 @@
 import {
   keepPreviousData,
+  type MutateOptions,
   QueryClient,
   type QueryFilters,
   type QueryKey,
@@ -8,6 +9,7 @@ import {
   useMutation,
   useQuery,
 } from '@tanstack/react-query';
+import { useRef } from 'react';
 import type { ApiError } from './api-error.ts';
 import type { Complete, Document } from './document.ts';
 import { request } from './request.ts';
@@ -67,22 +69,46 @@ export function useApiQuery<Result, Variables>(
   });
 }
 
-export type ApiMutation<Result, Variables> = UseMutationResult<Complete<Result>, ApiError, Variables>;
+type MutationOf<Result, Variables> = UseMutationResult<Complete<Result>, ApiError, Variables>;
+type Callbacks<Result, Variables> = MutateOptions<Complete<Result>, ApiError, Variables>;
 
-/** Runs a mutation; when it worked, the answers of `refetches` are asked for again before `onDone` is called. */
+export interface ApiMutation<Result, Variables>
+  extends Pick<MutationOf<Result, Variables>, 'data' | 'error' | 'isPending' | 'variables' | 'reset'> {
+  /** Runs it; what goes wrong is in `error`. */
+  mutate(variables: Variables, callbacks?: Callbacks<Result, Variables>): void;
+  /** Runs it. Rejects with `ApiError`. */
+  mutateAsync(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
+}
+
+/**
+ * Runs a mutation; when it worked, the answers of `refetches` are asked for again before `onDone` is called. It runs
+ * once at a time: what is asked for while it runs is dropped, since a second click comes before a button looks busy.
+ */
 export function useApiMutation<Result, Variables>(
   document: Document<Result, Variables>,
   options: {
     readonly refetches?: readonly AnyDocument[];
-    readonly onDone?: (result: Complete<Result>, variables: Variables) => void;
+    readonly onDone?: (result: Complete<Result>, variables: Variables) => void | Promise<void>;
   } = {},
 ): ApiMutation<Result, Variables> {
-  return useMutation<Complete<Result>, ApiError, Variables>({
+  const running = useRef<Promise<Complete<Result>>>(undefined);
+  const mutation = useMutation<Complete<Result>, ApiError, Variables>({
     mutationKey: keyOf(document),
     mutationFn: (variables) => request(document, variables),
     onSuccess: async (result, variables) => {
       await refetch(...(options.refetches ?? []));
-      options.onDone?.(result, variables);
+      await options.onDone?.(result, variables);
     },
   });
+  const mutateAsync = (variables: Variables, callbacks?: Callbacks<Result, Variables>) => {
+    running.current ??= mutation.mutateAsync(variables, callbacks).finally(() => {
+      running.current = undefined;
+    });
+    return running.current;
+  };
+  return {
+    ...mutation,
+    mutateAsync,
+    mutate: (variables, callbacks) => void mutateAsync(variables, callbacks).catch(() => undefined),
+  };
 }

@@ -1,7 +1,11 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { isRepeated } from './button.tsx';
 import './dialog.css';
 
-/** A modal dialog: keeps the focus inside, gives it back where it was, and closes on Escape unless `mustAnswer`. */
+/**
+ * A modal dialog: keeps the focus inside, gives it back where it was, and closes on Escape unless `mustAnswer`. The
+ * second click of a double click does nothing in it: the first may have opened it, and nobody has read it yet.
+ */
 export function Dialog({
   title,
   onClose,
@@ -35,6 +39,11 @@ export function Dialog({
       ref={dialog}
       className={isWide ? 'dialog dialog-wide' : 'dialog'}
       aria-labelledby={id}
+      onClickCapture={(event) => {
+        if (!isRepeated(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
       // Without it Chromium lets a second Escape close the dialog whatever `cancel` says.
       onKeyDown={(event) => {
         if (event.key === 'Escape' && mustAnswer) event.preventDefault();
