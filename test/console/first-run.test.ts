@@ -5,11 +5,13 @@ import type { Page } from 'playwright-core';
 import { createQuickstart } from '../../src/quickstart.ts';
 import {
   type ConsoleBrowser,
+  clickAgain,
   expectAccessible,
   inBrowser,
   signInHere,
   startConsoleBrowser,
 } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
@@ -134,6 +136,62 @@ describe('the first steps in the console [issue 8, 1]', () => {
     await step(page, 3).getByText('To do', { exact: true }).waitFor();
     await expectAccessible(page);
     expect(faults).toEqual([]);
+  });
+
+  inBrowser('double clicks and a held Enter do each thing once', async () => {
+    const account = await gateway.createAccount();
+    const token = await signIn(gateway, account);
+    const sent = async () => {
+      const query = '{ messages { totalCount } apiKeys { name } webhooks { url } }';
+      const { messages, apiKeys, webhooks } = (await graphql(gateway, query, { token })).body.data;
+      const made = apiKeys.filter(({ name }: { name: string }) => name === 'First steps');
+      return [messages.totalCount, made.length, webhooks.length];
+    };
+    const { page, faults } = await browser.open({ person: account, path: '/start' });
+    await page.getByRole('button', { name: 'Make a key' }).dblclick();
+    await isDone(page, 1);
+    await page.getByRole('button', { name: 'Register it' }).dblclick();
+    await isDone(page, 2);
+    await page.getByRole('button', { name: 'Send it' }).dblclick();
+    await isDone(page, 3);
+    await page.getByRole('button', { name: 'Send another' }).hover();
+    await clickAgain(page);
+    expect(await sent()).toEqual([1, 1, 1]);
+
+    await page.getByLabel('Text').fill('Held down');
+    await page.keyboard.down('Enter');
+    await step(page, 3).getByText('not yet').first().waitFor();
+    await step(page, 3).getByText('not yet').first().waitFor({ state: 'detached' });
+    await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    await page.getByLabel('Text').fill('The last');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await sent())[0] === 3);
+    await step(page, 3).getByText('not yet').first().waitFor();
+    await step(page, 3).getByText('not yet').first().waitFor({ state: 'detached' });
+    expect(await sent()).toEqual([3, 1, 1]);
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('when the answer is lost, sending it again sends nothing more', async () => {
+    const account = await gateway.createAccount();
+    const { page } = await browser.open({ person: account, path: '/start' });
+    let isLost = false;
+    await page.route('**/graphql', async (route) => {
+      if (isLost || route.request().postDataJSON().operationName !== 'FirstRunSms') return route.continue();
+      isLost = true;
+      await route.fetch();
+      await route.abort();
+    });
+    const form = page.getByRole('form', { name: 'Send an SMS' });
+    await form.getByRole('button').click();
+    await form.getByRole('alert').getByText('cannot be reached').waitFor();
+    await form.getByRole('button').click();
+    await form.getByRole('alert').waitFor({ state: 'detached' });
+    await isDone(page, 3);
+    const { body } = await gateway.call('GET', '/developers/sms/history', { key: account.key });
+    expect(body.data).toHaveLength(1);
   });
 
   inBrowser('a viewer is not offered what they may not do', async () => {

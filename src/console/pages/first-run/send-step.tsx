@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useApiMutation } from '../../lib/queries.ts';
+import { SendKeys } from '../../lib/send-keys.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { CodeBlock } from '../../ui/code.tsx';
@@ -36,7 +37,13 @@ export function SendStep({
   const [to, setTo] = useState(isSimulated ? SIMULATED_NUMBER : '');
   const [text, setText] = useState('Hello from the gateway');
   const send = useApiMutation(FirstRunSms, { refetches: [FirstRun] });
+  const [keys] = useState(() => new SendKeys());
   const input = { to, message: text };
+  const submit = () => {
+    const content = JSON.stringify(input);
+    const sending = { ...input, idempotencyKey: keys.keyOf(content) };
+    send.mutate({ input: sending }, { onSuccess: () => keys.sent(content) });
+  };
   return (
     <Step
       number={3}
@@ -64,7 +71,7 @@ export function SendStep({
       ) : (
         <p>It goes to a real phone and is charged: take your own.</p>
       )}
-      <Form label="Send an SMS" error={send.error} onSubmit={() => send.mutate({ input })}>
+      <Form label="Send an SMS" error={send.error} onSubmit={submit}>
         <Field
           name="to"
           label="To"

@@ -46,7 +46,7 @@ export function EmailForm({ again }: { again: Again | undefined }) {
             attachments: await attachmentsOf(values),
           },
         });
-        return result.sendEmail.id;
+        return result.sendEmail;
       }}
     >
       {before && (

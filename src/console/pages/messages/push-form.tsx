@@ -52,7 +52,7 @@ export function PushForm({ again }: { again: Again | undefined }) {
             priority: textOf(values, 'priority') as PushPriority,
           },
         });
-        return result.sendPush.id;
+        return result.sendPush;
       }}
     >
       <RecipientsField

@@ -1,13 +1,16 @@
 import { type ReactNode, useRef, useState } from 'react';
-import { useLocation } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
 import { refetch } from '../../lib/queries.ts';
+import { request } from '../../lib/request.ts';
+import { SendKeys } from '../../lib/send-keys.ts';
 import { Session } from '../../lib/session.generated.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { Form, textOf, timeOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { Messages, MessagesCount } from './messages.generated.ts';
-import type { Environment } from './send.generated.ts';
+import { type Environment, NewestMessage } from './send.generated.ts';
 
 const ENVIRONMENTS = [
   { value: 'PRODUCTION', label: 'Production: it is sent and charged' },
@@ -26,11 +29,23 @@ export function fieldFault(path: string, message: string): ApiError {
   return new ApiError('BAD_USER_INPUT', message, { fields: [{ path, message }] });
 }
 
-/** Not `randomUUID`, which pages without HTTPS do not have. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
+/** The message that a send made, or that its idempotency key made before. */
+interface Sent {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+/** All that a form holds, as a text; a file by what tells it from others. */
+function contentOf(values: FormData): string {
+  const facts = ([name, value]: [string, FormDataEntryValue]) =>
+    value instanceof File ? [name, value.name, value.size, value.lastModified] : [name, value];
+  return JSON.stringify([...values].map(facts));
+}
+
+/** When the newest message of the account was accepted, in ms since 1970; 0 when there is none. */
+async function newestAtMs(): Promise<number> {
+  const [newest] = (await request(NewestMessage, {})).messages.nodes;
+  return newest ? Date.parse(newest.createdAt) : 0;
 }
 
 /** The fault with its paths as the form names its fields. */
@@ -44,8 +59,8 @@ function renamed(error: ApiError, names: Readonly<Record<string, string>>): ApiE
 }
 
 /**
- * What the forms of all channels have in common: where and when it goes, the key that keeps a second click from
- * sending twice, and the way to the message's page once it is sent.
+ * What the forms of all channels have in common: where and when it goes, the key that keeps what is sent again after
+ * a lost answer from going out twice, and the way to the message's page once it is sent.
  */
 export function SendForm({
   label,
@@ -57,8 +72,8 @@ export function SendForm({
   children,
 }: {
   label: string;
-  /** Sends, and gives the message's id. Throws `ApiError`. */
-  send: (values: FormData, common: SendCommon) => Promise<string>;
+  /** Sends. Throws `ApiError`. */
+  send: (values: FormData, common: SendCommon) => Promise<Sent>;
   environment?: Environment | undefined;
   /** What it would cost. */
   price: (environment: Environment) => ReactNode;
@@ -69,7 +84,10 @@ export function SendForm({
   children: ReactNode;
 }) {
   const [, navigate] = useLocation();
-  const [idempotencyKey] = useState(newKey);
+  const [keys] = useState(() => new SendKeys());
+  // By content, what was the newest message when it was first tried under a key of the person's own.
+  const [newestBefore] = useState(() => new Map<string, number>());
+  const [earlierId, setEarlierId] = useState<string>();
   const [environment, setEnvironment] = useState(given);
   const [fault, setFault] = useState<Error>();
   const [isBusy, setIsBusy] = useState(false);
@@ -80,14 +98,19 @@ export function SendForm({
     isSending.current = true;
     setIsBusy(true);
     setFault(undefined);
+    setEarlierId(undefined);
+    const content = contentOf(values);
+    const ownKey = textOf(values, 'idempotencyKey');
     try {
-      const id = await send(values, {
+      if (ownKey !== '' && !newestBefore.has(content)) newestBefore.set(content, await newestAtMs());
+      const { id, createdAt } = await send(values, {
         environment,
         scheduledFor: timeOf(values, 'scheduledFor'),
-        idempotencyKey: textOf(values, 'idempotencyKey') || idempotencyKey,
+        idempotencyKey: ownKey || keys.keyOf(content),
       });
       void refetch(Messages, MessagesCount, Session);
-      navigate(`/messages/${id}`);
+      if (Date.parse(createdAt) <= (newestBefore.get(content) ?? 0)) setEarlierId(id);
+      else navigate(`/messages/${id}`);
     } catch (error) {
       setFault(error instanceof ApiError ? renamed(error, fieldNames) : (error as Error));
     } finally {
@@ -98,6 +121,18 @@ export function SendForm({
   return (
     <Form label={label} error={fault ?? null} onSubmit={(values) => void submit(values)}>
       {fault instanceof ApiError && explain?.(fault)}
+      {fault instanceof ApiError && fault.isLostConnection && (
+        <Notice tone="warn">
+          The message may have gone out all the same. Sent again unchanged it goes out once; once you change
+          it, it is another message beside the first.
+        </Notice>
+      )}
+      {earlierId && (
+        <Notice tone="bad">
+          Nothing was sent: this idempotency key was used before.{' '}
+          <Link href={`/messages/${earlierId}`}>This is the message that it sent.</Link>
+        </Notice>
+      )}
       {children}
       <Select
         name="environment"
@@ -117,8 +152,8 @@ export function SendForm({
         <Field
           name="idempotencyKey"
           label="Key of this send"
-          hint="Whatever is sent with the same key within 24 hours is sent once. This form made one of its own."
-          defaultValue={idempotencyKey}
+          hint="Whatever is sent with the same key within 24 hours is sent once. Empty: the form makes one of its own."
+          autoComplete="off"
           maxLength={64}
         />
       </details>

@@ -194,28 +194,33 @@ export type SendSmsMutationVariables = Exact<{
 }>;
 
 
-export type SendSmsMutation = { readonly sendSms: { readonly id: string } };
+export type SendSmsMutation = { readonly sendSms: { readonly id: string, readonly createdAt: string } };
 
 export type SendEmailMutationVariables = Exact<{
   input: SendEmailInput;
 }>;
 
 
-export type SendEmailMutation = { readonly sendEmail: { readonly id: string } };
+export type SendEmailMutation = { readonly sendEmail: { readonly id: string, readonly createdAt: string } };
 
 export type SendPushMutationVariables = Exact<{
   input: SendPushInput;
 }>;
 
 
-export type SendPushMutation = { readonly sendPush: { readonly id: string } };
+export type SendPushMutation = { readonly sendPush: { readonly id: string, readonly createdAt: string } };
 
 export type SendWhatsAppMutationVariables = Exact<{
   input: SendWhatsAppInput;
 }>;
 
 
-export type SendWhatsAppMutation = { readonly sendWhatsApp: { readonly id: string } };
+export type SendWhatsAppMutation = { readonly sendWhatsApp: { readonly id: string, readonly createdAt: string } };
+
+export type NewestMessageQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type NewestMessageQuery = { readonly messages: { readonly nodes: ReadonlyArray<{ readonly createdAt: string }> } | null };
 
 export const EstimateSms: Document<EstimateSmsQuery, EstimateSmsQueryVariables> = {
   name: 'EstimateSms',
@@ -229,20 +234,25 @@ export const Prices: Document<PricesQuery, PricesQueryVariables> = {
 
 export const SendSms: Document<SendSmsMutation, SendSmsMutationVariables> = {
   name: 'SendSms',
-  text: "mutation SendSms($input:SendSmsInput!){sendSms(input:$input){id}}",
+  text: "mutation SendSms($input:SendSmsInput!){sendSms(input:$input){id createdAt}}",
 };
 
 export const SendEmail: Document<SendEmailMutation, SendEmailMutationVariables> = {
   name: 'SendEmail',
-  text: "mutation SendEmail($input:SendEmailInput!){sendEmail(input:$input){id}}",
+  text: "mutation SendEmail($input:SendEmailInput!){sendEmail(input:$input){id createdAt}}",
 };
 
 export const SendPush: Document<SendPushMutation, SendPushMutationVariables> = {
   name: 'SendPush',
-  text: "mutation SendPush($input:SendPushInput!){sendPush(input:$input){id}}",
+  text: "mutation SendPush($input:SendPushInput!){sendPush(input:$input){id createdAt}}",
 };
 
 export const SendWhatsApp: Document<SendWhatsAppMutation, SendWhatsAppMutationVariables> = {
   name: 'SendWhatsApp',
-  text: "mutation SendWhatsApp($input:SendWhatsAppInput!){sendWhatsApp(input:$input){id}}",
+  text: "mutation SendWhatsApp($input:SendWhatsAppInput!){sendWhatsApp(input:$input){id createdAt}}",
+};
+
+export const NewestMessage: Document<NewestMessageQuery, NewestMessageQueryVariables> = {
+  name: 'NewestMessage',
+  text: "query NewestMessage{messages(first:1){nodes{createdAt}}}",
 };

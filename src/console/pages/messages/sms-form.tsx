@@ -35,7 +35,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
       send={async (values, common) => {
         const from = textOf(values, 'from') || null;
         const result = await send.mutateAsync({ input: { ...common, to: listOf(to), message, from } });
-        return result.sendSms.id;
+        return result.sendSms;
       }}
     >
       <RecipientsField

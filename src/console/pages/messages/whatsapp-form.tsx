@@ -58,7 +58,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
         const result = await send.mutateAsync({
           input: { ...common, to: to.trim(), type, ...contentOf(type, values) },
         });
-        return result.sendWhatsApp.id;
+        return result.sendWhatsApp;
       }}
     >
       <Field
