@@ -1,13 +1,13 @@
 import { Suspense, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
-import { SignInPage } from './pages/sign-in/sign-in.tsx';
+import { SignInAgain, SignInPage } from './pages/sign-in/sign-in.tsx';
 import { type PageRoute, ROUTES } from './routes.tsx';
 import { ConnectionBanner } from './ui/connection-banner.tsx';
 import { Layout } from './ui/layout.tsx';
 import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
 
-/** The console: the sign-in for who is not signed in, and the page of the address for who is. */
+/** The console: the sign-in for who is not signed in, and the page of the address for who is, or just was. */
 export function App() {
   const session = useSessionQuery();
   const [path] = useLocation();
@@ -34,6 +34,7 @@ export function App() {
           ) : (
             <Pages permissions={session.data.permissions} />
           )}
+          {session.data.hasEnded && <SignInAgain email={session.data.viewer.email} />}
         </SessionProvider>
       )}
     </>
@@ -47,6 +48,8 @@ function nextOf(search: string): string {
 }
 
 function Pages({ permissions }: { permissions: readonly string[] }) {
+  const [path] = useLocation();
+  const address = `${path}?${useSearch()}`;
   const items = ROUTES.flatMap(({ path, title, group, permission }) =>
     group && permissions.includes(permission) ? [{ path, title, group }] : [],
   );
@@ -56,7 +59,7 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
         <Switch>
           {ROUTES.map((route) => (
             <Route key={route.path} path={route.path}>
-              <PageBoundary key={route.path}>
+              <PageBoundary key={route.path} address={address}>
                 <PageOf route={route} />
               </PageBoundary>
             </Route>
@@ -70,10 +73,10 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
   );
 }
 
-function PageOf({ route: { title, permission, Page } }: { route: PageRoute }) {
+function PageOf({ route: { title, permission, isForOperators, Page } }: { route: PageRoute }) {
   const isAllowed = usePermission(permission);
   useEffect(() => {
     document.title = `${title} · Messaging gateway`;
   }, [title]);
-  return isAllowed ? <Page /> : <NoPermission what="open this page" />;
+  return isAllowed ? <Page /> : <NoPermission what="open this page" isForOperators={isForOperators} />;
 }

@@ -11,6 +11,8 @@ export interface PageRoute {
   readonly group?: Group;
   /** The operation that whoever opens it must be allowed to run. */
   readonly permission: string;
+  /** No role of an account opens it. */
+  readonly isForOperators?: boolean;
   readonly Page: LazyExoticComponent<ComponentType>;
 }
 
@@ -20,6 +22,11 @@ const page = (path: string, title: string, permission: string, load: Load, group
   permission,
   Page: lazy(load),
   ...(group ? { group } : {}),
+});
+
+const operatorPage = (...of: Parameters<typeof page>): PageRoute => ({
+  ...page(...of),
+  isForOperators: true,
 });
 
 /** Every page behind the sign-in, in the order of the navigation. */
@@ -45,7 +52,7 @@ export const ROUTES: readonly PageRoute[] = [
   page('/api-keys', 'API keys', 'apiKey.list', () => import('./pages/api-keys/list.tsx'), 'Developers'),
   page('/api-keys/new', 'New API key', 'apiKey.create', () => import('./pages/api-keys/create.tsx')),
   page('/api-keys/:keyId', 'API key', 'apiKey.find', () => import('./pages/api-keys/detail.tsx')),
-  page(
+  operatorPage(
     '/key-limits',
     'Key limits',
     'apiKey.setRateLimit',
@@ -65,11 +72,22 @@ export const ROUTES: readonly PageRoute[] = [
   page('/members', 'Members', 'member.list', () => import('./pages/members/list.tsx'), 'Account'),
   page('/members/invite', 'Invite a person', 'member.invite', () => import('./pages/members/invite.tsx')),
   page('/ledger', 'Ledger', 'account.ledger', () => import('./pages/ledger/ledger.tsx'), 'Records'),
-  page('/accounts', 'Accounts', 'account.list', () => import('./pages/operator/accounts.tsx'), 'Platform'),
-  page('/accounts/new', 'New account', 'account.create', () => import('./pages/operator/create-account.tsx')),
-  page('/accounts/:id', 'Account', 'account.topUp', () => import('./pages/operator/account.tsx')),
-  page('/plans', 'Plans', 'plan.list', () => import('./pages/operator/plans.tsx'), 'Platform'),
-  page(
+  operatorPage(
+    '/accounts',
+    'Accounts',
+    'account.list',
+    () => import('./pages/operator/accounts.tsx'),
+    'Platform',
+  ),
+  operatorPage(
+    '/accounts/new',
+    'New account',
+    'account.create',
+    () => import('./pages/operator/create-account.tsx'),
+  ),
+  operatorPage('/accounts/:id', 'Account', 'account.topUp', () => import('./pages/operator/account.tsx')),
+  operatorPage('/plans', 'Plans', 'plan.list', () => import('./pages/operator/plans.tsx'), 'Platform'),
+  operatorPage(
     '/providers',
     'Carriers',
     'provider.health',

@@ -43,6 +43,17 @@ describe('the console as it is built [issue 8]', () => {
     expect(asked.length).toBeGreaterThan(3);
     expect(asked.filter((name) => !(name in roles))).toEqual([]);
   });
+
+  it('says of a page that it is for operators where no role of an account opens it', () => {
+    const roles = JSON.parse(readFileSync('test/contract/operation-roles.json', 'utf8'));
+    const routes = readFileSync('src/console/routes.tsx', 'utf8');
+    const pages = [...routes.matchAll(/^ +(page|operatorPage)\(\s*'([^']*)',\s*'[^']*',\s*'([^']*)'/gm)];
+    expect(pages.length).toBeGreaterThan(20);
+    for (const [, kind, path, permission] of pages) {
+      const isForOperators = roles[permission!].join() === 'OPERATOR';
+      expect({ path, kind }).toEqual({ path, kind: isForOperators ? 'operatorPage' : 'page' });
+    }
+  });
 });
 
 /** Assets that a script cannot start without; `import(…)` is not among them. */

@@ -108,6 +108,70 @@ describe('signing in to the console [issue 8]', () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('typed while away');
   });
 
+  inBrowser('a session that ends is taken up again over the page, and what was typed is sent', async () => {
+    const person = await gateway.createAccount();
+    const { page } = await browser.open({ person, path: '/messages/send' });
+    const form = page.getByRole('form', { name: 'Send an SMS' });
+    await form.getByLabel('To', { exact: true }).fill('0700123456');
+    await form.getByLabel('Message').fill('Composed with care');
+    await page.context().clearCookies();
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    expect(await dialog.getByLabel('Email').inputValue()).toBe(person.email);
+    await dialog.getByLabel('Password').fill('not the password');
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Password').fill(person.password);
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await form.getByLabel('Message').inputValue()).toBe('Composed with care');
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByRole('heading', { name: 'SMS to +256700123456' }).waitFor();
+    await page.getByText('Composed with care').first().waitFor();
+
+    // A page that is opened then waits for the sign-in and comes.
+    await page.context().clearCookies();
+    await page.getByRole('link', { name: 'Contacts', exact: true }).click();
+    await dialog.getByLabel('Password').fill(person.password);
+    await page.keyboard.press('Enter');
+    await page.getByText('No contacts yet').waitFor();
+  });
+
+  inBrowser('somebody else who signs in over a page begins anew', async () => {
+    const [person, another] = [await gateway.createAccount(), await gateway.createAccount()];
+    const { page } = await browser.open({ person, path: '/contacts/new' });
+    await page.getByLabel('Name', { exact: true }).fill('Of the first person');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Add the contact' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByLabel('Email').fill(another.email);
+    await dialog.getByLabel('Password').fill(another.password);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    expect(await page.getByRole('banner').innerText()).toContain(another.email);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'New contact' }).waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
+  });
+
+  inBrowser('a sign-out that the gateway cannot be told of is told to the person', async () => {
+    const person = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person, path: '/contacts' });
+    await page.getByText('No contacts yet').waitFor();
+    await page.context().setOffline(true);
+    await page.getByText(/ · Owner$/).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are still signed in. The gateway cannot be reached.').waitFor();
+    expect(faults.filter((fault) => !fault.includes('ERR_INTERNET_DISCONNECTED'))).toEqual([]);
+    await page.context().setOffline(false);
+    await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
   // The last: from then on nobody at this address signs in.
   inBrowser('too many failures are told kindly, with the time to wait', async () => {
     const other = await gateway.createAccount();

@@ -8,24 +8,33 @@ import { request, whenSignedOut } from './request.ts';
 import { Session, type SessionQuery, SignOut } from './session.generated.ts';
 
 type SignedIn = Complete<SessionQuery>;
+/** Null for nobody. A session that `hasEnded` by itself is still that of what is shown and typed. */
+type SessionState = (SignedIn & { readonly hasEnded?: boolean }) | null;
 const SESSION_KEY = keyOf(Session, {});
 
-whenSignedOut(() => queryClient.setQueryData(SESSION_KEY, null));
+whenSignedOut(() => queryClient.setQueryData<SessionState>(SESSION_KEY, ended));
 whenRestored(() => void askAgain());
 
-/** Who is signed in; null for nobody. */
+const ended = (state: SessionState | undefined): SessionState =>
+  state ? { ...state, hasEnded: true } : null;
+
+/** Who is signed in, or was until the session ended; null for nobody. */
 export function useSessionQuery() {
-  return useQuery<SignedIn | null, ApiError>({
+  return useQuery<SessionState, ApiError>({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }) => {
       try {
         return await request(Session, {}, signal);
       } catch (error) {
-        if (error instanceof ApiError && error.code === 'UNAUTHENTICATED') return null;
-        throw error;
+        if (!isUnauthenticated(error)) throw error;
+        return ended(queryClient.getQueryData<SessionState>(SESSION_KEY));
       }
     },
   });
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'UNAUTHENTICATED';
 }
 
 const SessionContext = createContext<SignedIn | undefined>(undefined);
@@ -63,15 +72,33 @@ function useSession(): SignedIn {
   return session;
 }
 
-/** Forgets what another person's session showed, and asks who is signed in now. */
+/**
+ * Asks who is signed in now. Whoever goes on after the session had ended finds what they were at as they left it;
+ * for anybody else the console begins anew.
+ */
 export async function signedIn(): Promise<void> {
-  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== Session.name });
-  await queryClient.refetchQueries({ queryKey: SESSION_KEY });
+  const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
+  const session = await request(Session, {});
+  if (before && before.viewer.id !== session.viewer.id) {
+    location.assign('/console/');
+    return;
+  }
+  if (!before) forgetAnswers();
+  queryClient.setQueryData<SessionState>(SESSION_KEY, session);
+  if (before) await askAgain();
 }
 
-/** Ends the session here and at the gateway. */
+/** Ends the session here and at the gateway. Throws `ApiError` when the gateway cannot be told: it goes on then. */
 export async function signOut(): Promise<void> {
-  await request(SignOut, {});
-  queryClient.setQueryData(SESSION_KEY, null);
+  try {
+    await request(SignOut, {});
+  } catch (error) {
+    if (!isUnauthenticated(error)) throw error;
+  }
+  queryClient.setQueryData<SessionState>(SESSION_KEY, null);
+  forgetAnswers();
+}
+
+function forgetAnswers(): void {
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== Session.name });
 }

@@ -5,6 +5,7 @@ import { signOut, useViewer } from '../lib/session.tsx';
 import { useTheme } from '../lib/theme.ts';
 import { Button, ButtonLink } from './button.tsx';
 import { Notice } from './notice.tsx';
+import { useToast } from './toast.tsx';
 import { Money } from './values.tsx';
 import './layout.css';
 
@@ -88,12 +89,15 @@ function Navigation({ items, path }: { items: readonly NavItem[]; path: string }
 function WhoIsHere() {
   const { email, role, account } = useViewer();
   const { theme, toggle } = useTheme();
+  const toast = useToast();
   const [path] = useLocation();
   const menu = useRef<HTMLDetailsElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a menu whose link was followed closes
   useEffect(() => {
     if (menu.current) menu.current.open = false;
   }, [path]);
+  const leave = () =>
+    signOut().catch(({ message }: Error) => toast({ text: `You are still signed in. ${message}` }));
   return (
     <div className="row">
       {account && <Money amount={account.balance} currency={account.currency} />}
@@ -115,7 +119,7 @@ function WhoIsHere() {
         <div className="account-menu-items">
           <span className="quiet">{email}</span>
           <ButtonLink href="/password">Change password</ButtonLink>
-          <Button onClick={() => void signOut()}>Sign out</Button>
+          <Button onClick={() => void leave()}>Sign out</Button>
         </div>
       </details>
     </div>

@@ -45,15 +45,18 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => vo
 }
 
 /** For a page or an act that is not for the role of whoever is signed in. */
-export function NoPermission({ what }: { what: string }) {
+export function NoPermission({ what, isForOperators = false }: { what: string; isForOperators?: boolean }) {
   const { role } = useViewer();
+  const whoCan = isForOperators
+    ? 'It is for operators, who stand above accounts; no role of an account includes it.'
+    : 'An owner or admin of the account can change roles.';
   return (
     <EmptyState title="Not for your role">
       <p>
         Your role, {formatName(role)}, cannot {what}.{' '}
         {role === 'OPERATOR'
           ? 'Operators stand above accounts; what is inside one is for its members.'
-          : 'An owner or admin of the account can change roles.'}
+          : whoCan}
       </p>
     </EmptyState>
   );
@@ -68,19 +71,30 @@ export function Loaded<Result>({
   children: (data: NonNullable<ApiQuery<Result>['data']>) => ReactNode;
 }) {
   const { data, error } = query;
+  // The sign-in that stands over the page then brings the answer.
+  const isSignedOut = error?.code === 'UNAUTHENTICATED';
   // An answer from before a lost connection is still worth reading; the banner says that it is old.
-  if (data && !(error && !error.isLostConnection)) return children(data);
-  if (!error) return <Loading />;
+  if (data && (!error || error.isLostConnection || isSignedOut)) return children(data);
+  if (!error || isSignedOut) return <Loading />;
   if (error.code === 'FORBIDDEN') return <NoPermission what="see this" />;
   if (error.code === 'NOT_FOUND') return <EmptyState title="Not found" />;
   return <ErrorState error={error} onRetry={() => void query.refetch()} />;
 }
 
+interface PageBoundaryProps {
+  readonly children: ReactNode;
+  /** Where the page is; what it threw at one address is no fault of another. */
+  readonly address: string;
+}
+
 /** Catches what a page throws, such as a part of the console that a new version has replaced. */
-export class PageBoundary extends Component<{ children: ReactNode }, { error?: Error }> {
-  override state: { error?: Error } = {};
+export class PageBoundary extends Component<PageBoundaryProps, { error?: Error | undefined }> {
+  override state: { error?: Error | undefined } = {};
   static getDerivedStateFromError(error: Error) {
     return { error };
+  }
+  override componentDidUpdate({ address }: PageBoundaryProps) {
+    if (this.state.error && address !== this.props.address) this.setState({ error: undefined });
   }
   override render() {
     if (!this.state.error) return this.props.children;

@@ -4,6 +4,7 @@ import { useApiMutation } from '../../lib/queries.ts';
 import { SignIn } from '../../lib/session.generated.ts';
 import { signedIn } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import './sign-in.css';
@@ -21,30 +22,46 @@ function explain(error: ApiError): ApiError {
 
 /** The sign-in; the address's `next` says where it leads. */
 export function SignInPage() {
-  const signIn = useApiMutation(SignIn, { onDone: signedIn });
   useEffect(() => {
     document.title = 'Sign in · Messaging gateway';
   }, []);
   return (
     <main className="sign-in">
       <h1>Sign in</h1>
-      <Form
-        label="Sign in"
-        error={signIn.error && explain(signIn.error)}
-        onSubmit={(values) =>
-          signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
-        }
-      >
-        <Field name="email" label="Email" type="email" autoComplete="username" autoFocus />
-        <Field name="password" label="Password" type="password" autoComplete="current-password" />
-        <Button type="submit" look="primary" isBusy={signIn.isPending}>
-          Sign in
-        </Button>
-      </Form>
+      <SignInForm />
       <p className="quiet">
         The first start of the gateway prints an email address and a password. Members of an account are
         invited by its owner or an admin.
       </p>
     </main>
+  );
+}
+
+/** The sign-in over a page whose session has ended: what was typed there stays. */
+export function SignInAgain({ email }: { email: string }) {
+  return (
+    <Dialog title="Your session has ended" onClose={() => undefined} mustAnswer>
+      <p>Sign in again to go on. What you were at stays as it is; what was not saved or sent yet is not.</p>
+      <SignInForm email={email} />
+    </Dialog>
+  );
+}
+
+function SignInForm({ email }: { email?: string }) {
+  const signIn = useApiMutation(SignIn, { onDone: signedIn });
+  return (
+    <Form
+      label="Sign in"
+      error={signIn.error && explain(signIn.error)}
+      onSubmit={(values) =>
+        signIn.mutate({ email: textOf(values, 'email'), password: String(values.get('password')) })
+      }
+    >
+      <Field name="email" label="Email" type="email" autoComplete="username" autoFocus defaultValue={email} />
+      <Field name="password" label="Password" type="password" autoComplete="current-password" />
+      <Button type="submit" look="primary" isBusy={signIn.isPending}>
+        Sign in
+      </Button>
+    </Form>
   );
 }
