@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { toMinor } from '../../../domain/money/money.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
@@ -31,6 +32,16 @@ interface Payment {
 }
 
 const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, however often it is sent';
+
+/** Why an amount cannot be booked, before somebody is asked to confirm it: the question would show it rounded. */
+function faultOfAmount(amount: number, currency: string): string | undefined {
+  try {
+    return toMinor(amount, currency) > 0 ? undefined : 'must be more than 0';
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return error.message;
+  }
+}
 
 /** The payments booked on an account, and booking another. */
 export function TopUp({ of }: { of: AccountRowFragment }) {
@@ -67,8 +78,9 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
 
   const ask = (values: FormData) => {
     const payment = { amount: Number(textOf(values, 'amount')), reference: textOf(values, 'reference') };
+    const amountFault = faultOfAmount(payment.amount, of.currency);
     const faults = [
-      ...(payment.amount > 0 ? [] : [{ path: 'amount', message: 'must be more than 0' }]),
+      ...(amountFault === undefined ? [] : [{ path: 'amount', message: amountFault }]),
       ...(payment.reference === '' ? [{ path: 'reference', message: REFERENCE_NEEDED }] : []),
     ];
     topUp.reset();
