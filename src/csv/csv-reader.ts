@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
+import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../domain/contacts/csv-dialect.ts';
 import { validationError } from '../domain/errors.ts';
 import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
 
@@ -11,7 +12,7 @@ const MAX_ROW_LENGTH = 256 * 1024;
 const LINE_BREAK = /\r\n|\r|\n/g;
 
 const WORDS: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: 'a quoted cell begins in this row and is not closed',
+  CSV_QUOTE_NOT_CLOSED: QUOTE_NOT_CLOSED,
   CSV_MAX_RECORD_SIZE: `the row has more than ${MAX_ROW_LENGTH} characters; is a quote not closed?`,
 };
 
@@ -60,13 +61,6 @@ async function* chunksOf(text: string): AsyncGenerator<string> {
   }
 }
 
-/** The delimiter that the first row, quoted cells left out, has more of. */
-function delimiterOf(csv: string): ',' | ';' {
-  const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(csv.slice(0, CHUNK))?.[0] ?? '';
-  const bare = first.replace(/"[^"]*"/g, '');
-  return bare.split(';').length > bare.split(',').length ? ';' : ',';
-}
-
 function breaksIn(text: string): number {
   return text.match(LINE_BREAK)?.length ?? 0;
 }
@@ -75,8 +69,6 @@ function breaksIn(text: string): number {
 function faultOf(error: CsvError, csv: string) {
   const read = Buffer.from(csv).subarray(0, Number(error.bytes)).toString();
   const line = breaksIn(read) + 1;
-  const why =
-    WORDS[error.code] ??
-    'text stands after the closing quote of a cell; a quote inside of one must be doubled';
+  const why = WORDS[error.code] ?? TEXT_AFTER_QUOTE;
   return validationError([{ path: 'csv', message: `line ${line}: ${why}` }]);
 }

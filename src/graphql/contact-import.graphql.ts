@@ -106,7 +106,7 @@ export class ContactImportResolver {
   importContacts(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('csv', () => String, {
-      description: `The file's text, delimited by commas or semicolons: ${IMPORT_MAX_ROWS} rows and ${IMPORT_MAX_BYTES} bytes at the most.`,
+      description: `The file's text, delimited by commas, semicolons or tabs: ${IMPORT_MAX_ROWS} rows and ${IMPORT_MAX_BYTES} bytes at the most.`,
     })
     csv: string,
   ) {

@@ -213,6 +213,17 @@ describe('contacts in the console [issue 8, 6]', () => {
       await page.getByRole('button', { name: 'Import', exact: true }).click();
       await page.getByText('Every row was imported.').waitFor();
       expect(await contactsOf('Zoë')).toMatchObject([{ name: 'Zoë "Z" Namara', phone: '+256772000777' }]);
+
+      // “Unicode text” of a spreadsheet: UTF-16 with tabs.
+      await page.goto(`${gateway.url}/console/contacts/import`);
+      const unicode = Buffer.from('\uFEFFname\tphone\r\nŽofia\t0772000778\r\n', 'utf16le');
+      const file = { name: 'unicode.txt', mimeType: 'text/plain', buffer: unicode };
+      await page.getByLabel('CSV file').setInputFiles(file);
+      await page.getByRole('row', { name: /Žofia/ }).waitFor();
+      expect(await page.getByText('Windows-1252').count()).toBe(0);
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+      await page.getByText('Every row was imported.').waitFor();
+      expect(await contactsOf('Žofia')).toMatchObject([{ name: 'Žofia', phone: '+256772000778' }]);
       expect(faults).toEqual([]);
     },
   );

@@ -113,6 +113,7 @@ describe('imports of contacts', () => {
 
   it.each([
     ['semicolons', 'name;tags;phone\nAmina;a|b;0700123456\n'],
+    ['tabs', 'name\ttags\temail\tphone\nAmina\ta|b\t\t0700123456\n'],
     ['CRLF, a byte order mark and quotes', '\uFEFF"name","tags","phone"\r\n"Amina","a;b","0700123456"\r\n'],
     ['blank lines and rows of nothing', '\n\nname,tags,phone\n\n,,\nAmina,a;b,0700123456\n,,\n'],
     ['other spellings of the headers', ' Name ,TAGS,Phone\nAmina,a;b,0700123456'],

@@ -6,7 +6,7 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** Reads CSV (RFC 4180, delimited by commas or by semicolons, whichever the first row has more of). */
+/** Reads CSV (RFC 4180, delimited by commas, semicolons or tabs, whichever the first row has most of). */
 export interface CsvReader {
   /**
    * The rows in which a cell holds something, header included. Reading pauses now and then for other work of the

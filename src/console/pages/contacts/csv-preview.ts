@@ -1,3 +1,4 @@
+import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../../../domain/contacts/csv-dialect.ts';
 import { type Column, readColumns } from '../../../domain/contacts/import-columns.ts';
 import { DomainError } from '../../../domain/errors.ts';
 
@@ -5,7 +6,7 @@ import { DomainError } from '../../../domain/errors.ts';
 const LOOKED_AT = 65_536;
 const EXAMPLES = 3;
 
-/** How the gateway will understand a CSV text, or what is wrong with its first row. */
+/** How the gateway will understand a CSV text, or what is wrong with its first rows. */
 export interface CsvPreview {
   readonly columns: readonly (Column & { readonly examples: readonly string[] })[];
   readonly fault: string | null;
@@ -13,14 +14,19 @@ export interface CsvPreview {
 
 /** Looks at the beginning of a CSV text; null when there is nothing in it. */
 export function previewOf(csv: string): CsvPreview | null {
-  const [header, ...rows] = firstRows(csv.slice(0, LOOKED_AT), EXAMPLES + 1);
-  if (!header) return null;
+  const { rows: read, fault } = readRows(csv.slice(0, LOOKED_AT), csv.length <= LOOKED_AT);
+  const [header, ...rows] = read;
+  if (!header) return fault === null ? null : { columns: [], fault };
   try {
     const columns = readColumns({ line: 1, cells: header });
-    const examplesOf = (index: number) => rows.map((row) => row[index] ?? '').filter((cell) => cell !== '');
+    const examplesOf = (index: number) =>
+      rows
+        .slice(0, EXAMPLES)
+        .map((row) => row[index] ?? '')
+        .filter((cell) => cell !== '');
     return {
       columns: columns.map((column, index) => ({ ...column, examples: examplesOf(index) })),
-      fault: rows.length === 0 ? 'There is a header and no row below it.' : null,
+      fault: fault ?? (rows.length === 0 ? 'There is a header and no row below it.' : null),
     };
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -28,24 +34,33 @@ export function previewOf(csv: string): CsvPreview | null {
   }
 }
 
-/** The first rows that hold something; cells are trimmed, quotes undone. */
-function firstRows(text: string, most: number): string[][] {
+/** The rows that hold something, up to the first that is wrong, and why it is; cells are trimmed, quotes undone. */
+function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; fault: string | null } {
   const rows: string[][] = [];
-  const [firstLine = ''] = text.split(/[\r\n]/, 1);
-  const delimiter = firstLine.split(';').length > firstLine.split(',').length ? ';' : ',';
-  const cell = new RegExp(`\\s*(?:"((?:[^"]|"")*)"[^${delimiter}\\r\\n]*|([^${delimiter}\\r\\n]*))`, 'y');
+  const delimiter = delimiterOf(text);
+  const space = delimiter === '\t' ? '[^\\S\\r\\n\\t]*' : '[^\\S\\r\\n]*';
+  const cell = new RegExp(`${space}(?:"((?:[^"]|"")*)("?)${space}|([^${delimiter}\\r\\n]*))`, 'y');
   let row: string[] = [];
   let at = text.startsWith('\uFEFF') ? 1 : 0;
-  while (at < text.length && rows.length < most) {
+  let begin = at;
+  const refuse = (why: string) => {
+    const line = text.slice(0, begin).split(/\r\n|\r|\n/).length;
+    return { rows, fault: `line ${line}: ${why}` };
+  };
+  while (at < text.length) {
     cell.lastIndex = at;
-    const [whole = '', quoted, bare = ''] = cell.exec(text) ?? [];
-    row.push((quoted?.replaceAll('""', '"') ?? bare).trim());
+    const [whole = '', quoted, close, bare = ''] = cell.exec(text) ?? [];
     at += whole.length;
-    if (text[at] !== delimiter) {
-      if (row.some((each) => each !== '')) rows.push(row);
-      row = [];
-    }
+    // What was cut off may close the quote.
+    if (close === '') return isWhole ? refuse(QUOTE_NOT_CLOSED) : { rows, fault: null };
+    const next = text[at] ?? '\n';
+    if (close && next !== delimiter && !/[\r\n]/.test(next)) return refuse(TEXT_AFTER_QUOTE);
+    row.push((quoted?.replaceAll('""', '"') ?? bare).trim());
     at += 1;
+    if (next === delimiter) continue;
+    if (row.some((each) => each !== '')) rows.push(row);
+    row = [];
+    begin = at;
   }
-  return rows;
+  return { rows, fault: null };
 }

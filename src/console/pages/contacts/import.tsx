@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { IMPORT_MAX_BYTES, IMPORT_MAX_ROWS } from '../../../domain/contacts/contact-import.ts';
 import { formatNumber } from '../../lib/format.ts';
@@ -25,7 +25,7 @@ export default function ImportContactsPage() {
     onDone: ({ importContacts: { id } }) => navigate(`/contacts/imports/${id}`),
   });
   const csv = file?.text ?? pasted;
-  const preview = previewOf(csv);
+  const preview = useMemo(() => previewOf(csv), [csv]);
 
   const take = async (chosen: File) => {
     start.reset();
@@ -65,7 +65,7 @@ export default function ImportContactsPage() {
             <FileDrop
               label="CSV file"
               accept=".csv,.txt,text/csv,text/plain"
-              hint={`Choose it or drop it here. Up to ${formatNumber(IMPORT_MAX_ROWS)} rows and ${sizeOf(IMPORT_MAX_BYTES)}; commas or semicolons.`}
+              hint={`Choose it or drop it here. Up to ${formatNumber(IMPORT_MAX_ROWS)} rows and ${sizeOf(IMPORT_MAX_BYTES)}; commas, semicolons or tabs.`}
               onFile={(chosen) => void take(chosen)}
             />
             <TextArea

@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { previewOf } from '../../src/console/pages/contacts/csv-preview.ts';
+import { csvReader } from '../../src/csv/csv-reader.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+
+/** What the gateway makes of the text: its rows, and why it stops. */
+async function readByGateway(csv: string): Promise<{ rows: string[][]; fault: string | null }> {
+  const rows: string[][] = [];
+  try {
+    for await (const { cells } of csvReader.rows(csv)) rows.push([...cells]);
+    return { rows, fault: null };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    return { rows, fault: error.message.replace(/^csv: /, '') };
+  }
+}
+
+describe('the preview of an import', () => {
+  it.each([
+    ['commas', 'name,phone\nAmina,1\nBen,2\n'],
+    ['semicolons, a byte order mark and CRLF', '\uFEFFname;phone\r\nAmina;1\r\n'],
+    ['tabs with empty cells', 'name\tphone\temail\nAmina\t\tx\n\t1\t\n'],
+    ['delimiters inside of a quoted header', '"name;of;all",phone\nAmina,1\n'],
+    ['an empty cell at the end of a row', 'name,phone,email\nAmina,1,\nBen,2,x\n'],
+    ['spaces around quotes', 'name,phone\n "A, B" , "1"\n'],
+    ['quotes inside of cells', 'name,phone\nthe "A" shop,1\n"the ""B"" shop",2\n'],
+    ['cells of several lines', 'name,phone\n"one\ntwo",1\n'],
+    ['a quote that is not closed', 'name,phone\nAmina,1\n"Ben,2\nCara,3\n'],
+    ['text after a quote', 'name,phone\nAmina,1\n"Ben" the second,2\n'],
+  ])('reads %s as the gateway does', async (_, csv) => {
+    const { rows, fault } = await readByGateway(csv);
+    const preview = previewOf(csv);
+    expect(preview?.fault).toBe(fault);
+    if (fault !== null) return;
+    const [header = [], ...below] = rows;
+    const examples = header.map((_name, index) => below.map((row) => row[index] ?? '').filter(Boolean));
+    expect(preview?.columns.map((column) => column.header)).toEqual(header);
+    expect(preview?.columns.map((column) => column.examples)).toEqual(examples);
+  });
+
+  it('takes a quote for closed behind what it looks at', () => {
+    const csv = `name,phone\nAmina,1\n"${'x'.repeat(70_000)}",2\n`;
+    expect(previewOf(csv)?.fault).toBeNull();
+  });
+
+  it('tells that Excel’s line of the delimiter names no columns', async () => {
+    const csv = 'sep=;\nname;phone\nAmina;1\n';
+    expect((await readByGateway(csv)).rows[0]).toEqual(['sep=', '']);
+    expect(previewOf(csv)).toEqual({ columns: [], fault: 'line 1: column 2 has no header' });
+  });
+});
