@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import {
   type ConsoleBrowser,
+  clickTwiceAtOnce,
   expectAccessible,
   hasFocus,
   inBrowser,
@@ -79,7 +80,7 @@ describe('contacts in the console [issue 8, 6]', () => {
       await page.getByLabel('Name of attribute 1').fill('city');
       await page.getByLabel('Value of attribute 1').fill('Gulu');
       await expectAccessible(page);
-      await page.getByRole('button', { name: 'Add the contact' }).dblclick();
+      await clickTwiceAtOnce(page.getByRole('button', { name: 'Add the contact' }));
 
       await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
       const stored = {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ACCOUNT_ROLES, ROLE_FACTS } from '../../src/console/pages/members/role-facts.ts';
 import {
   type ConsoleBrowser,
+  clickTwiceAtOnce,
   expectAccessible,
   inBrowser,
   signInHere,
@@ -63,7 +64,7 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await expectAccessible(page);
       const email = 'new.person@test.example';
       await page.getByLabel('Email').fill(email);
-      await page.getByRole('button', { name: 'Invite' }).dblclick();
+      await clickTwiceAtOnce(page.getByRole('button', { name: 'Invite' }));
 
       const dialog = page.getByRole('dialog', { name: `${email} is now Viewer` });
       const password = await dialog

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import {
   type ConsoleBrowser,
   clickAgain,
+  clickTwiceAtOnce,
   expectAccessible,
   hasFocus,
   inBrowser,
@@ -55,7 +56,7 @@ describe('what operators do in the console [issue 8, 6]', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('The shop');
     await expectAccessible(page);
     await page.getByLabel('Currency').fill('usd');
-    await page.getByRole('button', { name: 'Create account' }).dblclick();
+    await clickTwiceAtOnce(page.getByRole('button', { name: 'Create account' }));
     const dialog = page.getByRole('dialog', { name: 'The shop is created' });
     const password = await dialog
       .getByRole('figure', { name: 'one-time password' })

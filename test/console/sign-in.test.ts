@@ -7,6 +7,7 @@ import {
   signInHere,
   startConsoleBrowser,
 } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 describe('signing in to the console [issue 8]', () => {
@@ -131,6 +132,21 @@ describe('signing in to the console [issue 8]', () => {
     await form.getByRole('button', { name: 'Send', exact: true }).click();
     await page.getByRole('heading', { name: 'SMS to +256700123456' }).waitFor();
     await page.getByText('Composed with care').first().waitFor();
+
+    // What a page asks for by itself ends the session, too, and what was typed into what was loaded stays.
+    const { keyId } = await gateway.createKey(person.accountId, {});
+    await page.goto(`${gateway.url}/console/api-keys/${keyId}`);
+    const name = page.getByRole('form', { name: 'Change the key' }).getByLabel('Name');
+    await name.fill('renamed');
+    await page.context().clearCookies();
+    await eventually(async () => {
+      await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+      return dialog.isVisible();
+    });
+    await dialog.getByLabel('Password').fill(person.password);
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await name.inputValue()).toBe('renamed');
 
     // A page that is opened then waits for the sign-in and comes.
     await page.context().clearCookies();
