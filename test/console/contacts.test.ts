@@ -80,7 +80,10 @@ describe('contacts in the console [issue 8, 6]', () => {
       await page.getByLabel('Name of attribute 1').fill('city');
       await page.getByLabel('Value of attribute 1').fill('Gulu');
       await expectAccessible(page);
-      await clickTwiceAtOnce(page.getByRole('button', { name: 'Add the contact' }));
+      const asked = await clickTwiceAtOnce(
+        page.getByRole('button', { name: 'Add the contact' }),
+        'CreateContact',
+      );
 
       await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
       const stored = {
@@ -89,6 +92,7 @@ describe('contacts in the console [issue 8, 6]', () => {
         tags: ['vip', 'north'],
         attributes: { city: 'Gulu' },
       };
+      expect(asked()).toBe(1);
       expect(await contactsOf('Amina')).toEqual([stored]);
       await expectAccessible(page);
 

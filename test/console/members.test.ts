@@ -64,13 +64,14 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await expectAccessible(page);
       const email = 'new.person@test.example';
       await page.getByLabel('Email').fill(email);
-      await clickTwiceAtOnce(page.getByRole('button', { name: 'Invite' }));
+      const asked = await clickTwiceAtOnce(page.getByRole('button', { name: 'Invite' }), 'InviteMember');
 
       const dialog = page.getByRole('dialog', { name: `${email} is now Viewer` });
       const password = await dialog
         .getByRole('figure', { name: 'one-time password' })
         .locator('code')
         .innerText();
+      expect(asked()).toBe(1);
       await expectAccessible(page);
       await dialog.getByRole('button', { name: 'Copy one-time password' }).click();
       await dialog.getByRole('button', { name: 'Copied one-time password' }).waitFor();

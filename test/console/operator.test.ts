@@ -56,12 +56,16 @@ describe('what operators do in the console [issue 8, 6]', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('The shop');
     await expectAccessible(page);
     await page.getByLabel('Currency').fill('usd');
-    await clickTwiceAtOnce(page.getByRole('button', { name: 'Create account' }));
+    const asked = await clickTwiceAtOnce(
+      page.getByRole('button', { name: 'Create account' }),
+      'CreateAccount',
+    );
     const dialog = page.getByRole('dialog', { name: 'The shop is created' });
     const password = await dialog
       .getByRole('figure', { name: 'one-time password' })
       .locator('code')
       .innerText();
+    expect(asked()).toBe(1);
     await dialog.getByRole('button', { name: 'I have copied it' }).click();
     await page.getByRole('heading', { name: 'The shop', level: 1 }).waitFor();
     await page.getByRole('region', { name: 'The account' }).getByText('USD 250.00').waitFor();

@@ -139,9 +139,13 @@ describe('signing in to the console [issue 8]', () => {
     const name = page.getByRole('form', { name: 'Change the key' }).getByLabel('Name');
     await name.fill('renamed');
     await page.context().clearCookies();
+    let isAskedAgain = false;
+    page.on('response', (response) => {
+      if (response.request().postDataJSON()?.operationName === 'ApiKeyDetail') isAskedAgain = true;
+    });
     await eventually(async () => {
       await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
-      return dialog.isVisible();
+      return isAskedAgain;
     });
     await dialog.getByLabel('Password').fill(person.password);
     await page.keyboard.press('Enter');

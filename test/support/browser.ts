@@ -112,13 +112,21 @@ export async function clickAgain(page: Page): Promise<void> {
   await page.mouse.up({ clickCount: 2 });
 }
 
-/** Two clicks so close that nothing is drawn between them; as of the keyboard, they count as single ones. */
-export async function clickTwiceAtOnce(button: Locator): Promise<void> {
+/**
+ * Two clicks so close that nothing is drawn between them; as of the keyboard, they count as single ones. Gives how
+ * often the operation is asked for from then on.
+ */
+export async function clickTwiceAtOnce(button: Locator, operationName: string): Promise<() => number> {
+  let asked = 0;
+  button.page().on('request', (request) => {
+    if (request.postDataJSON()?.operationName === operationName) asked += 1;
+  });
   await button.evaluate((element) => {
     const { click } = element as unknown as { click(): void };
     click.call(element);
     click.call(element);
   });
+  return () => asked;
 }
 
 /** Types a date without its time into a field of both. */
