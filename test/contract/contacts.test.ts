@@ -98,6 +98,8 @@ describe('contacts [decision 27]', () => {
     ['a long name', { email: 'a@example.com', name: 'a'.repeat(201) }],
     ['no email address', { email: 'amina' }],
     ['two email addresses', { email: 'a@example.com,b@example.com' }],
+    ['an email address with an invisible character', { email: 'a@example.com\u200b' }],
+    ['an email address with a control character', { email: 'a\u0001@example.com' }],
     ['tags that are no list', { email: 'a@example.com', tags: 'north' }],
     ['an empty tag', { email: 'a@example.com', tags: [''] }],
     [

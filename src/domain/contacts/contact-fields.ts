@@ -31,7 +31,7 @@ export const NO_FIELDS: ContactFields = {
   attributes: {},
 };
 
-const EMAIL = /^[^\s@,;<>"]{1,64}@[^\s@,;<>"]{1,189}$/;
+const EMAIL = /^[^\s\p{C}@,;<>"]{1,64}@[^\s\p{C}@,;<>"]{1,189}$/u;
 
 /**
  * `before` with what `input` changes (decision 27). Throws `validation_error`, and `invalid_phone_number` for a
