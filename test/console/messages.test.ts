@@ -145,7 +145,7 @@ describe('messages in the console [issue 8, 3]', () => {
     // Time for the count to be shown, were it shown.
     await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
     expect(await page.getByText('in all').count()).toBe(0);
-    await rows.release();
+    rows.release();
     await page.getByText('1 in all').waitFor();
     expect(await page.getByText('Sandboxed').count()).toBe(0);
 
@@ -154,7 +154,7 @@ describe('messages in the console [issue 8, 3]', () => {
     await count.held;
     await page.getByText('Sandboxed, too').waitFor();
     expect(await page.getByText('in all').count()).toBe(0);
-    await count.release();
+    count.release();
     await page.getByText('2 in all').waitFor();
 
     await page.getByLabel('Search', { exact: true }).fill('nothing holds this');
@@ -166,7 +166,7 @@ describe('messages in the console [issue 8, 3]', () => {
     await found.held;
     await page.getByRole('status').getByText('Loading').waitFor();
     expect(await page.getByRole('heading', { name: 'No message matches' }).count()).toBe(0);
-    await found.release();
+    found.release();
     await page.getByText('1 in all').waitFor();
     expect(faults).toEqual([]);
   });

@@ -190,7 +190,7 @@ describe('the overview of the console [issue 8, 2]', () => {
     stream.resolve();
     await told;
     await page.getByRole('link', { name: '+256700000012' }).waitFor();
-    await figures.release();
+    figures.release();
     await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
     await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
   });

@@ -87,11 +87,12 @@ export async function signInHere(page: Page, person: { email: string; password: 
 export async function holdAnswers(
   page: Page,
   operationName: string,
-): Promise<{ readonly held: Promise<void>; release(): Promise<void> }> {
+): Promise<{ readonly held: Promise<void>; release(): void }> {
   const held = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
+  let isReleased = false;
   await page.route('**/graphql', async (route) => {
-    if (route.request().postDataJSON().operationName !== operationName) return route.continue();
+    if (isReleased || route.request().postDataJSON().operationName !== operationName) return route.continue();
     const response = await route.fetch();
     held.resolve();
     await released.promise;
@@ -99,9 +100,10 @@ export async function holdAnswers(
   });
   return {
     held: held.promise,
-    async release() {
+    // The route stays: requests that are made while one is taken away may never be answered.
+    release() {
+      isReleased = true;
       released.resolve();
-      await page.unrouteAll({ behavior: 'wait' });
     },
   };
 }
