@@ -214,6 +214,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     whatsAppCallbacks: whatsApp.callbacks,
     readSmsCallback: sms.readCallback,
     takeReports: deps.takeReports,
+    takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
     /** Says where this process is reached, once it listens. */
     reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),

@@ -1,6 +1,7 @@
 import type { Router } from 'express';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
-import { notFound, unauthorized } from '../domain/errors.ts';
+import { DomainError, notFound, unauthorized } from '../domain/errors.ts';
+import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { ReportSink } from '../domain/ports/provider.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { ReadSmsCallback } from '../domain/ports/sms-callbacks.ts';
@@ -13,12 +14,15 @@ const MAX_BODY_BYTES = 64 * 1024;
 
 /**
  * Carriers' calls about what became of messages (decision 15), to be mounted at `/callbacks/sms`. One that nothing proves
- * to be the carrier's counts on its address's budget, as a request without a key does (decision 11).
+ * to be the carrier's counts on its address's budget, as a request without a key does (decision 11): beyond it, what it
+ * says of messages that we know is taken, since it must have been told their ids, and nothing else.
  */
 export function createSmsCallbackRouter(
   options: CallbackOptions & {
     readonly readSmsCallback: ReadSmsCallback;
     readonly takeReports: ReportSink;
+    /** Takes what concerns messages that are known; how many reports do not. */
+    readonly takeKnownReports: DeliveryReports['takeKnown'];
     readonly authenticator: Authenticator;
     readonly rateLimiter: RateLimiter;
     readonly rateLimits: DefaultLimits;
@@ -37,12 +41,26 @@ export function createSmsCallbackRouter(
         header: (name) => request.get(name),
       });
       if (reading.kind === 'unknown') throw notFound('Carrier');
-      if (reading.kind === 'refused' || !reading.isProven) await admission.admitAnyone(request, {});
-      if (reading.kind === 'refused')
+      if (reading.kind === 'refused') {
+        await admission.admitAnyone(request, {});
         throw unauthorized('The signature or token of the callback is not right.');
-      await options.takeReports(reading.provider, reading.reports);
+      }
+      const { provider, reports } = reading;
+      const overBudget = reading.isProven ? undefined : await refusalOf(admission.admitAnyone(request, {}));
+      if (!overBudget) await options.takeReports(provider, reports);
+      else if ((await options.takeKnownReports(provider, reports)) > 0) throw overBudget;
       sendJson(request, response, 200, '{}');
     }),
   );
   return router;
+}
+
+async function refusalOf(work: Promise<void>): Promise<DomainError | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'rate_limit_exceeded') return error;
+    throw error;
+  }
 }

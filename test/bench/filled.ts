@@ -1,5 +1,5 @@
 import { type Dataset, fillDatabase } from '../support/dataset.ts';
-import { type BenchContext, built } from './context.ts';
+import { type BenchContext, built, MASTER_KEY } from './context.ts';
 
 export interface FilledDatabase {
   readonly database: string;
@@ -27,7 +27,7 @@ export async function composeOn(context: BenchContext, database: string) {
   const { host, port, user } = context.postgres;
   const config = parseConfig({
     DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,
-    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    MASTER_KEY,
     ROLES: 'api',
   });
   return compose(config, createLogger('warn'));

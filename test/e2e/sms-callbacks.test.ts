@@ -138,6 +138,22 @@ describe('carriers’ callbacks [decision 15]', () => {
     ]);
     await using sql = await openSql(open.database);
     expect(await sql.query('SELECT count(*)::int AS kept FROM unmatched_reports')).toEqual([{ kept: 5 }]);
+    // A carrier that was not given a token may report on many messages at once: those that are known are taken.
+    const { key } = await open.createAccount();
+    const message = { to: '+256700123456,+256700123457', message: 'Hello' };
+    expect((await open.call('POST', '/developers/sms', { key, body: message })).status).toBe(200);
+    const known = await eventually(async () => {
+      const rows = await sql.query('SELECT sid FROM recipients WHERE sid IS NOT NULL');
+      return rows.length === 2 && rows.map(({ sid }) => String(sid));
+    });
+    for (const id of known) {
+      const body = new URLSearchParams({ id, status: 'Success' });
+      const answer = await fetch(`${open.url}/callbacks/sms/africastalking`, { method: 'POST', body });
+      expect(answer.status).toBe(200);
+    }
+    const states = await sql.query('SELECT status FROM recipients');
+    expect(states.map(({ status }) => status)).toEqual(['delivered', 'delivered']);
+    expect(await sql.query('SELECT count(*)::int AS kept FROM unmatched_reports')).toEqual([{ kept: 5 }]);
     await using closed = await startTestGateway(route('?callbackToken=t0ken'));
     const address = `${closed.url}/callbacks/sms/africastalking`;
     expect(new Set(await times(`${address}?token=t0ken`, 12))).toEqual(new Set([200]));

@@ -14,6 +14,8 @@ const UNMATCHED_KEPT_MS = 24 * 3_600_000;
 interface ProviderReport {
   readonly provider: string;
   readonly report: DeliveryReport;
+  /** Nothing is kept of it where nobody knows its sid. */
+  readonly isForKnownOnly?: boolean;
 }
 
 /** Takes delivery reports from all providers (decision 15), many in one transaction. */
@@ -21,7 +23,8 @@ export class DeliveryReports {
   readonly #uow: UnitOfWork;
   readonly #clock: Clock;
   readonly #ids: Ids;
-  readonly #batches: Batcher<ProviderReport, undefined>;
+  /** Says of each whether its sid was known. */
+  readonly #batches: Batcher<ProviderReport, boolean>;
 
   constructor(uow: UnitOfWork, clock: Clock, ids: Ids) {
     this.#uow = uow;
@@ -35,6 +38,14 @@ export class DeliveryReports {
     await Promise.all(
       reports.map((report) => this.#batches.add({ provider, report: storableReport(report) })),
     );
+  }
+
+  /** Takes those whose sid is known and keeps nothing of the others; how many these are. */
+  async takeKnown(provider: string, reports: readonly DeliveryReport[]): Promise<number> {
+    const taken = reports.map((report) =>
+      this.#batches.add({ provider, report: storableReport(report), isForKnownOnly: true }),
+    );
+    return (await Promise.all(taken)).filter((isKnown) => !isKnown).length;
   }
 
   /** Applies kept reports whose sid became known in the meantime. */
@@ -51,31 +62,35 @@ export class DeliveryReports {
     return this.#batches.drain();
   }
 
-  #record(reports: readonly ProviderReport[]): Promise<undefined[]> {
+  #record(reports: readonly ProviderReport[]): Promise<boolean[]> {
     return this.#uow.run(async (tx) => {
-      await applyReports(tx, this.#ids, reports, this.#clock.now());
-      return reports.map(() => undefined);
+      const unknown = await applyReports(tx, this.#ids, reports, this.#clock.now());
+      return reports.map(({ report }) => !unknown.has(report));
     });
   }
 }
 
-/** Applies reports inside a transaction; those whose sid is unknown are kept. */
+/** Applies reports inside a transaction; returns those whose sid is unknown, which are kept where they may be. */
 export async function applyReports(
   tx: Tx,
   ids: Ids,
   reports: readonly ProviderReport[],
   now: Date,
-): Promise<void> {
+): Promise<ReadonlySet<DeliveryReport>> {
   const matched: MatchedReport[] = [];
+  const unknown = new Set<DeliveryReport>();
+  const passing = new Set(reports.flatMap(({ report, isForKnownOnly }) => (isForKnownOnly ? [report] : [])));
   for (const [provider, own] of Map.groupBy(reports, (report) => report.provider)) {
     const result = await tx.reports.match(
       provider,
       own.map(({ report }) => report),
     );
     matched.push(...result.matched);
-    await tx.reports.keepUnmatched(provider, result.unmatched, now);
+    for (const report of result.unmatched) unknown.add(report);
+    const kept = result.unmatched.filter((report) => !passing.has(report));
+    await tx.reports.keepUnmatched(provider, kept, now);
   }
-  if (matched.length === 0) return;
+  if (matched.length === 0) return unknown;
   const messageIds = [...new Set(matched.map((match) => match.messageId))];
   const moves = new Map<MatchedReport, RecipientMove>();
   for (const match of matched) {
@@ -92,6 +107,7 @@ export async function applyReports(
   const notes = late.filter((note) => note !== undefined);
   await tx.messages.note(notes);
   announceMessages(tx, messages, notes);
+  return unknown;
 }
 
 function moveOf(match: MatchedReport, at: Date): RecipientMove {
