@@ -15,7 +15,8 @@ import type {
 } from '../domain/webhooks/webhook.ts';
 import { deliveryPart } from './delivery-finder.ts';
 import { type EventBodyRow, eventBody } from './event-rows.ts';
-import { type Sql, statement } from './sql.ts';
+import { RECORD, RECORD_BESIDE } from './record-attempts.ts';
+import { type Sql, type Statement, statement } from './sql.ts';
 
 interface DeliveryRow {
   id: string;
@@ -113,34 +114,6 @@ const DUE = statement(
      AND (d.next_retry_at = $4 OR $4::timestamptz IS NULL AND d.attempts = $3)
    ORDER BY d.id`,
 );
-/** Whether a delivery stands as it did when its attempt `n` was taken up. */
-const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
-const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
-const ofAttempt = (column: string, when = DECIDES) =>
-  `${column} = CASE WHEN ${when} THEN n.${column} ELSE d.${column} END`;
-/** A canceled delivery shows what was answered all the same, beside why it was canceled. */
-const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
-// A commit whose answer was lost is tried again: what it has logged already is left out.
-const RECORD = statement(
-  'deliveries-record',
-  `WITH attempt AS (
-     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::text[],
-       $7::timestamptz[], $8::int[], $9::int[], $10::text[])
-       AS n (id, account_id, due_at, status, next_retry_at, response_body, at, http_status, duration_ms, error_message)
-   ), done AS (
-     UPDATE webhook_deliveries d SET attempts = d.attempts + 1,
-       ${ofAttempt('status')}, ${ofAttempt('next_retry_at')}, ${ofAttempt('error_message')},
-       ${ofAttempt('http_status', ANSWERS)}, ${ofAttempt('response_body', ANSWERS)}
-     FROM attempt n WHERE d.id = n.id AND (${AWAITED}
-       OR n.at <> ALL (ARRAY(SELECT a.at FROM webhook_attempts a WHERE a.delivery_id = n.id)))
-     RETURNING d.id, d.attempts, d.next_retry_at
-   ), logged AS (
-     INSERT INTO webhook_attempts (delivery_id, account_id, at, number, http_status, duration_ms, error_message)
-     SELECT n.id, n.account_id, n.at, done.attempts, n.http_status, n.duration_ms, n.error_message
-     FROM attempt n JOIN done ON done.id = n.id
-   )
-   SELECT id, attempts, next_retry_at FROM done`,
-);
 const CLOSE = statement(
   'deliveries-close',
   `UPDATE webhook_deliveries SET status = $2, error_message = $3, next_retry_at = NULL
@@ -192,17 +165,21 @@ export class PgDeliveryStore implements DeliveryStore {
       // A statement updates a row once: a further attempt of the same delivery goes with the next.
       const byId = new Map<string, AttemptRecord>();
       for (const record of left) if (!byId.has(record.deliveryId)) byId.set(record.deliveryId, record);
-      for (const row of await this.#recordOnce([...byId.values()])) {
-        const record = byId.get(row.id);
-        if (record) stands.set(record, { attempts: row.attempts, nextRetryAt: row.next_retry_at });
+      for (const recording of [RECORD, RECORD_BESIDE]) {
+        const records = [...byId.values()].filter((record) => !stands.has(record));
+        for (const row of await this.#recordOnce(recording, records)) {
+          const record = byId.get(row.id);
+          if (record) stands.set(record, { attempts: row.attempts, nextRetryAt: row.next_retry_at });
+        }
       }
       left = left.filter((record) => byId.get(record.deliveryId) !== record);
     }
     return stands;
   }
 
-  #recordOnce(records: readonly AttemptRecord[]) {
-    return this.#sql.query<Pick<DeliveryRow, 'id' | 'attempts' | 'next_retry_at'>>(RECORD, [
+  async #recordOnce(recording: Statement, records: readonly AttemptRecord[]) {
+    if (records.length === 0) return [];
+    return this.#sql.query<Pick<DeliveryRow, 'id' | 'attempts' | 'next_retry_at'>>(recording, [
       records.map((record) => record.deliveryId),
       records.map((record) => record.accountId),
       records.map((record) => record.dueAt),
