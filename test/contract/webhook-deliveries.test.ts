@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestAccount } from '../support/gateway.ts';
@@ -343,6 +343,26 @@ describe('recover (decisions 28 and 31)', () => {
     await bench.call(owner, 'POST', `/${id}/recover`, { since });
     // Of the attempts that count, the second one made is the first, so a retry is left.
     expect(await settled(id, 'success')).toMatchObject({ attempts: 3 });
+  });
+
+  it('attempts as the endpoint was set just before, however lately it was read', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    // What was read a moment ago stays so: time hardly passes.
+    const [start, now] = [performance.now(), performance.now.bind(performance)];
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) / 1_000);
+    try {
+      await bench.sendSms(owner);
+      await settled(id, 'failed');
+      await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
+      await bench.call(owner, 'POST', `/${id}/recover`, { since });
+      await eventually(() => receiver.received.length === 2);
+      await eventually(async () => (await bench.deliveries(owner, id)).data[0].attempts === 2);
+    } finally {
+      clock.mockRestore();
+    }
+    expect((await bench.deliveries(owner, id)).data).toMatchObject([{ status: 'retrying', attempts: 2 }]);
   });
 
   it('says that since is in the future, and not of a field that was not sent', async () => {

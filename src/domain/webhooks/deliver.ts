@@ -75,6 +75,8 @@ export class DeliverWebhooks {
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
     if (job.known) endpoint.learn(this.#opened(job.known.endpoint), job.known.readAt);
+    // Whoever ordered it may have changed the endpoint just before.
+    else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
     const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
@@ -214,12 +216,15 @@ class FreshEndpoint {
     if (readAt > this.#readAt) [this.#last, this.#readAt] = [Promise.resolve(value), readAt];
   }
 
-  get(): Promise<Endpoint | undefined> {
-    const now = performance.now();
-    if (this.#last === undefined || now - this.#readAt > FRESH_MS) {
-      this.#readAt = now;
-      this.#last = this.#read();
-    }
+  /** Reads it now, however lately it was read. Its failure is `get`'s. */
+  renew(): Promise<Endpoint | undefined> {
+    this.#readAt = performance.now();
+    this.#last = this.#read();
     return this.#last;
+  }
+
+  get(): Promise<Endpoint | undefined> {
+    if (this.#last && performance.now() - this.#readAt <= FRESH_MS) return this.#last;
+    return this.renew();
   }
 }
