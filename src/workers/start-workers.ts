@@ -18,7 +18,8 @@ import { repeat } from './repeat.ts';
 const SUBMIT = { concurrency: 64, perGroup: 8 };
 /** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
-const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 2, countedMs: 1_000, pauseMs: 100 };
+/** So many of an endpoint that its places on the wire are in use while what was attempted is recorded. */
+const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 4, countedMs: 1_000, pauseMs: 100 };
 /** Imports go on side by side, but those of an account one after the other. */
 const IMPORTS = { concurrency: 2, perGroup: 1 };
 const KEPT_REPORTS_MS = 1_000;

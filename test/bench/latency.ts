@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { startSmsc } from '../support/smsc.ts';
 import { type BenchContext, type BenchResult, median } from './context.ts';
+import { startHttpReceiver } from './http-receiver.ts';
 
 const MESSAGES = 200;
 
@@ -18,17 +16,12 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   });
   const hookAt = new Map<string, number>();
   const waiting = new Map<string, () => void>();
-  const receiver = createServer(async (incoming, answer) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk);
+  const receiver = await startHttpReceiver((body) => {
     const at = performance.now();
-    const { messageId } = JSON.parse(Buffer.concat(chunks).toString());
+    const { messageId } = JSON.parse(body);
     hookAt.set(messageId, at);
     waiting.get(messageId)?.();
-    answer.end();
   });
-  receiver.listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
   const server = await context.startServer({ SMS_ROUTES: `*=${smsc.url}` });
   try {
     const call = async (path: string, body: object) => {
@@ -41,8 +34,7 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
       if (answer.statusCode >= 300) throw new Error(`${path}: ${answer.statusCode} ${JSON.stringify(json)}`);
       return json;
     };
-    const { port } = receiver.address() as AddressInfo;
-    await call('/developers/webhooks', { url: `http://127.0.0.1:${port}/`, events: ['sms.sent'] });
+    await call('/developers/webhooks', { url: receiver.url, events: ['sms.sent'] });
     const posts: number[] = [];
     const toCarrier: number[] = [];
     const toHook: number[] = [];
@@ -79,7 +71,6 @@ export async function run(context: BenchContext): Promise<BenchResult[]> {
   } finally {
     await server.stop();
     await smsc.stop();
-    receiver.closeAllConnections();
     receiver.close();
   }
 }

@@ -39,10 +39,10 @@ describe('lanes of endpoints (issue 4, 3: fairness)', () => {
     expect(lanes.of('a')).toBe(lane);
   });
 
-  it('are full when 1,000 wait: what comes beyond belongs into the backlog', () => {
+  it('are full when 4,000 wait: what comes beyond belongs into the backlog', () => {
     const lane = new EndpointLanes().of('a');
     fill(lane);
-    for (let waiting = 0; waiting < 999; waiting += 1) lane.enter();
+    for (let waiting = 0; waiting < 3_999; waiting += 1) lane.enter();
     expect(lane.isFull).toBe(false);
     const last = lane.enter();
     expect(lane.isFull).toBe(true);

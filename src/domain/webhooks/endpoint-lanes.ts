@@ -9,8 +9,8 @@ import { PassingMap } from '../passing-map.ts';
 const IN_FLIGHT_PER_ENDPOINT = 10;
 /** Attempts on the wire in one process beyond which a slow endpoint gets one at a time: sockets are finite. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;
-/** Attempts that may wait in one lane; what comes beyond belongs into the backlog. */
-const MAX_WAITING = 1_000;
+/** Attempts that may wait in one lane, a second's work where answers come at once; what comes beyond belongs into the backlog. */
+const MAX_WAITING = 4_000;
 /** An attempt that fails after this long, or a full lane in which none ended for this long, makes its endpoint slow. */
 const SLOW_MS = 1_000;
 /** How long an endpoint is called slow after it last was. An answer in time ends it at once. */
