@@ -46,8 +46,13 @@ export function holdsIpAddress({ value, bits }: IpNetwork, address: bigint): boo
   return (value ^ address) >> BigInt(128 - bits) === 0n;
 }
 
-/** What stands for one client: an IPv4 address, or the /64 that an IPv6 client picks its addresses from. */
-export function clientNetworkOf(address: bigint): string {
+/**
+ * What stands for one client, however its address is written: an IPv4 address, or the /64 that an IPv6 client picks its
+ * addresses from. All whose address cannot be read are one.
+ */
+export function clientOf(text: string | undefined): string {
+  const address = text === undefined ? undefined : parseForwardedAddress(text);
+  if (address === undefined) return 'unknown';
   return isIpv4(address) ? address.toString(16) : `${(address >> IPV6_CLIENT_BITS).toString(16)}/64`;
 }
 

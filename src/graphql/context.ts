@@ -7,7 +7,8 @@ import { createLoaders, type Run } from './loaders.ts';
 /** What every resolver is handed: who asks, and all that can be done. */
 export interface GraphqlContext {
   readonly requestId: string;
-  readonly clientAddress: string;
+  /** Who asks, as far as the address tells (`clientOf`). */
+  readonly client: string;
   readonly operations: Operations;
   readonly sessions: Sessions;
   /** Its session is undefined until somebody has signed in. An object of its own, since Apollo copies the context. */

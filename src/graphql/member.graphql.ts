@@ -90,7 +90,7 @@ export class MemberResolver {
     @Arg('email', () => String, { description: 'Email address.' }) email: string,
     @Arg('password', () => String, { description: 'Password.' }) password: string,
   ) {
-    const signedIn = await context.sessions.signIn(email, password, context.clientAddress);
+    const signedIn = await context.sessions.signIn(email, password, context.client);
     context.auth.session = signedIn.session;
     context.setCookie(signedIn);
     return signedIn;
@@ -109,7 +109,7 @@ export class MemberResolver {
     @Arg('current', () => String, { description: 'The password so far.' }) current: string,
     @Arg('new', () => String, { description: 'The new password, 12 to 256 characters.' }) next: string,
   ) {
-    const { run, operations, clientAddress: address } = context;
+    const { run, operations, client: address } = context;
     const sessionHash = sessionOf(context).tokenHash;
     await run(operations.members.changePassword, { current, new: next, sessionHash, address });
     return true;

@@ -8,6 +8,7 @@ import { expressMiddleware } from '@as-integrations/express5';
 import { type ExecutionResult, type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
 import { DomainError, validationError } from '../domain/errors.ts';
+import { clientOf } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { createContext, type GraphqlContext } from './context.ts';
@@ -207,11 +208,10 @@ async function contextOf(
   // The cookie would otherwise end in the browser 12 hours after sign-in, however much it was used.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const { operations, sessions } = options;
-  const clientAddress = request.ip ?? request.socket.remoteAddress ?? '';
   const { signal: ended } = new AbortController();
   return createContext({
     requestId,
-    clientAddress,
+    client: clientOf(request.ip),
     operations,
     sessions,
     auth: { session },

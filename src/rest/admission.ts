@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/authenticate.ts';
 import type { ApiKeyCaller } from '../domain/caller.ts';
 import { DomainError } from '../domain/errors.ts';
-import { clientNetworkOf, parseForwardedAddress } from '../domain/ip-network.ts';
+import { clientOf, parseForwardedAddress } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../domain/ports/rate-limiter.ts';
 import type { AnswerHeaders } from './answer.ts';
 import { headerOf } from './request-header.ts';
@@ -87,9 +87,7 @@ export class Admission {
 
   /** Counts a request that no valid key stands for on its address's budget (decision 11). */
   async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
-    const address = clientAddressOf(request);
-    const bucket = `address:${address === undefined ? 'unknown' : clientNetworkOf(address)}`;
-    const verdict = await this.#rateLimiter.take(bucket, this.#defaults);
+    const verdict = await this.#rateLimiter.take(`address:${clientOf(request.ip)}`, this.#defaults);
     tell(headers, verdict, this.#defaults, 'requests');
   }
 

@@ -211,6 +211,20 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(codesOf(await tryPassword(account.email, account.password, '192.0.2.78'))).toEqual([]);
   });
 
+  it.each([
+    ['a client whose proxy adds a port', (count: number) => `192.0.2.95:${4_000 + count}`],
+    ['a network of IPv6, whose client picks its addresses', (count: number) => `2001:db8:90::${count + 1}`],
+  ])('counts as one address: %s', async (_, addressOf) => {
+    const codes: string[] = [];
+    for (let count = 0; count < 10; count += 1) {
+      codes.push(...codesOf(await tryPassword(`guess${count}@test.example`, 'x', addressOf(count))));
+    }
+    expect(codes).toEqual(Array(10).fill('UNAUTHENTICATED'));
+    expect(codesOf(await tryPassword(account.email, account.password, addressOf(10)))).toEqual([
+      'RATE_LIMITED',
+    ]);
+  });
+
   it('lets in all who sign in from one address at once with the right password', async () => {
     const people = await Promise.all(Array.from({ length: 5 }, () => gateway.createAccount()));
     const attempts = Array.from({ length: 30 }, (_, index) => {

@@ -1,12 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  clientNetworkOf,
-  holdsIpAddress,
-  parseIpAddress,
-  parseIpNetwork,
-} from '../../src/domain/ip-network.ts';
+import { clientOf, holdsIpAddress, parseIpAddress, parseIpNetwork } from '../../src/domain/ip-network.ts';
 
 /** Whether `cidr` holds `address`; fails when one of them cannot be read. */
 function holds(cidr: string, address: string): boolean {
@@ -93,10 +88,12 @@ describe('networks of an allowlist (contract, API key: IP allowlist)', () => {
   });
 
   it('takes all addresses of an IPv6 /64 for one client, and each IPv4 address for another', () => {
-    const client = (text: string) => clientNetworkOf(parseIpAddress(text) ?? 0n);
-    expect(client('2001:db8::1')).toBe(client('2001:db8::ffff:1'));
-    expect(client('2001:db8::1')).not.toBe(client('2001:db8:0:1::1'));
-    expect(client('192.0.2.1')).not.toBe(client('192.0.2.2'));
-    expect(client('192.0.2.1')).toBe(client('::ffff:192.0.2.1'));
+    expect(clientOf('2001:db8::1')).toBe(clientOf('2001:db8::ffff:1'));
+    expect(clientOf('2001:db8::1')).toBe(clientOf('[2001:db8::1]:4711'));
+    expect(clientOf('2001:db8::1')).not.toBe(clientOf('2001:db8:0:1::1'));
+    expect(clientOf('192.0.2.1')).not.toBe(clientOf('192.0.2.2'));
+    expect(clientOf('192.0.2.1')).toBe(clientOf('::ffff:192.0.2.1'));
+    expect(clientOf('192.0.2.1')).toBe(clientOf('192.0.2.1:4711'));
+    expect(clientOf('somebody')).toBe(clientOf(undefined));
   });
 });
