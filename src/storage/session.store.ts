@@ -2,6 +2,14 @@ import type { SessionStore, SignInFailureStore } from '../domain/ports/people-st
 import { type Sql, statement } from './sql.ts';
 import { mapUser, USER_COLUMNS, type UserRow } from './user.store.ts';
 
+// Shares the person's row: who replaces a password ends the sessions that began before, and none begins after.
+const INSERT = statement(
+  'session-insert',
+  `INSERT INTO sessions (token_hash, user_id, created_at, expires_at)
+   SELECT $1::bytea, id, $4::timestamptz, $5::timestamptz FROM users
+   WHERE id = $2 AND password_hash = $3 AND removed_at IS NULL FOR SHARE
+   RETURNING user_id`,
+);
 const FIND = statement(
   'session-find',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.expires_at
@@ -46,15 +54,13 @@ export class PgSessionStore implements SessionStore {
   async insert(session: {
     tokenHash: Buffer;
     userId: string;
+    passwordHash: string;
     createdAt: Date;
     expiresAt: Date;
-  }): Promise<void> {
-    await this.#sql.table('sessions').insert({
-      token_hash: session.tokenHash,
-      user_id: session.userId,
-      created_at: session.createdAt,
-      expires_at: session.expiresAt,
-    });
+  }): Promise<boolean> {
+    const { tokenHash, userId, passwordHash, createdAt, expiresAt } = session;
+    const values = [tokenHash, userId, passwordHash, createdAt, expiresAt];
+    return (await this.#sql.query(INSERT, values)).length > 0;
   }
 
   async find(tokenHash: Buffer, now: Date) {

@@ -99,11 +99,14 @@ export class PgUserStore implements UserStore {
     await this.#sql.table('users').where({ id }).update({ role });
   }
 
-  async setPassword(id: string, passwordHash: string, mustChangePassword: boolean): Promise<void> {
-    await this.#sql
-      .table('users')
-      .where({ id })
-      .update({ password_hash: passwordHash, must_change_password: mustChangePassword });
+  async setPassword(id: string, passwordHash: string, mustChangePassword: boolean, knownHash?: string) {
+    const query = this.#sql.table('users').where({ id });
+    if (knownHash !== undefined) query.where({ password_hash: knownHash });
+    const changed: number = await query.update({
+      password_hash: passwordHash,
+      must_change_password: mustChangePassword,
+    });
+    return changed > 0;
   }
 
   async remove(id: string, at: Date): Promise<void> {

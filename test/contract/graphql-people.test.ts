@@ -171,6 +171,52 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(codesOf(await reset('nobody@test.example'))).toEqual(['NOT_FOUND']);
   });
 
+  it('gives no session for a password that was replaced while it was checked', async () => {
+    const person = await gateway.createAccount();
+    const { stores, sessions, operations } = gateway.parts;
+    // Held up between the check of the password and the session: the wait for others' checks may be as long.
+    const { promise: replaced, resolve: go } = Promise.withResolvers<void>();
+    const insert = stores.sessions.insert.bind(stores.sessions);
+    jest.spyOn(stores.sessions, 'insert').mockImplementationOnce(async (...given) => {
+      await replaced;
+      return insert(...given);
+    });
+    const signingIn = sessions.signIn(person.email, person.password, 'here').then(
+      ({ token }) => token,
+      (error: DomainError) => error.code,
+    );
+    await operations.members.resetPassword.run({ kind: 'system', name: 'test' }, { email: person.email });
+    go();
+    expect(await signingIn).toBe('unauthorized');
+  });
+
+  it('changes no password that was replaced while the current one was checked', async () => {
+    const person = await gateway.createAccount();
+    const own = await signIn(gateway, person);
+    const { sessions, operations } = gateway.parts;
+    const { promise: checked, resolve: tell } = Promise.withResolvers<void>();
+    const { promise: replaced, resolve: go } = Promise.withResolvers<void>();
+    const check = sessions.checkPassword.bind(sessions);
+    jest.spyOn(sessions, 'checkPassword').mockImplementationOnce(async (...given) => {
+      const known = await check(...given);
+      tell();
+      await replaced;
+      return known;
+    });
+    const variables = { c: person.password, n: 'what a stranger chose' };
+    const changing = graphql(gateway, CHANGE, { token: own, variables });
+    await checked;
+    const { password } = await operations.members.resetPassword.run(
+      { kind: 'system', name: 'test' },
+      { email: person.email },
+    );
+    go();
+    expect((await changing).body.errors[0].extensions.details.fields).toEqual([
+      { path: 'current', message: 'is not the current password' },
+    ]);
+    expect(codesOf(await tryPassword(person.email, password))).toEqual([]);
+  });
+
   it.each(['known', 'unknown'])('refuses an email after ten failures: %s', async (kind) => {
     const person = await gateway.createAccount();
     const email = kind === 'known' ? person.email : 'nobody@test.example';

@@ -55,12 +55,15 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         if (input.new === input.current) {
           throw validationError([{ path: 'new', message: 'must differ from the current one' }]);
         }
-        if (!(await sessions.checkPassword(found.user.email, input.current, input.address))) {
-          throw validationError([{ path: 'current', message: 'is not the current password' }]);
-        }
+        const notCurrent = () =>
+          validationError([{ path: 'current', message: 'is not the current password' }]);
+        const known = await sessions.checkPassword(found.user.email, input.current, input.address);
+        if (!known) throw notCurrent();
         const hash = await passwords.hash(input.new);
         await uow.run(async (tx) => {
-          await tx.users.setPassword(found.user.id, hash, false);
+          // Replaced since it was checked, perhaps because others know it: what they ask for must not win.
+          const isChanged = await tx.users.setPassword(found.user.id, hash, false, known.passwordHash);
+          if (!isChanged) throw notCurrent();
           await tx.sessions.removeOf(found.user.id, input.sessionHash);
           await recordChange(tx, deps, caller, {
             accountId: found.user.accountId,

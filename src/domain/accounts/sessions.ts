@@ -18,6 +18,10 @@ const EXTEND_EVERY_MS = 60_000;
 const CHECKS_AT_ONCE = 4;
 const CHECKS_WAITING_MAX = 200;
 
+interface KnownUser {
+  readonly user: User;
+  readonly passwordHash: string;
+}
 export interface SignedIn {
   readonly token: string;
   readonly expiresAt: Date;
@@ -52,25 +56,29 @@ export class Sessions {
    * password, and `rate_limit_exceeded` after ten failures in 15 minutes for the email or the address.
    */
   async signIn(email: string, password: string, address: string): Promise<SignedIn> {
-    const user = await this.checkPassword(email, password, address);
-    if (!user) throw unauthorized('The email or the password is wrong.');
+    const wrong = () => unauthorized('The email or the password is wrong.');
+    const found = await this.checkPassword(email, password, address);
+    if (!found) throw wrong();
+    const { user, passwordHash } = found;
     const { stores, clock, ids } = this.#deps;
     const now = clock.now();
     const token = ids.random(32).toString('base64url');
     const expiresAt = new Date(now.getTime() + SESSION_MS);
     const tokenHash = hashToken(token);
-    await stores.sessions.insert({ tokenHash, userId: user.id, createdAt: now, expiresAt });
-    await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
     const session = { tokenHash, caller: callerFor(user), expiresAt, isExtended: false };
+    // The check took its time: a password that was replaced meanwhile, since others know it, opens nothing.
+    const row = { tokenHash, userId: user.id, passwordHash, createdAt: now, expiresAt };
+    if (!(await stores.sessions.insert(row))) throw wrong();
+    await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
     return { token, expiresAt, user, session };
   }
 
-  /** The person whose password this is, with the same bounds on guessing as `signIn`. */
-  checkPassword(email: string, password: string, address: string): Promise<User | undefined> {
+  /** The person whose password this is, with what is stored of it; bounded as `signIn` is. */
+  checkPassword(email: string, password: string, address: string): Promise<KnownUser | undefined> {
     return this.#attempts.judge(email, address, async () => {
       const found = await this.#deps.stores.users.findByEmail(email);
       const isRight = await this.#verify(found?.passwordHash, password);
-      return isRight ? found?.user : undefined;
+      return isRight ? found : undefined;
     });
   }
 

@@ -12,12 +12,25 @@ export interface UserStore {
   /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
-  setPassword(id: string, passwordHash: string, mustChangePassword: boolean): Promise<void>;
+  /** False, and nothing is changed, when what is stored is not `knownHash`, where that is given. */
+  setPassword(
+    id: string,
+    passwordHash: string,
+    mustChangePassword: boolean,
+    knownHash?: string,
+  ): Promise<boolean>;
   remove(id: string, at: Date): Promise<void>;
 }
 
 export interface SessionStore {
-  insert(session: { tokenHash: Buffer; userId: string; createdAt: Date; expiresAt: Date }): Promise<void>;
+  /** False, and nothing is stored, when the person's password is another one by now, or the person is gone. */
+  insert(session: {
+    tokenHash: Buffer;
+    userId: string;
+    passwordHash: string;
+    createdAt: Date;
+    expiresAt: Date;
+  }): Promise<boolean>;
   /** The session that has not expired at `now`, with whom it stands for. */
   find(tokenHash: Buffer, now: Date): Promise<{ user: User; expiresAt: Date } | undefined>;
   /** Those of the sessions that have not expired at `now`, with whom they stand for. */
