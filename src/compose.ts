@@ -192,10 +192,11 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     spentSignatures: new PgSpentSignatures(sql),
   });
   const sessions = new Sessions(deps);
-  const outcomes = new SubmitOutcomes(uow, systemIds, {
-    isFault: (error) => databaseFault(error) !== undefined,
-    logger,
-  });
+  const outcomes = new SubmitOutcomes(
+    uow,
+    { clock: systemClock, ids: systemIds },
+    { isFault: (error) => databaseFault(error) !== undefined, logger },
+  );
 
   return {
     migration,

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { systemIds } from '../../src/crypto/ids.ts';
+import { systemClock, systemIds } from '../../src/crypto/ids.ts';
 import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
+import { SUBMIT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
+import { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
+import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
@@ -33,11 +37,64 @@ describe('moves of recipients (decision 13)', () => {
     const late = { from: 'pending', to: 'sent', at: new Date(), provider: 'simulator', error: null } as const;
     const { messages, done } = await withUnitOfWork(gateway, (uow) =>
       uow.run((tx) =>
-        applyMoves(tx, systemIds, [id], [{ ...late, messageId: id, position: 0, sids: ['late'] }]),
+        applyMoves(
+          tx,
+          systemIds,
+          [id],
+          [{ ...late, messageId: id, position: 0, sids: ['late'] }],
+          new Date(),
+        ),
       ),
     );
     expect([done.size, messages.get(id)?.status]).toEqual([0, 'delivered']);
     expect(await sids()).toEqual(known);
     expect((await state()).body).toEqual(before);
+  });
+
+  it('that waited for the database give money back when they are recorded: the ledger of a time adds up', async () => {
+    const from = new Date();
+    const account = await gateway.createAccount();
+    const send = (body: object) =>
+      gateway.call('POST', '/developers/sms', {
+        key: account.key,
+        body: { to: '+256700000011', message: 'Hello', ...body },
+      });
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = (await send({ scheduledFor })).body;
+    await withUnitOfWork(gateway, (uow) =>
+      new SubmitOutcomes(
+        uow,
+        { clock: systemClock, ids: systemIds },
+        { isFault: () => false, logger: silentLogger },
+      ).record({
+        message: { id, channel: 'sms', expiresAt: new Date(Date.now() + SUBMIT_DEADLINE_MS) },
+        position: 0,
+        group: 'sms',
+        provider: 'simulator',
+        attempt: 0,
+        outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
+        mayBeFreed: false,
+        // The carrier said so before the database went away.
+        at: new Date(from.getTime() - 600_000),
+        job: { held: { id, queue: 'submit' }, open: 2 },
+      }),
+    );
+    await send({});
+    await send({});
+    const { body } = await graphql(
+      gateway,
+      'query ($from: DateTime) { ledger(from: $from) { nodes { kind amount } totalCount } }',
+      { token: await signIn(gateway, account), variables: { from } },
+    );
+    expect(body.data.ledger).toEqual({
+      totalCount: 5,
+      nodes: [
+        { kind: 'charge', amount: -30 },
+        { kind: 'charge', amount: -30 },
+        { kind: 'refund', amount: 30 },
+        { kind: 'charge', amount: -30 },
+        { kind: 'opening', amount: 100_000 },
+      ],
+    });
   });
 });

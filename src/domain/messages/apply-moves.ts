@@ -31,13 +31,15 @@ interface Applied {
 /**
  * The one place where recipients change state: locks the messages, moves recipients of theirs, lets the messages'
  * status follow, gives money back for what no carrier accepted (decision 17), remembers the carriers' names and records
- * the events with their deliveries, all in `tx`.
+ * the events with their deliveries, all in `tx`. Money is given back at `now`, however long ago the move was: ledgers are
+ * looked through by time.
  */
 export async function applyMoves(
   tx: Tx,
   ids: Ids,
   messageIds: readonly string[],
   moves: readonly RecipientMove[],
+  now: Date,
 ): Promise<Applied> {
   const allowed = firstOfEach(moves.filter((move) => canMove(move.from, move.to)));
   const { messages, moved } = await tx.messages.lockAndMove(messageIds, allowed);
@@ -54,7 +56,7 @@ export async function applyMoves(
       message.environment === 'production' && rulesOf(message.channel).moveEvent?.(message, move, recipient);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
-      refunds.push(refundOf(message, move, recipient.costMinor));
+      refunds.push(refundOf(message, move.position, recipient.costMinor, now));
     }
   }
   const settled = await followStatus(tx, messages, [...done.keys()]);
@@ -72,10 +74,10 @@ export async function applyMoves(
   return { messages, done: new Set(done.keys()), early };
 }
 
-function refundOf(message: Message, { position, at }: RecipientMove, amountMinor: number): Refund {
+function refundOf(message: Message, position: number, amountMinor: number, createdAt: Date): Refund {
   const { id: messageId, accountId } = message;
   const entry = { accountId, kind: 'refund', amountMinor, messageId, position } as const;
-  return { ...entry, reference: null, actor: null, createdAt: at };
+  return { ...entry, reference: null, actor: null, createdAt };
 }
 
 function sidRows(

@@ -44,6 +44,7 @@ export async function cancelMessage(deps: Dependencies, caller: Caller, id: stri
       deps.ids,
       [id],
       recipients.map((recipient) => cancellation(recipient, at)),
+      at,
     );
   });
 }

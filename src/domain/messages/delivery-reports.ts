@@ -98,7 +98,7 @@ export async function applyReports(
     if (match.report.status !== 'failed' && !match.complete) continue;
     moves.set(match, moveOf(match, now));
   }
-  const { messages, done } = await applyMoves(tx, ids, messageIds, [...moves.values()]);
+  const { messages, done } = await applyMoves(tx, ids, messageIds, [...moves.values()], now);
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, now);
   const late = [...moves]

@@ -4,7 +4,7 @@ import type { NewJob } from '../ports/job-queue.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
 import type { RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
-import type { Ids } from '../ports/system.ts';
+import type { Clock, Ids } from '../ports/system.ts';
 import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
 import { applyReports } from './delivery-reports.ts';
@@ -47,15 +47,15 @@ interface OutcomesOptions {
  */
 export class SubmitOutcomes {
   readonly #uow: UnitOfWork;
-  readonly #ids: Ids;
+  readonly #system: { readonly clock: Clock; readonly ids: Ids };
   readonly #options: OutcomesOptions;
   readonly #batches: Batcher<SubmitResult, undefined>;
   /** When trying ends (performance.now, ms). */
   #triesUntil = Number.POSITIVE_INFINITY;
 
-  constructor(uow: UnitOfWork, ids: Ids, options: OutcomesOptions) {
+  constructor(uow: UnitOfWork, system: { clock: Clock; ids: Ids }, options: OutcomesOptions) {
     this.#uow = uow;
-    this.#ids = ids;
+    this.#system = system;
     this.#options = options;
     this.#batches = new Batcher((results) => this.#record(results), {
       maxWeight: 500,
@@ -105,9 +105,10 @@ export class SubmitOutcomes {
     await recordParts(this.#uow, jobs, async (tx) => {
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
       const messageIds = [...new Set(results.map(({ message }) => message.id))];
-      const { messages, early } = await applyMoves(tx, this.#ids, messageIds, moves);
+      const { clock, ids } = this.#system;
+      const { messages, early } = await applyMoves(tx, ids, messageIds, moves, clock.now());
       const last = results.at(-1);
-      if (early.length > 0 && last) await applyReports(tx, this.#ids, early, last.at);
+      if (early.length > 0 && last) await applyReports(tx, ids, early, last.at);
       const retries = await postponed(
         tx,
         steps.filter((step) => step.kind === 'retry'),

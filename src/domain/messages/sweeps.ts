@@ -99,7 +99,7 @@ export class Sweeps {
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
         }),
       );
-    await applyMoves(tx, this.#ids, [...messages.keys()], moves);
+    await applyMoves(tx, this.#ids, [...messages.keys()], moves, now);
   }
 
   async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {
