@@ -161,7 +161,8 @@ export class AccountResolver {
   }
 
   @Mutation(() => AccountType, {
-    description: 'Adds to a balance; the same reference again changes nothing. For operators.',
+    description:
+      'Adds to a balance; the same payment again changes nothing, and another amount under its reference is refused. For operators.',
   })
   topUpAccount(
     @Ctx() { run, operations }: GraphqlContext,

@@ -53,7 +53,8 @@ class SetPriceInput {
 
   @Field(() => String, {
     nullable: true,
-    description: 'Names the change: the same reference again changes nothing.',
+    description:
+      'Names the change: the same again changes nothing, and another one under its name is refused.',
   })
   reference?: string | null;
 }

@@ -2,6 +2,7 @@ import type { Account, LedgerEntry, Plan, RetentionDays } from '../domain/accoun
 import type { KeyRange } from '../domain/paging.ts';
 import type { AccountStore } from '../domain/ports/stores.ts';
 import { isUuid } from '../domain/uuid.ts';
+import { LEDGER_COLUMNS, type LedgerRow, mapLedgerEntry } from './ledger.store.ts';
 import { containing } from './like.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -69,6 +70,10 @@ const EXISTING = statement(
   `SELECT account_id, message_id, position, reference FROM ledger_entries
    WHERE (kind = 'refund' AND (message_id, position) IN (SELECT * FROM unnest($1::uuid[], $2::smallint[])))
       OR (reference IS NOT NULL AND (account_id, reference) IN (SELECT * FROM unnest($3::uuid[], $4::text[])))`,
+);
+const BOOKED = statement(
+  'ledger-booked',
+  `SELECT ${LEDGER_COLUMNS} FROM ledger_entries WHERE account_id = $1 AND reference = $2`,
 );
 const CREDIT = statement(
   'ledger-credit',
@@ -223,5 +228,10 @@ export class PgAccountStore implements AccountStore {
       changed.map((account) => account.ledger_seq),
     ]);
     return credited;
+  }
+
+  async findBooked(accountId: string, reference: string): Promise<LedgerEntry | undefined> {
+    const [row] = await this.#sql.query<LedgerRow>(BOOKED, [accountId, reference]);
+    return row && mapLedgerEntry(row);
   }
 }

@@ -4,7 +4,10 @@ import type { KeyRange } from '../domain/paging.ts';
 import type { LedgerFilter, LedgerStore } from '../domain/ports/ledger-store.ts';
 import { type Sql, statement } from './sql.ts';
 
-interface LedgerRow {
+export const LEDGER_COLUMNS = `account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference,
+  actor, created_at`;
+
+export interface LedgerRow {
   account_id: string;
   seq: number;
   kind: LedgerEntry['kind'];
@@ -17,7 +20,8 @@ interface LedgerRow {
   created_at: Date;
 }
 
-function mapRow(row: LedgerRow): LedgerEntry {
+/** An entry of `LEDGER_COLUMNS`. */
+export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
   return {
     accountId: row.account_id,
     seq: row.seq,
@@ -57,8 +61,8 @@ const MATCHES = `account_id = $1 AND ($2::timestamptz IS NULL OR created_at >= $
   AND ($3::timestamptz IS NULL OR created_at <= $3)`;
 const ENTRIES = statement(
   'ledger-entries',
-  `SELECT account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference, actor, created_at
-   FROM ledger_entries WHERE ${MATCHES} AND seq >= $4 AND seq < $5 ORDER BY seq DESC LIMIT $6`,
+  `SELECT ${LEDGER_COLUMNS} FROM ledger_entries
+   WHERE ${MATCHES} AND seq >= $4 AND seq < $5 ORDER BY seq DESC LIMIT $6`,
 );
 const COUNT = statement(
   'ledger-count',
@@ -82,7 +86,7 @@ export class PgLedgerStore implements LedgerStore {
     const [low, high] = await this.#seek(accountId, [start(from, -1), end(to, 1)]);
     const before = Math.min(high, Number(after ?? Number.MAX_SAFE_INTEGER));
     const values = [accountId, from ?? null, to ?? null, low, before, limit];
-    return (await this.#sql.query<LedgerRow>(ENTRIES, values)).map(mapRow);
+    return (await this.#sql.query<LedgerRow>(ENTRIES, values)).map(mapLedgerEntry);
   }
 
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {

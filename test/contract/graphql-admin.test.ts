@@ -342,6 +342,12 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
     expect(codesOf(await ask(topUp, pay, owner))).toEqual(['FORBIDDEN']);
     const paid = await Promise.all([1, 2, 3].map(() => data(topUp, pay, operator)));
     expect(paid).toEqual(Array(3).fill({ topUpAccount: { balance: 19.75 } }));
+    // Another amount under the name of a payment is a mistake that must not pass for a repeat.
+    const other = await ask(topUp, { ...pay, n: 70.25 }, operator);
+    expect(codesOf(other)).toEqual(['BAD_USER_INPUT']);
+    expect(other.body.errors[0].message).toMatch(
+      /^reference: names the payment of 7\.25 USD booked at 20\S+Z; give another payment a reference of its own$/,
+    );
     const { ledger } = await data('{ ledger { nodes { kind amount balanceAfter reference } } }', {}, owner);
     expect(ledger.nodes).toEqual([
       { kind: 'topup', amount: 7.25, balanceAfter: 19.75, reference: 'invoice 1' },
@@ -382,6 +388,13 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
     await data(set, price(50, 'summer'), operator);
     // Told again, an old change takes nothing back.
     await data(set, price(45, 'spring'), operator);
+    for (const other of [price(46, 'spring'), { i: { ...price(45, 'spring').i, prefix: '25672' } }]) {
+      const refused = await ask(set, other, operator);
+      expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
+      expect(refused.body.errors[0].message).toBe(
+        'reference: names the change of UGX sms 25671 to 45; give another change a reference of its own',
+      );
+    }
     expect(await cost()).toBe(50);
     expect((await data('{ prices { prefix amount } }')).prices).toContainEqual({
       prefix: '25671',

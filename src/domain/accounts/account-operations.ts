@@ -23,7 +23,7 @@ export interface CreateAccountInput {
 export interface TopUpInput {
   readonly accountId: string;
   readonly amount: number;
-  /** Names the payment: the same reference again changes nothing. */
+  /** Names the payment: the same payment again changes nothing. */
   readonly reference?: string | undefined;
 }
 
@@ -135,7 +135,10 @@ export function accountOperations(deps: Dependencies) {
       return { account: created, owner: { user: owner.user, password: owner.password } satisfies NewUser };
     }),
 
-    /** Adds to a balance. With a `reference` that was used before it changes nothing. */
+    /**
+     * Adds to a balance. A payment that was booked under its `reference` before changes nothing; throws
+     * `validation_error` when the reference names another amount.
+     */
     topUp: operation('account.topUp', { operator: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
       if (!account) throw notFound('Account');
@@ -144,6 +147,8 @@ export function accountOperations(deps: Dependencies) {
       return uow.run(async (tx) => {
         const entry = credit(caller, account.id, 'topup', minor, reference, clock.now());
         const entries = await tx.accounts.credit([entry]);
+        const booked = reference !== null && (await tx.accounts.findBooked(account.id, reference));
+        if (booked && booked.amountMinor !== minor) throw otherAmount(booked, account.currency);
         if (entries.length > 0) {
           await recordChange(tx, deps, caller, {
             accountId: account.id,
@@ -202,6 +207,12 @@ export function namedAccountId(caller: Caller, named: string | null | undefined)
 function checkName(name: string): string {
   if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return name;
   throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
+}
+
+function otherAmount({ amountMinor, createdAt }: LedgerEntry, currency: string): DomainError {
+  const payment = `${fromMinor(amountMinor, currency)} ${currency} booked at ${createdAt.toISOString()}`;
+  const message = `names the payment of ${payment}; give another payment a reference of its own`;
+  return validationError([{ path: 'reference', message }]);
 }
 
 function credit(

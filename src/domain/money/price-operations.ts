@@ -1,7 +1,7 @@
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { validationError } from '../errors.ts';
+import { type DomainError, validationError } from '../errors.ts';
 import { CHANNELS, type Channel } from '../messages/message.ts';
 import { operation } from '../operation.ts';
 import { checkAmount, checkReference } from './checks.ts';
@@ -18,7 +18,7 @@ export interface SetPriceInput {
   readonly prefix: string;
   /** In units of the currency. */
   readonly amount: number;
-  /** Names the change: the same reference again changes nothing. */
+  /** Names the change: the same change again changes nothing. */
   readonly reference?: string | undefined;
 }
 
@@ -32,7 +32,10 @@ export function priceOperations(deps: Dependencies) {
       (_caller, _input: Record<string, never>) => stores.prices.all(),
     ),
 
-    /** Sets the price of a destination, for messages from now on. Once a reference was used it changes nothing more. */
+    /**
+     * Sets the price of a destination, for messages from now on. A change that was made under its `reference` before
+     * changes nothing; throws `validation_error` when the reference names another one.
+     */
     set: operation(
       'price.set',
       { operator: true },
@@ -41,14 +44,16 @@ export function priceOperations(deps: Dependencies) {
         const reference = checkReference(input.reference);
         return uow.run(async (tx) => {
           if (reference !== null && !(await tx.prices.claimReference(reference, row, clock.now()))) {
-            return (await tx.prices.byReference(reference)) ?? row;
+            const made = (await tx.prices.byReference(reference)) ?? row;
+            if (nameOf(made) === nameOf(row) && made.amountMinor === row.amountMinor) return made;
+            throw otherChange(made);
           }
           const before = await tx.prices.set(ids.uuid(), row, clock.now());
           tx.announce('prices', 'all');
           await recordChange(tx, deps, caller, {
             accountId: null,
             action: 'price.set',
-            target: `${row.currency} ${row.channel} ${row.prefix || '*'}`,
+            target: nameOf(row),
             ...(before === undefined ? {} : { before: { amount: fromMinor(before, row.currency) } }),
             after: { amount: input.amount, reference },
           });
@@ -57,6 +62,16 @@ export function priceOperations(deps: Dependencies) {
       },
     ),
   };
+}
+
+function nameOf({ currency, channel, prefix }: PriceRow): string {
+  return `${currency} ${channel} ${prefix || '*'}`;
+}
+
+function otherChange(made: PriceRow): DomainError {
+  const change = `${nameOf(made)} to ${fromMinor(made.amountMinor, made.currency)}`;
+  const message = `names the change of ${change}; give another change a reference of its own`;
+  return validationError([{ path: 'reference', message }]);
 }
 
 function checkPrice(input: SetPriceInput): PriceRow {

@@ -51,6 +51,8 @@ export interface AccountStore {
    * exists already is left out, and its account unchanged.
    */
   credit(entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[]): Promise<readonly LedgerEntry[]>;
+  /** What was booked on the account under the reference. */
+  findBooked(accountId: string, reference: string): Promise<LedgerEntry | undefined>;
 }
 
 export type ApiKeyPatch = Partial<

@@ -59,7 +59,7 @@ export type SetPriceInput = {
   readonly currency: string;
   /** Leading digits of the destination, without `+`; all when absent. */
   readonly prefix?: string | null | undefined;
-  /** Names the change: the same reference again changes nothing. */
+  /** Names the change: the same again changes nothing, and another one under its name is refused. */
   readonly reference?: string | null | undefined;
 };
 
