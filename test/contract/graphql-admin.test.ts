@@ -327,6 +327,14 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
     for (const name of ['', `${'a'.repeat(200)}😀`]) {
       expect(await refused(create(name))).toBe('name: must have 1 to 200 characters');
     }
+    // A name that nobody gave is not what is wrong.
+    const email = `long@${`${'a'.repeat(60)}.`.repeat(4)}example`;
+    const { createAccount } = await data(
+      'mutation ($e: String!) { createAccount(input: { email: $e, currency: "UGX" }) { email name } }',
+      { e: email },
+      operator,
+    );
+    expect(createAccount).toEqual({ email, name: email.slice(0, 200) });
   });
 
   it('moves money only for operators, once for each reference, and audits it', async () => {

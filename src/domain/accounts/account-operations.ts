@@ -104,9 +104,9 @@ export function accountOperations(deps: Dependencies) {
       if (!isCurrency(input.currency)) {
         throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
       }
-      const name = checkName(input.name ?? input.email);
-      const openingMinor = checkAmount('balance', input.balance ?? 0, input.currency, [0, BALANCE_MAX_MINOR]);
       await refuseTakenEmail(deps, input.email);
+      const name = checkName(input.name ?? input.email.slice(0, NAME_MAX_LENGTH));
+      const openingMinor = checkAmount('balance', input.balance ?? 0, input.currency, [0, BALANCE_MAX_MINOR]);
       const account: Account = {
         id: ids.uuid(),
         name,
