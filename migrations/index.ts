@@ -31,6 +31,7 @@ import * as deliveriesWithoutChecks from './20261121002800_deliveries_without_ch
 import * as searchTerms from './20261121002900_search_terms.ts';
 import * as leftJobs from './20261121003000_left_jobs.ts';
 import * as postponedRecipients from './20261121003100_postponed_recipients.ts';
+import * as recoveredRetries from './20261121003200_recovered_retries.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
   { name: '20261121002900_search_terms', ...searchTerms },
   { name: '20261121003000_left_jobs', ...leftJobs },
   { name: '20261121003100_postponed_recipients', ...postponedRecipients },
+  { name: '20261121003200_recovered_retries', ...recoveredRetries },
 ];

@@ -34,7 +34,9 @@ interface DeliveryRow {
   created_at: Date;
 }
 
-type DueRow = Pick<DeliveryRow, 'id' | 'account_id' | 'event' | 'attempts' | 'next_retry_at'>;
+type DueRow = Pick<DeliveryRow, 'id' | 'account_id' | 'event' | 'attempts' | 'next_retry_at'> & {
+  retries_from: number;
+};
 
 const COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status, d.http_status,
   d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
@@ -79,7 +81,8 @@ const ATTEMPTS = statement(
 // What is due within a second is as good as due: processes' clocks differ, and its attempt may be under way.
 const REOPEN = statement(
   'deliveries-reopen',
-  `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $3
+  `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $3,
+     retries_from = CASE WHEN $4 THEN d.attempts ELSE d.retries_from END
    FROM events e WHERE d.id = ANY($1::uuid[]) AND d.status = ANY($2::text[])
      AND (d.next_retry_at IS NULL OR d.next_retry_at > $3::timestamptz + interval '1 second')
      AND e.account_id = d.account_id AND e.seq = d.event_seq
@@ -108,7 +111,8 @@ const INSERT = statement(
 // Retries that a process of the version before has queued bear no time; their count of attempts tells them.
 const DUE = statement(
   'deliveries-due',
-  `SELECT d.id, d.account_id, d.event, d.attempts, d.next_retry_at, e.type, e.message_id, e.recorded_at, e.body
+  `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at, e.type,
+     e.message_id, e.recorded_at, e.body
    FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
    WHERE d.id = ANY($1::uuid[]) AND d.webhook_id = $2 AND d.status IN ('pending', 'retrying')
      AND (d.next_retry_at = $4 OR $4::timestamptz IS NULL AND d.attempts = $3)
@@ -155,6 +159,7 @@ export class PgDeliveryStore implements DeliveryStore {
       event: row.event,
       body: eventBody(row),
       attempts: row.attempts,
+      retriesFrom: row.retries_from,
       dueAt: row.next_retry_at,
     }));
   }
@@ -244,8 +249,9 @@ export class PgDeliveryStore implements DeliveryStore {
     deliveryIds: readonly string[],
     statuses: readonly DeliveryStatus[],
     at: Date,
+    anew: boolean,
   ): Promise<readonly WebhookDelivery[]> {
-    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, statuses, at])).map(mapRow);
+    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, statuses, at, anew])).map(mapRow);
   }
 
   async failed(

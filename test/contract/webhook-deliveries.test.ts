@@ -365,6 +365,26 @@ describe('recover (decisions 28 and 31)', () => {
     expect((await bench.deliveries(owner, id)).data).toMatchObject([{ status: 'retrying', attempts: 2 }]);
   });
 
+  it('leaves the retries that it gave when one of them is made by hand', async () => {
+    const receiver = await bench.receiving(() => 500);
+    const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
+    const since = new Date(Date.now() - 1_000).toISOString();
+    await bench.sendSms(owner);
+    await settled(id, 'failed');
+    await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 2 });
+    await bench.call(owner, 'POST', `/${id}/recover`, { since });
+    const attempted = (attempts: number) =>
+      eventually(async () => {
+        const delivery = (await bench.deliveries(owner, id)).data[0];
+        return delivery.attempts === attempts && delivery;
+      });
+    const recovered = await attempted(2);
+    expect(recovered.status).toBe('retrying');
+    await bench.call(owner, 'POST', `/${id}/deliveries/${recovered.id}/retry`);
+    // The second of three that count.
+    expect(await attempted(3)).toMatchObject({ status: 'retrying', nextRetryAt: expect.any(String) });
+  });
+
   it('says that since is in the future, and not of a field that was not sent', async () => {
     const { id } = await bench.register(owner, { url: 'http://127.0.0.1:4999/' });
     const since = new Date(Date.now() + 3_600_000).toISOString();

@@ -29,8 +29,6 @@ export interface WebhookJob {
    * another one by now has been tried or made due since, and is another job's.
    */
   readonly dueAt?: string;
-  /** So many of the attempts do not count against `maxRetries`: a recovery gave the retries anew. 0 when absent. */
-  readonly retriesFrom?: number;
 }
 
 export interface ContactImportJob {

@@ -75,6 +75,8 @@ export interface DueDelivery {
   readonly body: string;
   /** Attempts behind it. */
   readonly attempts: number;
+  /** So many of them do not count against `maxRetries`: a recovery gave the retries anew. */
+  readonly retriesFrom: number;
   /** When it was to be tried again; null before the first attempt. */
   readonly dueAt: Date | null;
 }
@@ -135,11 +137,15 @@ export interface DeliveryStore {
    * deliveries of those that are logged now stand.
    */
   record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>>;
-  /** Makes those that have one of `statuses` due at `at`, unless they are due already; returns those. */
+  /**
+   * Makes those that have one of `statuses` due at `at`, with their retries `anew` where that is said, unless they are
+   * due already; returns those.
+   */
   reopen(
     deliveryIds: readonly string[],
     statuses: readonly DeliveryStatus[],
     at: Date,
+    anew: boolean,
   ): Promise<readonly WebhookDelivery[]>;
   /** Failed deliveries of events (no tests) recorded in a span of time, by id, after `afterId`. */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;

@@ -70,7 +70,7 @@ export class DeliverWebhooks {
    * `JobInterrupted` on `signal`.
    */
   async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
-    const { webhookId, deliveryIds, attempt, dueAt, retriesFrom = 0 } = job.data;
+    const { webhookId, deliveryIds, attempt, dueAt } = job.data;
     const lane = this.#lanes.of(webhookId);
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
@@ -81,15 +81,7 @@ export class DeliverWebhooks {
     if (refused) return this.#close(deliveryIds, refused);
     const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
     const open = { held: job, open: due.length };
-    const left = await this.#attemptAll(
-      due,
-      retriesFrom,
-      open,
-      lane,
-      endpoint,
-      PATIENCE_MS[job.queue],
-      signal,
-    );
+    const left = await this.#attemptAll(due, open, lane, endpoint, PATIENCE_MS[job.queue], signal);
     if (left.length === 0) return;
     if (signal.aborted) throw new JobInterrupted();
     const gone = refusalOf(await endpoint.get());
@@ -100,7 +92,6 @@ export class DeliverWebhooks {
   /** Attempts what gets a place within `patienceMs`; returns the ids of the rest. */
   async #attemptAll(
     due: readonly DueDelivery[],
-    retriesFrom: number,
     open: OpenJob,
     lane: Lane,
     endpoint: FreshEndpoint,
@@ -125,7 +116,7 @@ export class DeliverWebhooks {
       if (place === undefined) return void left.push(delivery.id);
       let attempted: { recorded: RecordedAttempt; result: AttemptResult } | undefined;
       try {
-        attempted = await this.#attempt(await endpoint.get(), delivery, retriesFrom);
+        attempted = await this.#attempt(await endpoint.get(), delivery);
       } finally {
         lane.leave(attempted?.result);
       }
@@ -144,7 +135,7 @@ export class DeliverWebhooks {
   }
 
   /** One attempt; undefined when the endpoint takes none any more. */
-  async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery, retriesFrom: number) {
+  async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery) {
     if (!endpoint || refusalOf(endpoint)) return undefined;
     const { webhook, secret } = endpoint;
     const at = this.#clock.now();
@@ -156,9 +147,9 @@ export class DeliverWebhooks {
       body: delivery.body,
       at,
     });
-    const number = delivery.attempts + 1 - retriesFrom;
+    const number = delivery.attempts + 1 - delivery.retriesFrom;
     const record = attemptRecord(webhook, delivery, number, at, this.#clock.now(), result);
-    return { recorded: { webhookId: webhook.id, event: delivery.event, retriesFrom, record }, result };
+    return { recorded: { webhookId: webhook.id, event: delivery.event, record }, result };
   }
 
   #close(deliveryIds: readonly string[], { status, why }: Refusal): Promise<void> {

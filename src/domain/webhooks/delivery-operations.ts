@@ -70,9 +70,8 @@ export function deliveryOperations(deps: Dependencies) {
       afterId = failed.length === RECOVER_BATCH ? failed.at(-1) : undefined;
       queued += await uow.run(async (tx) => {
         const now = clock.now();
-        const reopened = await tx.deliveries.reopen(failed, ['failed'], now);
-        const anew = reopened.map((delivery) => ({ ...delivery, retriesFrom: delivery.attempts }));
-        await announceAndQueue(tx, reopened, retryJobs(anew, now));
+        const reopened = await tx.deliveries.reopen(failed, ['failed'], now, true);
+        await announceAndQueue(tx, reopened, retryJobs(reopened, now));
         return reopened.length;
       });
     }
@@ -137,7 +136,7 @@ export function deliveryOperations(deps: Dependencies) {
         checkActive(webhook);
         const reopened = await uow.run(async (tx) => {
           const now = clock.now();
-          const deliveries = await tx.deliveries.reopen([delivery.id], RETRIED_BY_HAND, now);
+          const deliveries = await tx.deliveries.reopen([delivery.id], RETRIED_BY_HAND, now, false);
           await announceAndQueue(tx, deliveries, retryJobs(deliveries, now));
           return deliveries;
         });

@@ -38,7 +38,7 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
 }
 
 function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): DueDelivery {
-  return { id, accountId, event, body, attempts: 0, dueAt: null };
+  return { id, accountId, event, body, attempts: 0, retriesFrom: 0, dueAt: null };
 }
 
 /** A delivery of `event` to `webhook` with no attempt yet. */
@@ -70,14 +70,13 @@ export function firstJobs(
 }
 
 /** A delivery that is to be tried again at its `nextRetryAt`. */
-export type RetriedDelivery = Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'> &
-  Pick<WebhookJob, 'retriesFrom'>;
+type RetriedDelivery = Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'>;
 
 /** Jobs that try deliveries again when they are due; at once where that is not after `now`. */
 export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): NewJob<'webhook'>[] {
-  const data = deliveries.flatMap(({ id, webhookId, attempts, nextRetryAt, retriesFrom = 0 }) =>
+  const data = deliveries.flatMap(({ id, webhookId, attempts, nextRetryAt }) =>
     nextRetryAt
-      ? [{ webhookId, deliveryIds: [id], attempt: attempts, dueAt: nextRetryAt.toISOString(), retriesFrom }]
+      ? [{ webhookId, deliveryIds: [id], attempt: attempts, dueAt: nextRetryAt.toISOString() }]
       : [],
   );
   return merged(data).map((job) => {
@@ -104,13 +103,12 @@ function newJob(data: WebhookJob, startAfter: Date | undefined): NewJob<'webhook
 function merged(jobs: readonly WebhookJob[]): WebhookJob[] {
   const groups = Map.groupBy(
     jobs,
-    ({ webhookId, attempt, dueAt = '', retriesFrom = 0 }) =>
-      `${webhookId} ${attempt} ${dueAt} ${retriesFrom}`,
+    ({ webhookId, attempt, dueAt = '' }) => `${webhookId} ${attempt} ${dueAt}`,
   );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (!first) return [];
-    const { webhookId, attempt, dueAt, retriesFrom } = first;
+    const { webhookId, attempt, dueAt } = first;
     const ids = group.flatMap((job) => job.deliveryIds);
     const parts: WebhookJob[] = [];
     for (let start = 0; start < ids.length; start += DELIVERIES_PER_JOB) {
@@ -119,7 +117,6 @@ function merged(jobs: readonly WebhookJob[]): WebhookJob[] {
         deliveryIds: ids.slice(start, start + DELIVERIES_PER_JOB),
         attempt,
         ...(dueAt === undefined ? {} : { dueAt }),
-        ...(retriesFrom ? { retriesFrom } : {}),
       });
     }
     return parts;

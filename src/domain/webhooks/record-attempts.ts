@@ -17,8 +17,6 @@ const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
 export interface RecordedAttempt {
   readonly webhookId: string;
   readonly event: EventType;
-  /** As the job of the attempt has it. */
-  readonly retriesFrom?: number | undefined;
   readonly record: AttemptRecord;
 }
 
@@ -70,11 +68,11 @@ export async function recordAttempts(
     'delivery',
     counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
   );
-  const retries = counted.flatMap(({ webhookId, record, retriesFrom = 0 }) => {
+  const retries = counted.flatMap(({ webhookId, record }) => {
     const { attempts: made = 0, nextRetryAt = null } = stands.get(record) ?? {};
     // An attempt made beside this one may have decided otherwise.
     if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
-    return { id: record.deliveryId, webhookId, attempts: made, nextRetryAt, retriesFrom };
+    return { id: record.deliveryId, webhookId, attempts: made, nextRetryAt };
   });
   await tx.jobs.enqueue(retryJobs(retries, system.clock.now()));
   await judgeEndpoints(tx, system, counted);
