@@ -73,7 +73,8 @@ const FAILING_ON = statement(
    WHERE id = ANY($1::uuid[]) AND is_active AND deleted_at IS NULL AND failing_since <= $2
      AND (SELECT bool_and(EXISTS (
          SELECT FROM webhook_deliveries d
-         WHERE d.webhook_id = w.id AND d.id >= day.lowest AND d.id < day.below AND d.attempts > 0))
+         WHERE d.webhook_id = w.id AND d.id >= day.lowest AND d.id < day.below AND d.attempts > 0
+           AND d.event <> 'webhook.test'))
        FROM unnest($3::uuid[], $4::uuid[]) AS day (lowest, below))
    ORDER BY id FOR NO KEY UPDATE`,
 );

@@ -352,8 +352,8 @@ describe('an endpoint that only fails (decision 31)', () => {
       return row.failing_since as Date | null;
     });
 
-  /** Records that a delivery failed on each of the last `days` days. */
-  const failedDaily = (owner: TestAccount, id: string, days: number) =>
+  /** Records that a delivery failed on each of the last `days` days; on the first one an `oldest`. */
+  const failedDaily = (owner: TestAccount, id: string, days: number, oldest = 'sms.sent') =>
     withKnex(gateway.database.connection, (knex) =>
       knex('webhook_deliveries').insert(
         Array.from({ length: days }, (_, day) => {
@@ -363,7 +363,7 @@ describe('an endpoint that only fails (decision 31)', () => {
             account_id: owner.accountId,
             webhook_id: id,
             event_seq: 1,
-            event: 'sms.sent',
+            event: day === days - 1 ? oldest : 'sms.sent',
             status: 'failed',
             attempts: 1,
             created_at: at,
@@ -416,10 +416,13 @@ describe('an endpoint that only fails (decision 31)', () => {
     expect(await failingSince(id)).toBeNull();
   });
 
-  it('stays on where nothing was sent on one of the days: nobody knows how it was then', async () => {
+  it.each([
+    ['nothing was sent', 4, 'sms.sent'],
+    ['nothing was sent but a test', 5, 'webhook.test'],
+  ])('stays on where on one of the days %s: nobody knows how it was then', async (_, days, oldest) => {
     const { owner, id, get, attempt } = await failing();
     await attempt();
-    await failedDaily(owner, id, 4);
+    await failedDaily(owner, id, days, oldest);
     await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
     await attempt();
     expect(await get()).toMatchObject({ isActive: true, disabledReason: null });

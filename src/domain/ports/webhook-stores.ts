@@ -59,8 +59,8 @@ export interface WebhookStore {
   /** Forgets that endpoints failed; writes nothing where they did not. */
   clearFailing(ids: readonly string[]): Promise<void>;
   /**
-   * Those that are active, fail since the first of `days` or longer, and had on each of them a delivery that was
-   * attempted; locked.
+   * Those that are active, fail since the first of `days` or longer, and had on each of them a delivery (no test) that
+   * was attempted; locked.
    */
   failingOn(
     ids: readonly string[],
