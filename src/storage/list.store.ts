@@ -33,6 +33,16 @@ const DELIVERIES_OF = statement(
      WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
    ) f ORDER BY f.id LIMIT $3`,
 );
+/** A message's events are found by their index, and its deliveries by theirs; what is shown is all that is read out. */
+const OF_MESSAGE = `FROM events e JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
+  WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
+    AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)`;
+const DELIVERIES_OF_MESSAGE = statement(
+  'list-deliveries-of-message',
+  `SELECT * FROM (SELECT ${DELIVERY_COLUMNS} ${OF_MESSAGE} OFFSET 0) f
+   WHERE $6::uuid IS NULL OR f.id < $6 ORDER BY f.id DESC LIMIT $7`,
+);
+const COUNT_OF_MESSAGE = statement('list-count-of-message', `SELECT count(*) AS total ${OF_MESSAGE}`);
 const ENDPOINTS = statement(
   'list-endpoints',
   'SELECT id FROM webhooks WHERE account_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))',
@@ -97,9 +107,9 @@ export class PgListStore implements ListStore {
   async deliveriesOf(
     accountId: string,
     messageIds: readonly string[],
-    limit?: number,
+    limit: number,
   ): Promise<readonly WebhookDelivery[]> {
-    const values = [accountId, messageIds, limit ?? null];
+    const values = [accountId, messageIds, limit];
     return (await this.#sql.query<DeliveryRow>(DELIVERIES_OF, values)).map(mapDelivery);
   }
 
@@ -109,8 +119,14 @@ export class PgListStore implements ListStore {
     { limit, after }: KeyRange,
   ): Promise<readonly WebhookDelivery[]> {
     if (filter.messageId !== undefined) {
-      const rows = await this.#ofMessage(accountId, filter);
-      return rows.filter((row) => after === undefined || row.id < after).slice(0, limit);
+      const values = ofMessage(accountId, filter);
+      if (!values) return [];
+      const rows = await this.#sql.query<DeliveryRow>(DELIVERIES_OF_MESSAGE, [
+        ...values,
+        after ?? null,
+        limit,
+      ]);
+      return rows.map(mapDelivery);
     }
     const endpoints = await this.#endpoints(accountId, filter.webhookId);
     const ids = await deliveriesBefore(this.#sql, endpoints, filter, after, limit);
@@ -141,20 +157,12 @@ export class PgListStore implements ListStore {
   }
 
   async countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number> {
-    if (filter.messageId !== undefined) return (await this.#ofMessage(accountId, filter)).length;
+    if (filter.messageId !== undefined) {
+      const values = ofMessage(accountId, filter);
+      const [counted] = values ? await this.#sql.query<{ total: number }>(COUNT_OF_MESSAGE, values) : [];
+      return counted?.total ?? 0;
+    }
     return countDeliveries(this.#sql, await this.#endpoints(accountId, filter.webhookId), filter);
-  }
-
-  /** A message has few deliveries: as many as recipients times endpoints. */
-  async #ofMessage(accountId: string, filter: DeliveryListFilter): Promise<WebhookDelivery[]> {
-    const { messageId = '', webhookId, status, event } = filter;
-    if (!isUuid(messageId)) return [];
-    const all = await this.deliveriesOf(accountId, [messageId]);
-    return all
-      .filter((row) => webhookId === undefined || row.webhookId === webhookId.toLowerCase())
-      .filter((row) => status === undefined || row.status === status)
-      .filter((row) => event === undefined || row.event === event)
-      .reverse();
   }
 
   async deliveryCounts(accountId: string, webhookIds: readonly string[]) {
@@ -236,6 +244,15 @@ export class PgListStore implements ListStore {
     if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
     return query;
   }
+}
+
+/** What finds the deliveries of a message; undefined where an id is none, so that nothing matches. */
+function ofMessage(
+  accountId: string,
+  { messageId = '', webhookId, status, event }: DeliveryListFilter,
+): unknown[] | undefined {
+  if (!isUuid(messageId) || (webhookId !== undefined && !isUuid(webhookId))) return undefined;
+  return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null];
 }
 
 function idAround(time: Date, slackMs: number): string {

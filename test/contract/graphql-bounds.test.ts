@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { getIntrospectionQuery } from 'graphql';
+import pg from 'pg';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
@@ -328,7 +329,7 @@ describe('the lists of an answer (graphql-names.md, Bounds)', () => {
   });
   afterAll(() => gateway?.stop());
 
-  const ask = (query: string) => graphql(gateway, query, { token });
+  const ask = (query: string, variables: object = {}) => graphql(gateway, query, { token, variables });
   const aliased = (count: number, field: string) =>
     Array.from({ length: count }, (_, index) => `a${index}: ${field}`).join(' ');
 
@@ -395,9 +396,26 @@ describe('the lists of an answer (graphql-names.md, Bounds)', () => {
     store.mockRestore();
     expect(loaded).toHaveLength(12_001);
     expect([answer.status, answer.body.errors[0].extensions.limit]).toEqual([400, 'cost']);
-    const paged = await ask(
-      `{ webhookDeliveries(first: 1, filter: { messageId: "${messageId}" }) { totalCount } }`,
+    const rows = jest.spyOn(pg.Query.prototype as unknown as { handleDataRow(): void }, 'handleDataRow');
+    const filter = `messageId: "${messageId}", webhookId: "${webhookId.toUpperCase()}", event: "sms.sent"`;
+    const shown: string[] = [];
+    for (let after: string | null = null; shown.length < 9; ) {
+      const paged = await ask(
+        `query ($after: String) { webhookDeliveries(first: 3, after: $after, filter: { ${filter} }) {
+          totalCount nodes { id } pageInfo { endCursor } } }`,
+        { after },
+      );
+      const { totalCount, nodes, pageInfo } = paged.body.data.webhookDeliveries;
+      expect(totalCount).toBe(13_001);
+      shown.push(...nodes.map((node: { id: string }) => node.id));
+      after = pageInfo.endCursor;
+    }
+    expect([...new Set(shown)].sort().toReversed()).toEqual(shown);
+    expect(rows.mock.calls.length).toBeLessThan(1_000);
+    rows.mockRestore();
+    const none = await ask(
+      `{ webhookDeliveries(filter: { messageId: "${messageId}", status: FAILED }) { totalCount nodes { id } } }`,
     );
-    expect(paged.body.data.webhookDeliveries.totalCount).toBe(13_001);
+    expect(none.body.data.webhookDeliveries).toEqual({ totalCount: 0, nodes: [] });
   });
 });

@@ -81,11 +81,11 @@ export interface MessageListStore {
 
 /** Deliveries and the audit log, as people look through them. */
 export interface ListStore {
-  /** Deliveries of the messages, the oldest first; all of them when there is no `limit`. */
+  /** Deliveries of the messages, the oldest first. */
   deliveriesOf(
     accountId: string,
     messageIds: readonly string[],
-    limit?: number,
+    limit: number,
   ): Promise<readonly WebhookDelivery[]>;
   /** Deliveries, the newest first. */
   deliveries(
