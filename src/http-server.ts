@@ -47,8 +47,9 @@ function createApp(
   app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
-  app.set('trust proxy', (text: string) => {
-    const address = parseForwardedAddress(text);
+  // A peer that has gone has no address any more.
+  app.set('trust proxy', (text: string | undefined) => {
+    const address = text === undefined ? undefined : parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
   // The busiest stands first: each that stands before it is tried for each of its requests.

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../src/crypto/ids.ts';
 import { signRequest } from '../../src/domain/api-keys/request-signature.ts';
 import { SCOPES } from '../../src/domain/caller.ts';
 import { routes } from '../../src/rest/routes/all.ts';
-import { withKnex } from '../support/database.ts';
+import { silentLogger, withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type RawAnswer, rawExchange, rawRequest } from '../support/raw-http.ts';
@@ -207,6 +208,26 @@ describe('the key [contract, Authentication: 1–3; API key: key value, secret h
 });
 
 describe('request signing [contract, Optional request signing: 1–4; Limits: HMAC timestamp skew; API key: enableHmac; decision 10]', () => {
+  it('counts a client that goes away in the middle of its body, and calls nothing of it a fault', async () => {
+    const faults = jest.spyOn(silentLogger, 'error');
+    const take = jest.spyOn(gateway.parts.rateLimiter, 'take');
+    const reading = jest.spyOn(gateway.parts.authenticator, 'checkSignature');
+    const { key } = await gateway.createKey(account.accountId, { enableHmac: true });
+    const { hostname, port } = new URL(gateway.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    const timestamp = Math.floor(systemClock.now().getTime() / 1000);
+    socket.write(
+      `POST /api/v1/developers/sms HTTP/1.1\r\nHost: gateway\r\nX-Forwarded-For: 192.0.2.1\r\nX-Api-Key: ${key}\r\nX-Timestamp: ${timestamp}\r\n` +
+        `X-Signature: ${'a'.repeat(64)}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    );
+    await eventually(() => reading.mock.calls.length > 0);
+    socket.resetAndDestroy();
+    await eventually(() => faults.mock.calls.length > 0 || take.mock.calls.length > 0);
+    expect(faults.mock.calls).toEqual([]);
+    expect(take.mock.calls.map(([bucket]) => bucket)).toEqual(['address:unknown']);
+  });
+
   it('has a secret of `sigsec_` and 32 random bytes, given once', async () => {
     const { signingSecret } = await gateway.createKey(account.accountId, { enableHmac: true });
     expect(signingSecret).toMatch(/^sigsec_[A-Za-z0-9_-]{43}$/);
