@@ -311,6 +311,16 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     ]);
   });
 
+  it('knows an email in the letters only by which its failures are counted', async () => {
+    const { owner } = await gateway.parts.operations.accounts.create.run(
+      { kind: 'system', name: 'test' },
+      { email: 'minister@test.example', currency: 'UGX' },
+    );
+    // PostgreSQL makes a plain i of it, and JavaScript one with another dot.
+    expect(codesOf(await tryPassword('mİnister@test.example', owner.password))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword('Minister@Test.example', owner.password))).toEqual([]);
+  });
+
   it('counts no attempt as failed that could not be judged', async () => {
     const person = await gateway.createAccount();
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });

@@ -76,7 +76,9 @@ export class Sessions {
   /** The person whose password this is, with what is stored of it; bounded as `signIn` is. */
   checkPassword(email: string, password: string, address: string): Promise<KnownUser | undefined> {
     return this.#attempts.judge(email, address, async () => {
-      const found = await this.#deps.stores.users.findByEmail(email);
+      const like = await this.#deps.stores.users.findByEmail(email);
+      // The store takes more letters for the same than failures are counted by: each spelling would have its own ten.
+      const found = like?.user.email.toLowerCase() === email.toLowerCase() ? like : undefined;
       const isRight = await this.#verify(found?.passwordHash, password);
       return isRight ? found : undefined;
     });
