@@ -51,17 +51,9 @@ describe('moves of recipients (decision 13)', () => {
     expect((await state()).body).toEqual(before);
   });
 
-  it('that waited for the database give money back when they are recorded: the ledger of a time adds up', async () => {
-    const from = new Date();
-    const account = await gateway.createAccount();
-    const send = (body: object) =>
-      gateway.call('POST', '/developers/sms', {
-        key: account.key,
-        body: { to: '+256700000011', message: 'Hello', ...body },
-      });
-    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
-    const { id } = (await send({ scheduledFor })).body;
-    await withUnitOfWork(gateway, (uow) =>
+  /** Records that a message was refused, which its carrier said at `at`, before the database went away. */
+  const recordLate = (id: string, at: Date) =>
+    withUnitOfWork(gateway, (uow) =>
       new SubmitOutcomes(
         uow,
         { clock: systemClock, ids: systemIds },
@@ -74,11 +66,44 @@ describe('moves of recipients (decision 13)', () => {
         attempt: 0,
         outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
         mayBeFreed: false,
-        // The carrier said so before the database went away.
-        at: new Date(from.getTime() - 600_000),
+        at,
         job: { held: { id, queue: 'submit' }, open: 2 },
       }),
     );
+
+  it('that waited for the database are told of as recorded now: who recovers since then gets them', async () => {
+    const { key } = await gateway.createAccount();
+    const call = (method: string, path: string, body: object) =>
+      gateway.call(method, `/developers${path}`, { key, body });
+    const endpoint = { url: 'http://127.0.0.1:4999/', events: ['sms.failed'], maxRetries: 0 };
+    const { id: webhookId } = (await call('POST', '/webhooks', endpoint)).body.webhook;
+    await call('PUT', `/webhooks/${webhookId}`, { isActive: false });
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = (await call('POST', '/sms', { to: '0700000011', message: 'Hello', scheduledFor })).body;
+    const since = new Date();
+    const refusedAt = new Date(since.getTime() - 600_000);
+    await recordLate(id, refusedAt);
+    const { body: feed } = await gateway.call('GET', '/developers/events', { key });
+    expect(Date.parse(feed.data[0].timestamp)).toBeGreaterThanOrEqual(since.getTime());
+    const { body: shown } = await gateway.call('GET', `/developers/sms/${id}`, { key });
+    const failed = expect.objectContaining({ status: 'failed', at: refusedAt.toISOString() });
+    expect(shown.timeline).toContainEqual(failed);
+    await call('PUT', `/webhooks/${webhookId}`, { isActive: true });
+    const recovered = await call('POST', `/webhooks/${webhookId}/recover`, { since: since.toISOString() });
+    expect(recovered.body).toEqual({ queued: 1 });
+  });
+
+  it('that waited for the database give money back when they are recorded: the ledger of a time adds up', async () => {
+    const from = new Date();
+    const account = await gateway.createAccount();
+    const send = (body: object) =>
+      gateway.call('POST', '/developers/sms', {
+        key: account.key,
+        body: { to: '+256700000011', message: 'Hello', ...body },
+      });
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = (await send({ scheduledFor })).body;
+    await recordLate(id, new Date(from.getTime() - 600_000));
     await send({});
     await send({});
     const { body } = await graphql(

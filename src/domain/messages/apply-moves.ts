@@ -31,8 +31,8 @@ interface Applied {
 /**
  * The one place where recipients change state: locks the messages, moves recipients of theirs, lets the messages'
  * status follow, gives money back for what no carrier accepted (decision 17), remembers the carriers' names and records
- * the events with their deliveries, all in `tx`. Money is given back at `now`, however long ago the move was: ledgers are
- * looked through by time.
+ * the events with their deliveries, all in `tx`. Events are recorded and money is given back at `now`, however long ago
+ * the move was: who asks for what came since a time must get it.
  */
 export async function applyMoves(
   tx: Tx,
@@ -53,15 +53,15 @@ export async function applyMoves(
     if (!recipient || !message) continue;
     done.set(move, recipient);
     const event =
-      message.environment === 'production' && rulesOf(message.channel).moveEvent?.(message, move, recipient);
+      message.environment === 'production' &&
+      rulesOf(message.channel).moveEvent?.(message, move, recipient, now);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
       refunds.push(refundOf(message, move.position, recipient.costMinor, now));
     }
   }
   const settled = await followStatus(tx, messages, [...done.keys()]);
-  const at = allowed[0]?.at;
-  if (at) events.push(...(await settledEvents(tx, settled, at)));
+  events.push(...(await settledEvents(tx, settled, now)));
   await tx.accounts.credit(refunds);
   const [early] = await allDone([
     tx.reports.addSids([...done.keys()].flatMap((move) => sidRows(move, messages))),

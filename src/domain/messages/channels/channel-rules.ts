@@ -29,8 +29,8 @@ export interface ChannelRules {
     attempt: number,
     directory: Directory,
   ): Submission | Promise<Submission | undefined>;
-  /** The event that one recipient's move causes, where events are per recipient (decision 16). */
-  moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient): NewEvent | undefined;
+  /** The event that one recipient's move causes, where events are per recipient (decision 16); `at` it is recorded. */
+  moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient, at: Date): NewEvent | undefined;
   /** The event of the message as a whole, once no recipient is pending any more (decision 24). */
   settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
   /** The event of a recipient having read the message, where the channel tells (decision 25). */

@@ -40,12 +40,12 @@ export const emailRules: ChannelRules = {
     };
   },
 
-  moveEvent(message, move, moved) {
+  moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, subject: emailPayload(message).subject };
     if (move.to === 'sent') {
-      return messageEvent('email.sent', message, move.position, move.at, { ...base, sid: moved.sid });
+      return messageEvent('email.sent', message, move.position, at, { ...base, sid: moved.sid });
     }
     const failure = failureData(move);
-    return failure && messageEvent('email.failed', message, move.position, move.at, { ...base, ...failure });
+    return failure && messageEvent('email.failed', message, move.position, at, { ...base, ...failure });
   },
 };

@@ -1,8 +1,5 @@
 import { fromMinor } from '../../money/money.ts';
 import type { SmsSubmission } from '../../ports/provider.ts';
-import type { RecipientMove } from '../../ports/stores.ts';
-import type { EventType } from '../../webhooks/webhook.ts';
-import type { Message } from '../message.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import { describeText } from '../sms-text.ts';
 import type { ChannelRules } from './channel-rules.ts';
@@ -39,19 +36,11 @@ export const smsRules: ChannelRules = {
     };
   },
 
-  moveEvent(message, move, moved) {
+  moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, message: message.content };
-    if (move.to === 'sent') return event('sms.sent', message, move, { ...base, sid: moved.sid });
+    if (move.to === 'sent')
+      return messageEvent('sms.sent', message, move.position, at, { ...base, sid: moved.sid });
     const failure = failureData(move);
-    return failure && event('sms.failed', message, move, { ...base, ...failure });
+    return failure && messageEvent('sms.failed', message, move.position, at, { ...base, ...failure });
   },
 };
-
-function event(
-  type: EventType,
-  message: Message,
-  move: RecipientMove,
-  data: Readonly<Record<string, unknown>>,
-) {
-  return messageEvent(type, message, move.position, move.at, data);
-}

@@ -29,15 +29,13 @@ export const whatsAppRules: ChannelRules = {
     };
   },
 
-  moveEvent(message, move, moved) {
+  moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, message: message.content, sid: moved.sid };
     if (move.to === 'delivered') {
-      return messageEvent('whatsapp.delivered', message, move.position, move.at, base);
+      return messageEvent('whatsapp.delivered', message, move.position, at, base);
     }
     const failure = failureData(move);
-    return (
-      failure && messageEvent('whatsapp.failed', message, move.position, move.at, { ...base, ...failure })
-    );
+    return failure && messageEvent('whatsapp.failed', message, move.position, at, { ...base, ...failure });
   },
 
   readEvent(message, recipient, at) {
