@@ -46,20 +46,21 @@ describe('what PostgreSQL touches for a list', () => {
     await database?.drop();
   });
 
-  async function all(): Promise<Row[]> {
+  async function query<Found extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<Found[]> {
     const client = new pg.Client({ ...database!.connection });
     await client.connect();
     try {
-      const { rows } = await client.query<Row>(
-        `SELECT m.id, r.status, m.environment, m.api_key_id, m.content, m.created_at
-         FROM messages m JOIN recipients r ON r.message_id = m.id WHERE m.account_id = $1 ORDER BY m.seq DESC`,
-        [dataset.accountId],
-      );
-      return rows;
+      return (await client.query<Found>(text, values)).rows;
     } finally {
       await client.end();
     }
   }
+  const all = () =>
+    query<Row>(
+      `SELECT m.id, r.status, m.environment, m.api_key_id, m.content, m.created_at
+       FROM messages m JOIN recipients r ON r.message_id = m.id WHERE m.account_id = $1 ORDER BY m.seq DESC`,
+      [dataset.accountId],
+    );
 
   it('is what it returns and one page, or what matches where it tells how many do', async () => {
     const found: QueryPlan[] = [];
@@ -76,6 +77,35 @@ describe('what PostgreSQL touches for a list', () => {
     expect(empty).toEqual(['history of email', 'history of push', 'history of whatsapp', ...FEW]);
     const unseen = found.filter(({ returned, touched, counts }) => returned > 1 && touched + counts === 0);
     expect(unseen).toEqual([]);
+  });
+
+  it.each([
+    ['that has all', 0],
+    ['that misses nearly all', 1],
+  ])('of a recovery is what it recovers: of an endpoint %s', async (_, place) => {
+    const { accountId, webhookIds } = dataset;
+    const id = String(webhookIds[place]);
+    const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
+    // Six minutes of the last five hours, in which half of the messages were sent.
+    const [since, until] = [2.5, 2.4].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString());
+    const run = async () => {
+      const { queued } = await gateway!.parts.operations.webhooks.recover.run(member, {
+        id,
+        since: String(since),
+        until,
+      });
+      return { returned: queued };
+    };
+    const [plan] = await plansOf({ name: 'recover', run }, plans);
+    // And what was recorded within ten minutes of it, of 3,000.
+    expect(plan?.touched).toBeLessThan(400);
+    expect(plan?.returned).toBeGreaterThan(place === 0 ? -1 : 50);
+    const left = await query(
+      `SELECT FROM events e WHERE account_id = $1 AND type = 'sms.sent' AND recorded_at BETWEEN $2 AND $3
+         AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE (d.account_id, d.event_seq, d.webhook_id) = ($1, e.seq, $4))`,
+      [accountId, since, until, id],
+    );
+    expect(left).toEqual([]);
   });
 
   it('is the same as without any index or count', async () => {

@@ -3,7 +3,7 @@ import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
-import { parseIsoTime } from '../iso-time.ts';
+import { parseIsoTime, shiftedTime } from '../iso-time.ts';
 import { operation } from '../operation.ts';
 import type { NewJob } from '../ports/job-queue.ts';
 import type { Page, PageRequest } from '../ports/page.ts';
@@ -18,6 +18,8 @@ import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
 
 /** Deliveries that a recovery queues in one transaction. */
 const RECOVER_BATCH = 1_000;
+/** Clocks of processes differ by less than this. */
+const ID_SLACK_MS = 60_000;
 /** What somebody may have tried again: the others wait for their first attempt, or for an endpoint that is gone. */
 const RETRIED_BY_HAND: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
 /** A test whose process died before it could record the attempt is made up for after this long. */
@@ -60,7 +62,9 @@ export function deliveryOperations(deps: Dependencies) {
   /** Queues failed deliveries again, under their ids and with their retries anew; how many. */
   async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
-    for (let afterId: string | undefined = uuidFloor(new Date(0)); afterId !== undefined; ) {
+    // Ids tell when deliveries were made, which was after their events.
+    const first = uuidFloor(shiftedTime(span.since, -ID_SLACK_MS));
+    for (let afterId: string | undefined = first; afterId !== undefined; ) {
       const failed: readonly string[] = await stores.deliveries.failed(
         webhook.id,
         span,
