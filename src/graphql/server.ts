@@ -7,7 +7,7 @@ import {
 import { expressMiddleware } from '@as-integrations/express5';
 import { type ExecutionResult, type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
-import { DomainError, validationError } from '../domain/errors.ts';
+import { DomainError, serviceUnavailable, validationError } from '../domain/errors.ts';
 import { clientOf } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -23,6 +23,8 @@ const MAX_ANONYMOUS_BYTES = 100 * 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_QUERY_LENGTH = 100 * 1024;
 const MAX_ERRORS_SHOWN = 10;
+/** Requests that may wait for the database at once; one connection may bring any number of them. */
+const MAX_UNDER_WAY = 500;
 
 type Middleware = ReturnType<typeof expressMiddleware>;
 type HttpRequest = Parameters<Middleware>[0];
@@ -93,6 +95,20 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   };
   const streams = new EventStreams({ ...options, schema, refusalOf, tell: teller(options) });
 
+  let underWay = 0;
+  /** Does a part of a request that may wait for the database, and not for the client; refuses it where too many do. */
+  async function bounded<T>(work: () => Promise<T>): Promise<T> {
+    if (underWay >= MAX_UNDER_WAY) {
+      throw serviceUnavailable('More requests are under way than can be answered in time. Try again.');
+    }
+    underWay += 1;
+    try {
+      return await work();
+    } finally {
+      underWay -= 1;
+    }
+  }
+
   /** Answers with what `answer` makes of the body, after the checks that every request must pass. */
   async function serve(
     request: HttpRequest,
@@ -104,7 +120,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'no-store');
     try {
-      const context = await contextOf(options, request, response, requestId);
+      const context = await bounded(() => contextOf(options, request, response, requestId));
       const mostBytes = context.auth.session ? maxBytes : MAX_ANONYMOUS_BYTES;
       request.body = request.method === 'POST' ? await options.readJson(request, mostBytes) : {};
       refuseLongQuery(request.body);
@@ -119,7 +135,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     handle: (request, response) =>
       serve(request, response, MAX_BYTES, async (context) => {
         contexts.set(request, context);
-        await middleware(request, response, () => undefined);
+        await bounded(async () => middleware(request, response, () => undefined));
       }),
     async stream(request, response) {
       if (request.method !== 'POST') {
