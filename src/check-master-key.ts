@@ -15,8 +15,8 @@ export function checkMasterKey(
   samples: readonly string[],
   logger: Pick<Logger, 'warn'>,
 ): void {
-  const unopened = samples.filter((sample) => !opens(secrets, sample));
-  const missing = unopened.map(sealedUnder).filter((keyId) => !config.lostMasterKeys.includes(keyId));
+  const unopened = samples.filter((sample) => !opens(secrets, sample)).map(sealedUnder);
+  const missing = unopened.filter((keyId) => !config.lostMasterKeys.includes(keyId));
   if (missing.length === 0) return;
   if (unopened.length < samples.length) {
     logger.warn(
@@ -33,7 +33,7 @@ export function checkMasterKey(
     `${given} is not that of this database: it opens none of the stored secrets, and neither does ` +
       `MASTER_KEY_PREVIOUS. They were sealed with ${missing.map((keyId) => `the key ${keyId}`).join(' and ')}: ` +
       'set MASTER_KEY to it or, to change to another key, add it to MASTER_KEY_PREVIOUS. If it is lost for ' +
-      `good, set MASTER_KEY_LOST=${missing.join(',')}, then rotate the secrets of webhooks and replace the API ` +
+      `good, set MASTER_KEY_LOST=${unopened.join(',')}, then rotate the secrets of webhooks and replace the API ` +
       'keys that sign.',
   );
 }

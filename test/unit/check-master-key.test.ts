@@ -65,6 +65,13 @@ describe('the master key and the secrets that are stored (running.md, MASTER_KEY
     );
   });
 
+  it('are refused with all that is lost to set, when only a part of it is said to be', () => {
+    const samples = [sealedBy(OLD), sealedBy(NEW)];
+    const { refusal = '' } = check({ key: STRANGE, lost: [nameOf(OLD)], samples });
+    const [, advised = ''] = /MASTER_KEY_LOST=([0-9a-f,]+)/.exec(refusal) ?? [];
+    expect(check({ key: STRANGE, lost: advised.split(','), samples })).toEqual({ warnings: [] });
+  });
+
   it('fit in part while others seal with a newer key: a process goes on with a warning that names it', () => {
     expect(check({ key: OLD, samples: [sealedBy(OLD), sealedBy(NEW)] })).toEqual({
       warnings: [{ masterKeys: [nameOf(NEW)] }],
