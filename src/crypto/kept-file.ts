@@ -9,13 +9,14 @@ import { dirname } from 'node:path';
  */
 export async function loadOrKeep(path: string, make: () => string): Promise<string> {
   const kept = await textOf(path);
-  if (kept !== '') return kept;
+  if (kept) return kept;
   const directory = dirname(path);
   await mkdir(directory, { recursive: true });
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(draft, make(), { mode: 0o600, flush: true });
-    if ((await textOf(path)) === '') await rm(path, { force: true });
+    // Where there was no file there may be another process's by now, which is not to be removed.
+    if (kept === '' && (await textOf(path)) === '') await rm(path, { force: true });
     await link(draft, path);
   } catch (error) {
     // Another process was first.
@@ -24,15 +25,15 @@ export async function loadOrKeep(path: string, make: () => string): Promise<stri
     await rm(draft, { force: true });
   }
   await syncDirectory(directory);
-  return textOf(path);
+  return (await textOf(path)) ?? '';
 }
 
-/** Without the white space around it; empty when there is no file. */
-async function textOf(path: string): Promise<string> {
+/** Without the white space around it; undefined when there is no file. */
+async function textOf(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -35,6 +35,31 @@ describe('the generated master key', () => {
     }
   });
 
+  it('is not removed by a start that found none and comes later', async () => {
+    const other = Buffer.alloc(32, 7).toString('base64');
+    // Another process makes its key in the moment before this one removes what is there.
+    const late = `
+      import fs from 'node:fs/promises';
+      import { writeFileSync } from 'node:fs';
+      import { syncBuiltinESMExports } from 'node:module';
+      const [file, module, directory] = process.argv.slice(1);
+      const { rm, link } = fs;
+      let isMade = false;
+      const overtaken = (act) => (...paths) => {
+        if (paths.includes(file) && !isMade) writeFileSync(file, ${JSON.stringify(other)});
+        isMade ||= paths.includes(file);
+        return act(...paths);
+      };
+      Object.assign(fs, { rm: overtaken(rm), link: overtaken(link) });
+      syncBuiltinESMExports();
+      console.log((await (await import(module)).loadOrCreateMasterKey(directory)).toString('base64'));`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...['--input-type=module', '-e', late, file(), MODULE, directory],
+    ]);
+    expect(stdout.trim()).toBe(other);
+    expect(await readFile(file(), 'utf8')).toBe(other);
+  });
+
   it('is whole as soon as another process can see it', async () => {
     // Looks again and again, and says how long the file is that it sees first.
     const look = `
