@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import {
   access,
   chmod,
@@ -38,6 +39,7 @@ type Connection = EmbeddedPostgres['connection'];
 
 const SCRIPT = join(import.meta.dirname, '../support/embedded-postgres-process.ts');
 const NOBODY = 65_534;
+const SETPRIV = '/usr/bin/setpriv';
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;
 
@@ -137,8 +139,9 @@ interface Report {
 }
 
 /** An app in a process of its own, on the same data directory. */
-function spawnApp(options: { uid?: number; gid?: number } = {}) {
-  const app: ChildProcess = spawn(process.execPath, [SCRIPT, dataDir], {
+function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly string[] = []) {
+  const [command = '', ...args] = [...under, process.execPath, SCRIPT, dataDir];
+  const app: ChildProcess = spawn(command, args, {
     ...options,
     cwd: '/',
     env: {},
@@ -500,9 +503,13 @@ describe('after a kill', () => {
 
 describe('a stale postmaster.pid', () => {
   /** A process named as given, run by the server's user, since PostgreSQL ignores the pids of others. */
-  async function spawnNamed(name: string, shellScript: string): Promise<ChildProcess> {
+  async function spawnNamed(
+    name: string,
+    shellScript: string,
+    user?: { uid: number; gid: number },
+  ): Promise<ChildProcess> {
     await copyFile('/bin/sleep', join(directory, name));
-    const { uid, gid } = await chooseServerUser();
+    const { uid, gid } = user ?? (await chooseServerUser());
     const child = spawn('/bin/sh', ['-c', shellScript, 'sh', join(directory, name)], { uid, gid });
     cleanups.push(async () => {
       child.kill('SIGKILL');
@@ -530,6 +537,23 @@ describe('a stale postmaster.pid', () => {
       expect(child.exitCode ?? child.signalCode).toBeNull();
     },
   );
+
+  asRoot("is told from another user's server, whose directory an ordinary user cannot read", async () => {
+    await mkdir(cluster(), { recursive: true });
+    await chown(cluster(), NOBODY, NOBODY);
+    const source = join(import.meta.dirname, '../../src/storage/embedded-postgres');
+    if (!(await canEnter({ name: 'nobody', uid: NOBODY, gid: NOBODY }, source))) return;
+    const child = await spawnNamed('postgres', 'exec "$1" 60', { uid: NOBODY - 1, gid: NOBODY - 1 });
+    await eventually(async () => (await nameOf(child.pid!)) === 'postgres');
+    const ask = `const { isLivePostmaster } = await import(process.argv[1]);
+      console.log(await isLivePostmaster(Number(process.argv[2]), process.argv[3]));`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '-e', ask, join(source, 'postmaster-file.ts'), String(child.pid), cluster()],
+      { uid: NOBODY, gid: NOBODY },
+    );
+    expect(stdout).toBe('false\n');
+  });
 
   it('is told from a zombie', async () => {
     await mkdir(cluster(), { recursive: true });
@@ -615,6 +639,25 @@ describe('users', () => {
       await access(cluster());
     },
   );
+
+  asRoot('root of a container needs no capability besides those that it is told of', async () => {
+    if (!existsSync(SETPRIV)) return;
+    const few = '-all,+setuid,+setgid,+chown,+dac_override,+kill';
+    const under = [SETPRIV, `--bounding-set=${few}`, '--inh-caps=-all'];
+    await copyCluster();
+    for (let round = 0; round < 2; round += 1) {
+      const killed = spawnApp({}, under);
+      await killed.report((report) => report.owned);
+      await killed.kill();
+      const stopped = spawnApp({}, under);
+      await stopped.report((report) => report.owned);
+      expect(await stopped.stop()).toBe(0);
+    }
+    const bare = spawnApp({}, [SETPRIV, '--bounding-set=-all', '--inh-caps=-all']);
+    await expect(bare.report(() => true)).rejects.toThrow(
+      'the capabilities SETUID, SETGID, CHOWN, DAC_OVERRIDE and KILL',
+    );
+  });
 
   asRoot('a uid without a passwd entry is told to set DATABASE_URL', async () => {
     await mkdir(dataDir);

@@ -1,4 +1,4 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
@@ -18,7 +18,8 @@ export class OwnerLock {
     try {
       this.#file = new DatabaseSync(path, { timeout: 0 });
       // A stranger who can read the file could hold a shared lock on it, and so keep every owner out.
-      chmodSync(path, 0o600);
+      // Root without the capability FOWNER may not do it again once the file is the server's user's.
+      if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     } catch (cause) {
       throw new Error(
         `Cannot use the lock file ${path} (${(cause as Error).message}): run as the user who owns that ` +

@@ -1,4 +1,4 @@
-import { readFile, readlink, realpath } from 'node:fs/promises';
+import { readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runAs } from './server-user.ts';
@@ -28,12 +28,14 @@ export async function readPostmasterFile(cluster: string): Promise<PostmasterFil
  */
 export async function isLivePostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === 'linux') {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-    const [, command, state] = /\((.*)\) (\S)/s.exec(stat) ?? [];
+    const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const [, command, state] = /\((.*)\) (\S)/s.exec(status) ?? [];
     if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
-    // Another cluster's server may have the pid now. The link can be unreadable: then the name must do.
+    // Another cluster's server may have the pid now. The link is unreadable where that is another user's, and in
+    // some containers: then its user must do.
     const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-    return directory === undefined || directory === (await realpath(cluster).catch(() => undefined));
+    if (directory === undefined) return mayServe(await ownerOf(`/proc/${pid}`), await ownerOf(cluster));
+    return directory === (await realpath(cluster).catch(() => undefined));
   }
   const [lister, args] =
     process.platform === 'win32'
@@ -41,6 +43,13 @@ export async function isLivePostmaster(pid: number, cluster: string): Promise<bo
       : ['/bin/ps', ['-o', 'stat=,comm=', '-p', String(pid)]];
   const listed = await runAs({ name: 'this process' }, lister, args).catch(() => '');
   return listed.includes('postgres') && !listed.trim().startsWith('Z');
+}
+
+const ownerOf = async (path: string) => (await stat(path).catch(() => undefined))?.uid;
+
+/** PostgreSQL runs as the user whose the cluster is; of a process whose memory is guarded root is said to be the owner. */
+function mayServe(processUid: number | undefined, clusterUid: number | undefined): boolean {
+  return processUid !== undefined && (processUid === 0 || processUid === clusterUid);
 }
 
 /**

@@ -71,8 +71,8 @@ export async function runAs(user: ServerUser, program: string, args: readonly st
     if (code === 'EPERM' && uid !== undefined) {
       throw new Error(
         `Root may not become user ${user.name} (uid ${uid}) here, and PostgreSQL refuses to run as root: give ` +
-          'the container the capabilities SETUID, SETGID and CHOWN, start the gateway as an ordinary user, or ' +
-          'set DATABASE_URL.',
+          'the container the capabilities SETUID, SETGID, CHOWN, DAC_OVERRIDE and KILL, start the gateway as an ' +
+          'ordinary user, or set DATABASE_URL.',
         { cause },
       );
     }
