@@ -100,6 +100,8 @@ describe('API keys in the console [issue 8, 4]', () => {
       expect(record).toEqual({ scopes: ['SEND_SMS', 'READ_MESSAGES'] });
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByRole('heading', { name: 'signed', exact: true }).waitFor();
+      await eventually(async () => (await form.getByLabel('Name').inputValue()) === 'signed');
+      expect(await form.getByLabel('Read messages', { exact: true }).isChecked()).toBe(false);
       expect(faults).toEqual([]);
     },
   );

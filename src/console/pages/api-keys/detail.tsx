@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { useParams } from 'wouter';
 import { formatName, formatNumber } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
@@ -88,6 +89,7 @@ function factsOf(key: Key): Parameters<typeof KeyValues>[0]['items'] {
 function Edit({ of: key }: { of: Key }) {
   const toast = useToast();
   const update = useApiMutation(UpdateApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
+  const [undone, setUndone] = useState(0);
   const save = async (input: ReturnType<typeof keyPropertiesOf>) => {
     await update.mutateAsync({ keyId: key.keyId, input }).then(
       () => {
@@ -95,7 +97,11 @@ function Edit({ of: key }: { of: Key }) {
         const before = { name, scopes, environment, ipAllowlist, expiresAt };
         toast({
           text: 'Saved; it holds from the next request on.',
-          undo: () => update.mutate({ keyId: key.keyId, input: before }),
+          undo: () =>
+            update.mutate(
+              { keyId: key.keyId, input: before },
+              { onSuccess: () => setUndone((times) => times + 1) },
+            ),
         });
       },
       // Shown by the form.
@@ -105,7 +111,13 @@ function Edit({ of: key }: { of: Key }) {
   return (
     <section className="card stack" aria-labelledby="edit">
       <h2 id="edit">Change it</h2>
-      <Form label="Change the key" error={update.error} onSubmit={(values) => save(keyPropertiesOf(values))}>
+      <Form
+        // Shows what holds again after an undo.
+        key={undone}
+        label="Change the key"
+        error={update.error}
+        onSubmit={(values) => save(keyPropertiesOf(values))}
+      >
         <KeyFields of={key} />
         <div className="row">
           <Button type="submit" look="primary" isBusy={update.isPending}>
