@@ -177,6 +177,23 @@ describe('signing in to the console [issue 8]', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
   });
 
+  inBrowser('a browser that keeps no session is told of it, and not that nobody is signed in', async () => {
+    const person = await gateway.createAccount();
+    const { page } = await browser.open();
+    // As browsers do over plain HTTP with the cookie of a gateway in production.
+    await page.route('**/graphql', async (route) => {
+      const response = await route.fetch();
+      const { 'set-cookie': _, ...headers } = response.headers();
+      await page.context().clearCookies();
+      await route.fulfill({ response, headers });
+    });
+    await page.getByLabel('Email').fill(person.email);
+    await page.getByLabel('Password').fill(person.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('open the console at the https: address of the gateway').waitFor();
+    expect(await page.getByLabel('Email').inputValue()).toBe(person.email);
+  });
+
   inBrowser('a sign-out that the gateway cannot be told of is told to the person', async () => {
     const person = await gateway.createAccount();
     const { page, faults } = await browser.open({ person, path: '/contacts' });

@@ -72,13 +72,30 @@ function useSession(): SignedIn {
   return session;
 }
 
+/** Who is signed in, right after a sign-in. Throws `ApiError` that says why it did not hold. */
+async function newSession(): Promise<SignedIn> {
+  try {
+    return await request(Session, {});
+  } catch (error) {
+    if (!isUnauthenticated(error)) throw error;
+    const why =
+      location.protocol === 'https:'
+        ? 'Let it keep cookies of this address.'
+        : 'In production it keeps it over HTTPS only: open the console at the https: address of the gateway.';
+    throw new ApiError(
+      'NO_COOKIE',
+      `The password is right, but the browser did not keep the session. ${why}`,
+    );
+  }
+}
+
 /**
  * Asks who is signed in now. Whoever goes on after the session had ended finds what they were at as they left it;
  * for anybody else the console begins anew.
  */
 export async function signedIn(): Promise<void> {
   const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
-  const session = await request(Session, {});
+  const session = await newSession();
   if (before && before.viewer.id !== session.viewer.id) {
     location.assign('/console/');
     return;
