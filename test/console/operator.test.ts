@@ -82,6 +82,33 @@ describe('what operators do in the console [issue 8, 6]', () => {
     expect([...faults, ...owner.faults]).toEqual([]);
   });
 
+  inBrowser('a key is made for an account from its page, and shown once', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: `/accounts/${account.accountId}` });
+    await page.getByRole('link', { name: 'Create an API key' }).click();
+    await page.getByRole('heading', { name: `New API key for ${account.email}` }).waitFor();
+    await page.getByLabel('Name').fill('made by an operator');
+    await page.getByLabel('Read messages', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your new key' });
+    const key = await dialog.getByRole('figure', { name: 'API key' }).locator('code').innerText();
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('region', { name: 'The account' }).getByText(account.accountId).waitFor();
+    const answer = await gateway.call('GET', '/account', { key });
+    expect([answer.status, answer.body.id]).toEqual([200, account.accountId]);
+
+    await page.goto(`${gateway.url}/console/api-keys/new`);
+    await page.getByRole('heading', { name: 'For which account?' }).waitFor();
+    await expectAccessible(page);
+    // Who has an account makes keys for that one, whatever the address says.
+    const owner = await browser.open({ person: account, path: '/api-keys/new?account=another' });
+    await owner.page.getByLabel('Name').fill('own');
+    await owner.page.getByLabel('Read messages', { exact: true }).check();
+    await owner.page.getByRole('button', { name: 'Create key' }).click();
+    await owner.page.getByRole('button', { name: 'I have copied it' }).click();
+    await owner.page.getByRole('heading', { name: 'own', exact: true }).waitFor();
+    expect([...faults, ...owner.faults]).toEqual([]);
+  });
+
   inBrowser('a top-up asks first and books a reference once', async () => {
     const { page, faults } = await browser.open({
       person: operator,

@@ -1,27 +1,72 @@
 import { useLocation } from 'wouter';
-import { useApiMutation } from '../../lib/queries.ts';
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { useViewer } from '../../lib/session.tsx';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Checkbox } from '../../ui/field.tsx';
+import { useFilter } from '../../ui/filters.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
+import { EmptyState, Loaded } from '../../ui/states.tsx';
+import { OperatedAccount } from '../operator/operator.generated.ts';
 import { ApiKeys, CreateApiKey } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
 import { NewKeyDialog } from './new-key-dialog.tsx';
 
-/** Makes a key and shows it once. */
+/** Makes a key and shows it once; operators make it for the account that the address names. */
 export default function CreateApiKeyPage() {
+  const { account } = useViewer();
+  const named = useFilter('account');
+  if (account)
+    return <CreateKey accountId={null} back="/api-keys" pageOf={(keyId) => `/api-keys/${keyId}`} />;
+  if (named) return <CreateKeyFor id={named} />;
+  return (
+    <EmptyState title="For which account?">
+      <p>A key belongs to an account, and is made from its page.</p>
+      <ButtonLink href="/accounts">Accounts</ButtonLink>
+    </EmptyState>
+  );
+}
+
+/** For operators: says whose the key will be. */
+function CreateKeyFor({ id }: { id: string }) {
+  const query = useApiQuery(OperatedAccount, { id });
+  const back = `/accounts/${id}`;
+  return (
+    <Loaded query={query}>
+      {({ account }) => (
+        <CreateKey accountId={account.id} owner={account.name} back={back} pageOf={() => back} />
+      )}
+    </Loaded>
+  );
+}
+
+function CreateKey({
+  accountId,
+  owner,
+  back,
+  pageOf,
+}: {
+  /** For operators; null for the own account. */
+  accountId: string | null;
+  /** Name of that account. */
+  owner?: string;
+  /** Where a cancel leads. */
+  back: string;
+  /** Where the new key leads. */
+  pageOf: (keyId: string) => string;
+}) {
   const [, navigate] = useLocation();
   const create = useApiMutation(CreateApiKey, { refetches: [ApiKeys] });
   const created = create.data?.createApiKey;
   return (
     <>
-      <PageHeader title="New API key" />
+      <PageHeader title={owner === undefined ? 'New API key' : `New API key for ${owner}`} />
       <Form
         label="New API key"
         error={create.error}
         onSubmit={(values) =>
           create.mutate({
-            input: { ...keyPropertiesOf(values), enableHmac: values.has('enableHmac') },
+            input: { ...keyPropertiesOf(values), enableHmac: values.has('enableHmac'), accountId },
           })
         }
       >
@@ -35,12 +80,10 @@ export default function CreateApiKeyPage() {
           <Button type="submit" look="primary" isBusy={create.isPending}>
             Create key
           </Button>
-          <ButtonLink href="/api-keys">Cancel</ButtonLink>
+          <ButtonLink href={back}>Cancel</ButtonLink>
         </div>
       </Form>
-      {created && (
-        <NewKeyDialog created={created} onClose={() => navigate(`/api-keys/${created.apiKey.keyId}`)} />
-      )}
+      {created && <NewKeyDialog created={created} onClose={() => navigate(pageOf(created.apiKey.keyId))} />}
     </>
   );
 }

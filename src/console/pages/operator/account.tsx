@@ -27,6 +27,7 @@ export default function AccountPage() {
       {({ account }) => (
         <>
           <PageHeader title={account.name}>
+            <ButtonLink href={`/api-keys/new?account=${account.id}`}>Create an API key</ButtonLink>
             <ButtonLink href={`/audit?target=${account.id}`}>Audit log</ButtonLink>
           </PageHeader>
           <div className="columns">
