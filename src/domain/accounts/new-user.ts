@@ -43,7 +43,7 @@ export async function refuseTakenEmail(
   // As it is typed at sign-in: what reading would change, such as an international domain, nobody could sign in with.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
-      'must be an email address such as name@example.com, a domain of other letters in its xn-- form';
+      'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';
     throw validationError([{ path: 'email', message }]);
   }
   if (await stores.users.findByEmail(email)) throw takenEmail();
