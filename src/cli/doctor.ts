@@ -41,13 +41,13 @@ export async function examine(patient: Patient): Promise<CliAnswer> {
 }
 
 /** The findings when the gateway cannot even be put together because of `check`. */
-export function cannotStart(check: 'database' | 'master key', why: string): CliAnswer {
+export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
   const checks = ['database', 'queue', 'carriers', 'clock', 'master key'] as const;
   return report(
     checks.map((name) => ({
       check: name,
       ok: false,
-      detail: name === check ? why : `not checked: the ${check} comes first`,
+      detail: name === check ? why : `not checked because of the ${check}`,
     })),
   );
 }

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { compose } from '../compose.ts';
-import { loadConfig } from '../config.ts';
+import { ConfigError, loadConfig } from '../config.ts';
 import { masterKeyOf } from '../data-dir.ts';
 import { createLogger } from '../logger.ts';
 import { isUnreachable } from '../storage/faults.ts';
@@ -46,7 +46,7 @@ const runner: CliRunner = {
     try {
       gateway = await open({ withAnyMasterKey: true });
     } catch (error) {
-      return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
+      return print(isJson, cannotStart(faultyPart(error), errorLine(error, isUnreachable)));
     }
     try {
       await print(isJson, await examine(gateway));
@@ -55,6 +55,12 @@ const runner: CliRunner = {
     }
   },
 };
+
+/** What the gateway could not be opened for: settings of other parts than the database are those of carriers. */
+function faultyPart(error: unknown): 'database' | 'carriers' {
+  if (!(error instanceof ConfigError)) return 'database';
+  return /^DATA(BASE_URL|_DIR) /.test(error.message) ? 'database' : 'carriers';
+}
 
 async function main(): Promise<void> {
   const program = createProgram(runner);

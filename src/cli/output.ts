@@ -22,13 +22,23 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
+/** What an operator can do about a refusal of PostgreSQL, by its code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  '28000': 'Check the user in DATABASE_URL.',
+  '28P01': 'Check the user and the password in DATABASE_URL.',
+  '3D000': 'Create it, or name another in DATABASE_URL.',
+  '42501': 'The user in DATABASE_URL must own the database.',
+};
+
 /** An error as one line that the operator can act on; `isUnreachable` knows the errors of a database that is not there. */
 export function errorLine(error: unknown, isUnreachable: (error: unknown) => boolean): string {
   const message = messageOf(error)
     .trim()
     .split(/\s*\n\s*/)
     .join(' ');
-  return isUnreachable(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
+  if (isUnreachable(error)) return `The database cannot be reached: ${message}. Check DATABASE_URL.`;
+  const advice = ADVICE[(error as { code?: string } | undefined)?.code ?? ''];
+  return advice === undefined ? message : `${message}. ${advice}`;
 }
 
 function messageOf(error: unknown): string {

@@ -420,6 +420,55 @@ describe('the command line and its database', () => {
     expect(JSON.stringify(doctor)).not.toContain('hunter2');
   });
 
+  it('a database that refuses is told with what to do', async () => {
+    const refused = await createTestDatabase('template1');
+    const sql = await openSql(refused);
+    await sql.query('CREATE ROLE owns_nothing LOGIN');
+    const migrate = async (change: (url: URL) => void) => {
+      const url = new URL(refused.url);
+      change(url);
+      return refusalOf(await runCli(workplace, ['migrate'], { DATABASE_URL: url.href, MASTER_KEY }));
+    };
+    try {
+      const asStranger = await migrate((url) => {
+        url.username = 'owns_nothing';
+      });
+      expect(asStranger).toMatch(
+        /^permission denied for .*\. The user in DATABASE_URL must own the database\.$/,
+      );
+      const elsewhere = await migrate((url) => {
+        url.pathname = '/not_there';
+      });
+      expect(elsewhere).toBe(
+        'database "not_there" does not exist. Create it, or name another in DATABASE_URL.',
+      );
+    } finally {
+      await sql.query('DROP ROLE owns_nothing');
+      await sql.close();
+      await refused.drop();
+    }
+  });
+
+  it('doctor lays what is wrong with the settings of carriers at their door', async () => {
+    for (const [name, value] of [
+      ['SMS_ROUTES', '*=smpp://shop:secret@localhost:99999'],
+      ['EMAIL_URL', 'smtp://localhost?no=such'],
+      ['FCM_CREDENTIALS', '/no/such/file'],
+    ] as const) {
+      const variables = { MASTER_KEY, DATA_DIR: workplace.path, [name]: value };
+      const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+      expect(checks[2]).toMatchObject({
+        check: 'carriers',
+        ok: false,
+        detail: expect.stringContaining(name),
+      });
+      expect(checks[0]).toMatchObject({ check: 'database', detail: 'not checked because of the carriers' });
+    }
+    const variables = { MASTER_KEY, DATA_DIR: '/dev/null/data' };
+    const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+    expect(checks[0]).toMatchObject({ check: 'database', detail: expect.stringContaining('DATA_DIR') });
+  });
+
   it('help needs none, and every command has examples', async () => {
     const variables = { DATABASE_URL: 'postgres://user@127.0.0.1:1/db', PORT: 'bad' };
     const commands = [
