@@ -177,6 +177,24 @@ describe('signing in to the console [issue 8]', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
   });
 
+  inBrowser('somebody else who signs in beside a page begins anew there, too', async () => {
+    const [person, another] = [await gateway.createAccount(), await gateway.createAccount()];
+    const { page } = await browser.open({ person, path: '/contacts/new' });
+    await page.getByLabel('Name', { exact: true }).fill('Of the first person');
+    // In another tab of the same browser.
+    await page.context().clearCookies();
+    const tab = await page.context().newPage();
+    await tab.goto(`${gateway.url}/console/contacts`);
+    await signInHere(tab, another);
+    await tab.close();
+    await eventually(async () => {
+      await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+      return (await page.getByRole('banner').innerText()).includes(another.email);
+    });
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    expect(await page.getByText('Of the first person').count()).toBe(0);
+  });
+
   inBrowser('a browser that keeps no session is told of it, and not that nobody is signed in', async () => {
     const person = await gateway.createAccount();
     const { page } = await browser.open();

@@ -23,14 +23,25 @@ export function useSessionQuery() {
   return useQuery<SessionState, ApiError>({
     queryKey: SESSION_KEY,
     queryFn: async ({ signal }) => {
+      const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
       try {
-        return await request(Session, {}, signal);
+        const session = await request(Session, {}, signal);
+        // Somebody else has signed in in another tab: what is shown and typed here is not theirs.
+        return before && isAnother(before, session) ? beginAnew(before) : session;
       } catch (error) {
         if (!isUnauthenticated(error)) throw error;
-        return ended(queryClient.getQueryData<SessionState>(SESSION_KEY));
+        return ended(before);
       }
     },
   });
+}
+
+const isAnother = (before: SignedIn, now: SignedIn) => before.viewer.id !== now.viewer.id;
+
+/** Loads the console once more, with nothing of whom it was for; until then it stays as it is. */
+function beginAnew(before: SessionState): SessionState {
+  location.assign('/console/');
+  return before;
 }
 
 function isUnauthenticated(error: unknown): boolean {
@@ -96,8 +107,8 @@ async function newSession(): Promise<SignedIn> {
 export async function signedIn(): Promise<void> {
   const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
   const session = await newSession();
-  if (before && before.viewer.id !== session.viewer.id) {
-    location.assign('/console/');
+  if (before && isAnother(before, session)) {
+    beginAnew(before);
     return;
   }
   if (!before) forgetAnswers();
