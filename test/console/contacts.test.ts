@@ -6,9 +6,11 @@ import {
   clickTwiceAtOnce,
   expectAccessible,
   hasFocus,
+  holdAnswers,
   inBrowser,
   startConsoleBrowser,
 } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
@@ -105,7 +107,18 @@ describe('contacts in the console [issue 8, 6]', () => {
       expect(await contactsOf('Amina')).toEqual([{ ...stored, name: 'Amina Okello' }]);
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByRole('heading', { name: 'Amina Nakato', level: 1 }).waitFor();
-      expect(await form.getByLabel('Name', { exact: true }).inputValue()).toBe('Amina Nakato');
+      await eventually(
+        async () => (await form.getByLabel('Name', { exact: true }).inputValue()) === 'Amina Nakato',
+      );
+
+      const saving = await holdAnswers(page, 'UpdateContact');
+      await form.getByRole('button', { name: 'Save' }).click();
+      await saving.held;
+      await form.getByLabel('Email').fill('amina@test.example');
+      saving.release();
+      await page.getByText('Saved.').last().waitFor();
+      await form.locator('[aria-busy=true]').waitFor({ state: 'detached' });
+      expect(await form.getByLabel('Email').inputValue()).toBe('amina@test.example');
 
       await page.getByRole('main').getByRole('link', { name: 'vip' }).click();
       await page.getByRole('link', { name: 'Amina Nakato' }).waitFor();

@@ -80,18 +80,19 @@ function Contact({ of }: { of: ContactRowFragment }) {
   );
 }
 
-/** Saves what was typed, with a way back. `version` changes when the fields are to show what is stored. */
+/**
+ * Saves what was typed, with a way back. `version` changes with an undo, after which the fields show what is stored;
+ * after a save they keep what was typed since.
+ */
 function useSave(of: ContactRowFragment) {
   const toast = useToast();
   const [version, setVersion] = useState(0);
-  const update = useApiMutation(UpdateContact, {
-    refetches: [ContactDetail, Contacts],
-    onDone: () => setVersion((before) => before + 1),
-  });
+  const update = useApiMutation(UpdateContact, { refetches: [ContactDetail, Contacts] });
   const save = (input: UpdateContactInput) => {
     const { name, phone, email, externalId, tags, attributes } = of;
     const before = { name, phone, email, externalId, tags, attributes };
-    const undo = () => update.mutate({ id: of.id, input: before });
+    const undo = () =>
+      update.mutate({ id: of.id, input: before }, { onSuccess: () => setVersion((last) => last + 1) });
     update.mutate({ id: of.id, input }, { onSuccess: () => toast({ text: 'Saved.', undo }) });
   };
   return { save, error: update.error, isPending: update.isPending, version };
