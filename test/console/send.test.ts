@@ -276,6 +276,11 @@ describe('sending from the console [issue 8, 3]', () => {
     await expectAccessible(page);
     await form.getByRole('button', { name: 'Send a template instead' }).click();
     await form.getByLabel('Name of the template').fill('Not A Name');
+    await form.getByLabel('Type').selectOption('TEXT');
+    expect(await form.getByLabel('Text', { exact: true }).inputValue()).toBe('Hello');
+    expect(await form.getByLabel('Name of the template').isVisible()).toBe(false);
+    await form.getByLabel('Type').selectOption('TEMPLATE');
+    expect(await form.getByLabel('Name of the template').inputValue()).toBe('Not A Name');
     await form.getByLabel('Language').fill('en');
     await form.getByLabel('What fills it').fill('nonsense');
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();

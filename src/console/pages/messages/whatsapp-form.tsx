@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { parseMsisdn } from '../../../domain/messages/msisdn.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
@@ -87,48 +87,51 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
             : "Only within 24 hours of the recipient's last message to you; a template at any time."
         }
       />
-      {type === 'TEXT' && (
-        <>
-          <TextArea name="textBody" label="Text" rows={4} defaultValue={textIn(payload, 'body')} />
-          <Checkbox
-            name="previewUrl"
-            label="Show a preview of the first link"
-            defaultChecked={payload?.previewUrl === true}
-          />
-        </>
-      )}
-      {type === 'TEMPLATE' && (
-        <>
-          <Field name="templateName" label="Name of the template" defaultValue={textIn(payload, 'name')} />
-          <Field
-            name="templateLanguage"
-            label="Language"
-            hint="Such as en or en_US."
-            defaultValue={textIn(payload, 'language')}
-          />
-          <TextArea
-            name="components"
-            label="What fills it"
-            rows={5}
-            spellCheck={false}
-            hint={'JSON such as [{"type": "body", "parameters": [{"type": "text", "text": "Ann"}]}].'}
-            defaultValue={jsonIn(payload, 'components')}
-          />
-        </>
-      )}
-      {type === 'MEDIA' && (
-        <>
-          <Field
-            name="mediaUrl"
-            label="Address of the file"
-            type="url"
-            hint="WhatsApp fetches it from there."
-            defaultValue={textIn(payload, 'url')}
-          />
-          <Field name="caption" label="Text under it" defaultValue={textIn(payload, 'caption')} />
-        </>
-      )}
+      <Part isShown={type === 'TEXT'}>
+        <TextArea name="textBody" label="Text" rows={4} defaultValue={textIn(payload, 'body')} />
+        <Checkbox
+          name="previewUrl"
+          label="Show a preview of the first link"
+          defaultChecked={payload?.previewUrl === true}
+        />
+      </Part>
+      <Part isShown={type === 'TEMPLATE'}>
+        <Field name="templateName" label="Name of the template" defaultValue={textIn(payload, 'name')} />
+        <Field
+          name="templateLanguage"
+          label="Language"
+          hint="Such as en or en_US."
+          defaultValue={textIn(payload, 'language')}
+        />
+        <TextArea
+          name="components"
+          label="What fills it"
+          rows={5}
+          spellCheck={false}
+          hint={'JSON such as [{"type": "body", "parameters": [{"type": "text", "text": "Ann"}]}].'}
+          defaultValue={jsonIn(payload, 'components')}
+        />
+      </Part>
+      <Part isShown={type === 'MEDIA'}>
+        <Field
+          name="mediaUrl"
+          label="Address of the file"
+          type="url"
+          hint="WhatsApp fetches it from there."
+          defaultValue={textIn(payload, 'url')}
+        />
+        <Field name="caption" label="Text under it" defaultValue={textIn(payload, 'caption')} />
+      </Part>
     </SendForm>
+  );
+}
+
+/** Fields of one type of message: what is typed in them stays while another is looked at. */
+function Part({ isShown, children }: { isShown: boolean; children: ReactNode }) {
+  return (
+    <div hidden={!isShown}>
+      <div className="stack">{children}</div>
+    </div>
   );
 }
 
