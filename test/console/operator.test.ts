@@ -223,6 +223,10 @@ describe('what operators do in the console [issue 8, 6]', () => {
     const { page, faults } = await browser.open({ person: operator, path: '/prices' });
     await page.getByRole('row', { name: /SMS every destination/ }).waitFor();
     await expectAccessible(page);
+    await page.getByRole('button', { name: 'Set the price' }).click();
+    await page.getByText('is needed').nth(1).waitFor();
+    await hasFocus(page, 'currency');
+    expect(await page.getByRole('dialog').count()).toBe(0);
     await page.getByLabel('Currency').fill('ugx');
     await page.getByLabel('Prefix').fill('+25677');
     await page.getByLabel('Price of one unit').fill('25.5');

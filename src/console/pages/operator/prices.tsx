@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { ApiError } from '../../lib/api-error.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, useViewer } from '../../lib/session.tsx';
@@ -69,23 +70,31 @@ function PriceTable({ of }: { of: readonly Price[] }) {
 function PriceForm({ prices }: { prices: readonly Price[] }) {
   const toast = useToast();
   const [asked, setAsked] = useState<Price>();
+  const [fault, setFault] = useState<ApiError>();
   const set = useApiMutation(SetPrice, {
     refetches: [Prices],
     onDone: ({ setPrice: { amount, currency } }) =>
       toast({ text: `The price is ${formatMoney(amount, currency)} from now on.` }),
   });
   const before = asked && prices.find((price) => keyOf(price) === keyOf(asked));
-  const submit = (values: FormData) =>
+  const submit = (values: FormData) => {
+    // Without them there is nothing to ask about.
+    const missing = ['currency', 'amount'].filter((name) => textOf(values, name) === '');
+    const fields = missing.map((path) => ({ path, message: 'is needed' }));
+    set.reset();
+    setFault(missing.length === 0 ? undefined : new ApiError('BAD_USER_INPUT', '', { fields }));
+    if (missing.length > 0) return;
     setAsked({
       currency: textOf(values, 'currency').toUpperCase(),
       channel: textOf(values, 'channel') as Channel,
       prefix: textOf(values, 'prefix').replace(/^\+/, ''),
-      amount: Number(textOf(values, 'amount') || Number.NaN),
+      amount: Number(textOf(values, 'amount')),
     });
+  };
   return (
     <section className="card stack" aria-labelledby="set-price">
       <h2 id="set-price">Set a price</h2>
-      <Form label="Set a price" error={set.error} onSubmit={submit}>
+      <Form label="Set a price" error={fault ?? set.error} onSubmit={submit}>
         <Field name="currency" label="Currency" maxLength={3} autoComplete="off" hint="Three letters: UGX." />
         <Select name="channel" label="Channel" options={optionsOf(CHANNEL_NAMES)} />
         <Field
