@@ -91,6 +91,22 @@ describe('messages in the console [issue 8, 3]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('names of channels and times stand in one line beside a long text', async () => {
+    const account = await gateway.createAccount();
+    const text = 'Dear customer, our shop on Kampala Road opens at 10:00 this Saturday. '.repeat(2);
+    await sendSms(account.sandboxKey, { to: '+256700123456,+256700123457', message: text });
+    const body = { to: '+256700123456', type: 'template', template: { name: 'x', language: 'en' } };
+    await gateway.call('POST', '/developers/whatsapp', { key: account.sandboxKey, body });
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    const heightOf = async (name: string) =>
+      (await page.getByRole('cell', { name, exact: true }).first().locator('div').boundingBox())?.height;
+    await page.getByText('2 in all').waitFor();
+    const line = await heightOf('SMS');
+    expect(await heightOf('WhatsApp')).toBe(line);
+    expect(await heightOf('just now')).toBe(line);
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('a time that is none is left out of the address and told in a field', async () => {
     const account = await gateway.createAccount();
     await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Of any time' });

@@ -24,14 +24,14 @@ import './messages.css';
 const COLUMNS: readonly Column<MessageRowFragment>[] = [
   { header: 'To', cell: ({ to }) => <span className="message-to">{whom(to)}</span> },
   { header: 'Message', cell: ({ content }) => <span className="message-preview">{content || '–'}</span> },
-  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
+  { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel], isWhole: true },
   { header: 'Status', cell: (message) => <StatusOf message={message} /> },
   {
     header: 'Cost',
     cell: ({ cost, currency }) => <Money amount={cost} currency={currency} />,
     isNumber: true,
   },
-  { header: 'Accepted', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Accepted', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
 ];
 
 function StatusOf({ message }: { message: MessageRowFragment }) {
