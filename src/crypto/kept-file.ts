@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
  * The text of a file that is made once, with mode 0600, and kept: `make` gives the text when there is no file, or
  * an empty one, as a full disk left it in older versions. However many processes start at once, all get the same
- * text; a disk that is full or fails leaves no part of the file. Throws the system's error when it cannot be kept.
+ * text, where the file system has links; a disk that is full or fails leaves no part of the file. Throws the system's
+ * error when it cannot be kept.
  */
 export async function loadOrKeep(path: string, make: () => string): Promise<string> {
   const kept = await textOf(path);
@@ -19,8 +22,11 @@ export async function loadOrKeep(path: string, make: () => string): Promise<stri
     if (kept === '' && (await textOf(path)) === '') await rm(path, { force: true });
     await link(draft, path);
   } catch (error) {
+    const { code = '', syscall } = error as NodeJS.ErrnoException;
+    // Some file systems have no links, such as shares of Windows. There of two first starts at once the last one wins.
+    if (syscall === 'link' && NO_LINKS.has(code)) await rename(draft, path);
     // Another process was first.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    else if (code !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }

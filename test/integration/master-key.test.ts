@@ -60,6 +60,24 @@ describe('the generated master key', () => {
     expect(await readFile(file(), 'utf8')).toBe(other);
   });
 
+  it('is kept on a file system without links', async () => {
+    const without = `
+      import fs from 'node:fs/promises';
+      import { syncBuiltinESMExports } from 'node:module';
+      const [module, directory] = process.argv.slice(1);
+      fs.link = async () => {
+        throw Object.assign(new Error('link: operation not permitted'), { code: 'EPERM', syscall: 'link' });
+      };
+      syncBuiltinESMExports();
+      console.log((await (await import(module)).loadOrCreateMasterKey(directory)).toString('base64'));`;
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...['--input-type=module', '-e', without, MODULE, directory],
+    ]);
+    expect(await readFile(file(), 'utf8')).toBe(stdout);
+    expect((await stat(file())).mode & 0o777).toBe(0o600);
+    expect(await readdir(directory)).toEqual(['master.key']);
+  });
+
   it('is whole as soon as another process can see it', async () => {
     // Looks again and again, and says how long the file is that it sees first.
     const look = `
