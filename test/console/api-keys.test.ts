@@ -133,6 +133,23 @@ describe('API keys in the console [issue 8, 4]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('a key whose end has seconds keeps them when something else is changed', async () => {
+    const { keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
+    const end = new Date('2030-01-01T12:34:56.789Z');
+    await sql.query(`UPDATE api_keys SET expires_at = '${end.toISOString()}' WHERE key_id = '${keyId}'`);
+    const { page, faults } = await browser.open({ person: account, path: `/api-keys/${keyId}` });
+    const endOf = async () =>
+      (await sql.query(`SELECT expires_at FROM api_keys WHERE key_id = '${keyId}'`))[0]?.expires_at;
+    await page.getByLabel('Name').fill('of an end with seconds');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'of an end with seconds' }).waitFor();
+    expect(await endOf()).toEqual(end);
+    await page.getByLabel('Ends at').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await eventually(async () => (await endOf()) === null);
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('an end that is typed by half is told, and no key without an end is made', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
     await page.getByLabel('Name').fill('of half an end');

@@ -116,7 +116,7 @@ function Edit({ of: key }: { of: Key }) {
         key={undone}
         label="Change the key"
         error={update.error}
-        onSubmit={(values) => save(keyPropertiesOf(values))}
+        onSubmit={(values) => save(keyPropertiesOf(values, key))}
       >
         <KeyFields of={key} />
         <div className="row">

@@ -50,13 +50,16 @@ export function KeyFields({ of }: { of?: KeyProperties }) {
   );
 }
 
-/** What the fields hold, as the API takes it. */
-export function keyPropertiesOf(values: FormData): KeyProperties {
+/** What the fields hold, as the API takes it; `before` is what they were filled with. */
+export function keyPropertiesOf(values: FormData, before?: Pick<KeyProperties, 'expiresAt'>): KeyProperties {
+  // The field has no seconds: an end that nobody touched would come sooner.
+  const end = before?.expiresAt ?? null;
+  const isSameEnd = end !== null && textOf(values, 'expiresAt') === localTime(end);
   return {
     name: textOf(values, 'name'),
     scopes: values.getAll('scopes') as Scope[],
     environment: textOf(values, 'environment') as Environment,
     ipAllowlist: linesOf(values, 'ipAllowlist'),
-    expiresAt: timeOf(values, 'expiresAt'),
+    expiresAt: isSameEnd ? end : timeOf(values, 'expiresAt'),
   };
 }
