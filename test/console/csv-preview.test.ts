@@ -43,6 +43,15 @@ describe('the preview of an import', () => {
     expect(previewOf(csv)?.fault).toBeNull();
   });
 
+  it('finds the delimiter below empty lines, which a paste may begin with', async () => {
+    const csv = '\uFEFF\r\n \n\tname\tphone\n\tAmina\t1\n';
+    for (const text of ['\nname;phone\nAmina;1\n', '\n\nname\tphone\nAmina\t1\n']) {
+      expect((await readByGateway(text)).rows[0]).toEqual(['name', 'phone']);
+      expect(previewOf(text)?.columns.map(({ header }) => header)).toEqual(['name', 'phone']);
+    }
+    expect((await readByGateway(csv)).rows[0]).toEqual(['', 'name', 'phone']);
+  });
+
   it('tells that Excel’s line of the delimiter names no columns', async () => {
     const csv = 'sep=;\nname;phone\nAmina;1\n';
     expect((await readByGateway(csv)).rows[0]).toEqual(['sep=', '']);

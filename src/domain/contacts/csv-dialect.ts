@@ -15,9 +15,10 @@ export const QUOTE_NOT_CLOSED = 'a quoted cell begins in this row and is not clo
 export const TEXT_AFTER_QUOTE =
   'text stands after the closing quote of a cell; a quote inside of one must be doubled';
 
-/** The delimiter that the first row, quoted cells left out, has most of. */
+/** The delimiter that the first row that is not empty, quoted cells left out, has most of. */
 export function delimiterOf(csv: string): Delimiter {
-  const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(csv.slice(0, LOOKED_AT))?.[0] ?? '';
+  const text = csv.slice(0, LOOKED_AT).replace(/^\s*[\r\n]/, '');
+  const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(text)?.[0] ?? '';
   const bare = first.replace(/"[^"]*"/g, '');
   const countOf = (delimiter: Delimiter) => bare.split(delimiter).length;
   return DELIMITERS.reduce((most, each) => (countOf(each) > countOf(most) ? each : most));
