@@ -119,6 +119,7 @@ describe('signing in to the console [issue 8]', () => {
     await form.getByRole('button', { name: 'Send', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
     await dialog.waitFor();
+    await hasFocus(page, 'password');
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     expect(await dialog.getByLabel('Email').inputValue()).toBe(person.email);

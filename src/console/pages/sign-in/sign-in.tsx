@@ -1,4 +1,4 @@
-import { useEffect } from 'react';
+import { type Ref, useEffect, useRef } from 'react';
 import { ApiError } from '../../lib/api-error.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { SignIn } from '../../lib/session.generated.ts';
@@ -39,15 +39,18 @@ export function SignInPage() {
 
 /** The sign-in over a page whose session has ended: what was typed there stays. */
 export function SignInAgain({ email }: { email: string }) {
+  const password = useRef<HTMLInputElement>(null);
+  // The dialog focuses its first field, which is filled: a password typed there could be read by everybody.
+  useEffect(() => password.current?.focus(), []);
   return (
     <Dialog title="Your session has ended" onClose={() => undefined} mustAnswer>
       <p>Sign in again to go on. What you were at stays as it is; what was not saved or sent yet is not.</p>
-      <SignInForm email={email} />
+      <SignInForm email={email} passwordRef={password} />
     </Dialog>
   );
 }
 
-function SignInForm({ email }: { email?: string }) {
+function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<HTMLInputElement> }) {
   const signIn = useApiMutation(SignIn, { onDone: signedIn });
   return (
     <Form
@@ -58,7 +61,13 @@ function SignInForm({ email }: { email?: string }) {
       }
     >
       <Field name="email" label="Email" type="email" autoComplete="username" autoFocus defaultValue={email} />
-      <Field name="password" label="Password" type="password" autoComplete="current-password" />
+      <Field
+        ref={passwordRef}
+        name="password"
+        label="Password"
+        type="password"
+        autoComplete="current-password"
+      />
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>
