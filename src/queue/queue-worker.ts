@@ -220,7 +220,7 @@ export class QueueWorker<Q extends QueueName> {
   #hold(job: HeldJob<Q>, place: Place, signal: AbortSignal): void {
     const { countedMs } = this.#options;
     const timer = countedMs === undefined ? undefined : setTimeout(place.uncount, countedMs).unref();
-    const done = this.#work(job, signal).finally(() => {
+    const done = this.#work(job, place, signal).finally(() => {
       clearTimeout(timer);
       this.#held.delete(job.id);
       place.free();
@@ -228,10 +228,10 @@ export class QueueWorker<Q extends QueueName> {
     this.#held.set(job.id, { row: job, done, hasEnded: false });
   }
 
-  async #work(job: HeldJob<Q>, signal: AbortSignal): Promise<void> {
+  async #work(job: HeldJob<Q>, { onlyWaits }: Place, signal: AbortSignal): Promise<void> {
     const { id, data, group, known, isRepeat } = job;
     try {
-      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat }, signal);
+      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat, onlyWaits }, signal);
       const held = this.#held.get(id);
       if (!held?.hasEnded) await this.#rows.done(held?.row ?? job);
     } catch (error) {

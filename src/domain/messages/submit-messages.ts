@@ -20,6 +20,9 @@ export class JobInterrupted extends Error {
   }
 }
 
+/** A job that was held for so long, with no more recipients open than these, waits for its carrier's answers. */
+const WAITS_MS = 250;
+const FEW = 20;
 /** Devices that one query looks up at the most. */
 const LOOKUPS = 500;
 const GONE: SubmitOutcome = {
@@ -70,7 +73,10 @@ export class SubmitMessages {
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const held = await this.#hold(job);
     const open = { held: job, open: held.length };
+    // A carrier that does not answer some messages would soon have no place for those of all others.
+    const timer = setInterval(() => open.open <= FEW && job.onlyWaits(), WAITS_MS);
     const results = await Promise.allSettled(held.map((each) => this.#submit(job, each, open, signal)));
+    clearInterval(timer);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
   }

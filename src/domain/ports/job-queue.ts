@@ -80,6 +80,11 @@ export interface HeldJob<Q extends QueueName> {
   readonly known?: JobKnowledge[Q] | undefined;
   /** Its worker died or gave it back before: parts of its work may be done. */
   readonly isRepeat: boolean;
+  /**
+   * Says that little of the job is left and only waits for its peer: from now on it takes no place from others, nor its
+   * group's. Such jobs, too, are bounded, over all groups and in one.
+   */
+  onlyWaits(): void;
 }
 
 /**
@@ -91,7 +96,7 @@ export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSig
 export interface WorkOptions {
   /** Jobs this process holds at once, over all groups. */
   readonly concurrency: number;
-  /** Jobs of one group this process holds at once; absent where the handler itself keeps groups apart. */
+  /** Jobs of one group this process holds at once, but for those that only wait; absent where the handler itself keeps groups apart. */
   readonly perGroup?: number;
   /**
    * A job held for longer than this only waits for its peer, and does not count against `concurrency` any more:

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+
+/** More than the jobs of one route that a process holds at once. */
+const SILENT = 9;
+
+describe('a carrier that does not answer some messages', () => {
+  let smsc: Smsc;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    smsc = await startSmsc({
+      answer: ({ destination }) => (destination.address.startsWith('2567001') ? 'silent' : 'accept'),
+    });
+    gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}?submitTimeoutSeconds=600` });
+  });
+  afterAll(async () => {
+    smsc?.dropConnections();
+    await gateway?.stop();
+    await smsc?.stop();
+  });
+
+  const send = async ({ key }: TestAccount, to: string) => {
+    const { status, body } = await gateway.call('POST', '/developers/sms', {
+      key,
+      body: { to, message: 'Hello' },
+    });
+    expect(status).toBe(200);
+    return body.id as string;
+  };
+
+  it('takes those of others meanwhile, whoever sent the ones that are not answered', async () => {
+    const [one, other] = [await gateway.createAccount(), await gateway.createAccount()];
+    for (let n = 0; n < SILENT; n++) {
+      await send(one, `+25670010000${n}`);
+      await eventually(() => smsc.received.length === n + 1);
+    }
+    const id = await send(other, '+256700200000');
+    await eventually(async () => {
+      const { body } = await gateway.call('GET', `/developers/messages/${id}`, { key: other.key });
+      return body.status === 'sent';
+    });
+    expect(smsc.binds).toHaveLength(1);
+  });
+});
