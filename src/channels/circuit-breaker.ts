@@ -31,7 +31,8 @@ const PROBE_PAUSE_MS = 1_000;
  * **Failure**: an answer `unavailable` that says neither when to come back (`retryAfterMs`: the provider lives and
  * speaks for this submission) nor that it is about this submission alone (`onlyThis`). After so many in a row the
  * breaker **opens**: submissions are answered at once, and nothing of them leaves. After the rest one submission goes
- * through as the **probe**; its answer closes the breaker, or begins a rest twice as long.
+ * through as the **probe**; its answer closes the breaker, or begins a rest twice as long. One whose answer takes longer
+ * than a rest is not the last word: another probe goes beside it, since it may be the only one that is not answered.
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly name: string;
@@ -46,7 +47,8 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   #restMs = 0;
   /** Undefined while closed. */
   #restsUntil: number | undefined;
-  #isProbing = false;
+  /** Probes under way. */
+  #probes = 0;
 
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
     this.name = provider.name;
@@ -68,9 +70,12 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
       return { kind: 'unavailable', reason, retryAfterMs: pauseMs, nothingLeft: true };
     }
     const isProbe = this.#restsUntil !== undefined;
-    this.#isProbing ||= isProbe;
+    if (isProbe) {
+      this.#probes += 1;
+      this.#restsUntil = this.#now() + this.#restMs;
+    }
     const outcome = await this.#provider.submit(submission, signal);
-    if (isProbe) this.#isProbing = false;
+    if (isProbe) this.#probes -= 1;
     // What ends because the process drains says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
       this.#record.note(outcome);
@@ -107,8 +112,8 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   /** Milliseconds for which nothing may pass; 0 when a submission may. */
   #pauseMs(): number {
     if (this.#restsUntil === undefined) return 0;
-    if (this.#isProbing) return PROBE_PAUSE_MS;
-    return Math.max(0, Math.ceil(this.#restsUntil - this.#now()));
+    const leftMs = Math.max(0, Math.ceil(this.#restsUntil - this.#now()));
+    return this.#probes > 0 ? Math.min(leftMs, PROBE_PAUSE_MS) : leftMs;
   }
 
   #learn(outcome: SubmitOutcome, isProbe: boolean): void {
