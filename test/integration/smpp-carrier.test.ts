@@ -282,6 +282,27 @@ describe('silence and lost connections', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
+  it.each([
+    ['', 'hello'],
+    ['part 1 of 2: ', 'a'.repeat(300)],
+  ])('gives up alone what the carrier passes over: %s', async (part, text) => {
+    const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
+      timing: { ...TIMING, submitTimeoutMs: 1_000 },
+    });
+    const silent = send(carrier, { messageId: 'm1', text });
+    await until(() => smsc.received.length === 1);
+    smsc.behave({ answer: 'accept' });
+    expect(await send(carrier, { messageId: 'm2' })).toMatchObject({ kind: 'accepted' });
+    expect(await silent).toEqual({
+      kind: 'unavailable',
+      reason: `${part}a submission was not answered within 1000 ms, though younger ones were; whether the carrier took the message is unknown`,
+      onlyThis: true,
+    });
+    expect(carrier.health()).toMatchObject({ state: 'up', inFlight: 0 });
+    expect(await send(carrier, { messageId: 'm3' })).toMatchObject({ kind: 'accepted' });
+    expect(smsc.binds).toHaveLength(1);
+  });
+
   it('waits longer for a slow carrier than the eleven seconds that it takes, and sends nothing twice', async () => {
     const { submitTimeoutMs: _, ...timing } = TIMING;
     const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });

@@ -19,10 +19,11 @@ import type {
 import { LongMessageReferences } from './long-message-references.ts';
 import { ReportBatcher } from './report-batcher.ts';
 import { sidOf } from './sid-of.ts';
+import type { Answer } from './smpp-answer.ts';
 import { SmppLink, unavailable, untouched } from './smpp-link.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';
 import { readIncoming } from './smpp-receipt.ts';
-import type { Answer, SmppSession } from './smpp-session.ts';
+import type { SmppSession } from './smpp-session.ts';
 import { parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import {
   ESME_RINVBNDSTS,
@@ -229,6 +230,10 @@ class SmppCarrier implements Provider<SmsSubmission> {
         return unavailable(
           `the SMPP session ended before the answer came (${answer.reason}); whether the carrier took the message is unknown`,
         );
+      case 'skipped': {
+        const reason = `${answer.reason}, though younger ones were; whether the carrier took the message is unknown`;
+        return { ...unavailable(reason), onlyThis: true };
+      }
     }
     const { status, messageId } = answer;
     if (status === ESME_ROK) {
@@ -282,7 +287,8 @@ function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutco
   }
   if (outcome?.kind === 'unavailable') {
     const refuse = outcomes.length === 1 && outcome.nothingLeft ? untouched : unavailable;
-    return refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
+    const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
+    return outcome.onlyThis ? { ...joined, onlyThis: true } : joined;
   }
   const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
   return { kind: 'accepted', sid: partSids[0]!, partSids };

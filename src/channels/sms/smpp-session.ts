@@ -2,17 +2,20 @@
  * One bound connection to an SMSC, from connecting to its end; never used again afterwards. It knows
  * PDUs, not messages. Requests are matched with answers by sequence_number, in whatever order they come.
  *
- * **Overdue**: a submission without an answer for submitTimeoutMs. It is not given up, since its message would be
- * sent twice when the carrier was only slow: its answer still counts for as long as the session lives. But the
- * session **retires**: nothing fresh goes over it, and once none but overdue submissions are on the wire it ends.
+ * **Overdue**: a submission without an answer for submitTimeoutMs. Where a younger one has been answered, the carrier
+ * has passed it over: it alone is given up (**skipped**), or one tenant's message would end everybody's session.
+ * Otherwise it is not given up, since its message would be sent twice when the carrier was only slow: its answer still
+ * counts for as long as the session lives. But the session **retires**: nothing fresh goes over it, and once none but
+ * overdue submissions are on the wire it ends.
  */
-import net from 'node:net';
-import tls from 'node:tls';
+import type net from 'node:net';
 import type { Pdu, PduFields } from 'smpp';
 import { PassingMap } from '../../domain/passing-map.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import type { Answer, BindOutcome } from './smpp-answer.ts';
 import { SmppEnquiry } from './smpp-enquiry.ts';
 import type { SmppSettings } from './smpp-settings.ts';
+import { openSocket } from './smpp-socket.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './smpp-wire.ts';
 import { SubmitWindow } from './submit-window.ts';
@@ -20,18 +23,6 @@ import { SubmitWindow } from './submit-window.ts';
 const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
-const KEEP_ALIVE_MS = 30_000;
-
-export type Answer =
-  | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
-  /** The session ended with the request on the wire: whether it arrived is not known. */
-  | { readonly kind: 'closed'; readonly reason: string }
-  /** The session had ended before: nothing was sent. */
-  | { readonly kind: 'unsent' };
-
-export type BindOutcome =
-  | { readonly bound: true }
-  | { readonly bound: false; readonly reason: string; readonly badCredentials: boolean };
 
 export interface SessionOptions {
   readonly settings: SmppSettings;
@@ -59,6 +50,8 @@ export class SmppSession {
   #isRetired = false;
   /** Submissions on the wire that are not overdue. */
   #awaited = 0;
+  /** When the youngest of the submissions that have an answer was sent (performance.now, ms). */
+  #youngestAnswered = 0;
   #corked = false;
 
   constructor(options: SessionOptions) {
@@ -121,17 +114,23 @@ export class SmppSession {
     });
   }
 
-  /** `request` for submit_sm; one that is overdue retires the session. */
+  /** `request` for submit_sm; one that is overdue is given up or retires the session. */
   async submit(fields: PduFields): Promise<Answer> {
     const { submitTimeoutMs } = this.#options.settings.timing;
+    const sentAt = performance.now();
+    const answered = this.request('submit_sm', fields);
+    const sequence = this.#sequence;
     let isOverdue = false;
     const timer = setTimeout(() => {
+      if (this.#youngestAnswered > sentAt) return this.#skip(sequence);
       isOverdue = true;
       this.#noLongerAwaited(true);
     }, submitTimeoutMs);
     this.#awaited++;
     try {
-      return await this.request('submit_sm', fields);
+      const answer = await answered;
+      if (answer.kind === 'answered') this.#youngestAnswered = Math.max(this.#youngestAnswered, sentAt);
+      return answer;
     } finally {
       clearTimeout(timer);
       if (!isOverdue) this.#noLongerAwaited(false);
@@ -171,15 +170,8 @@ export class SmppSession {
 
   #connect(): Promise<boolean> {
     const { settings, tlsCa } = this.#options;
-    const { host, port } = settings;
-    const servername = net.isIP(host) === 0 ? host : undefined;
-    const socket = settings.tls
-      ? tls.connect({ host, port, servername, ca: tlsCa })
-      : net.connect({ host, port });
+    const socket = openSocket(settings, tlsCa);
     this.#socket = socket;
-    // Without it each small write waits for the last one's ACK: a thirtieth of the throughput.
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error: NodeJS.ErrnoException) => this.end(error.message || String(error.code)));
     socket.on('close', () => this.end('the connection was closed by the SMSC'));
@@ -187,6 +179,12 @@ export class SmppSession {
       socket.once(settings.tls ? 'secureConnect' : 'connect', () => resolve(this.#endReason === undefined));
       void this.ended.then(() => resolve(false));
     });
+  }
+
+  #skip(sequence: number): void {
+    const settle = this.#pending.get(sequence);
+    this.#pending.delete(sequence);
+    settle?.({ kind: 'skipped', reason: this.#overdueReason });
   }
 
   #noLongerAwaited(isOverdue: boolean): void {
