@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
+import { emailRoutes } from '../../src/channels/email/email-providers.ts';
 import { SmtpProvider, type SmtpProviderOptions } from '../../src/channels/email/smtp-provider.ts';
 import type { EmailBody, EmailSubmission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import { silentLogger } from '../support/database.ts';
@@ -252,6 +253,35 @@ describe('copies go with the first mail [decision 23]', () => {
       ['ann@example.com'],
     ]);
     expect(server.received[1]?.header('Cc')).toBe('ben@example.com');
+  });
+
+  it('a mail whose copies were taken has left, though its recipient is put off', async () => {
+    const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 451 : 'accept') });
+    const mail = email({ cc: ['ben@example.com'] });
+    const provider = provide(server.url);
+    for (const attempt of [0, 1]) {
+      expect(await provider.submit({ ...mail, attempt }, signal)).toEqual({
+        kind: 'unavailable',
+        reason: expect.stringContaining('451'),
+        onlyThis: true,
+      });
+    }
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('copies that one server took are not sent by the next, to which the mail goes since its recipient is put off', async () => {
+    const first = await serve({
+      rcpt: (to) => (to.startsWith('ann') || to.startsWith('cleo') ? 451 : 'accept'),
+    });
+    const second = await serve();
+    const [route] = emailRoutes([first.url, second.url], 'shop@gw.example', silentLogger);
+    const [one, other] = route?.providers ?? [];
+    for (const provider of route?.providers ?? []) opened.push(() => provider.stop());
+    const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
+    expect(await one?.submit(mail, signal)).toMatchObject({ kind: 'unavailable' });
+    expect(await other?.submit(mail, signal)).toMatchObject({ kind: 'accepted' });
+    expect(first.received.map(({ to }) => to)).toEqual([['ben@example.com']]);
+    expect(second.received.map(({ to }) => to)).toEqual([['ann@example.com', 'cleo@example.com']]);
   });
 
   it('a copy that is put off is tried again after 10 s, and the others have the mail once', async () => {

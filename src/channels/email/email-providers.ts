@@ -4,14 +4,18 @@ import type { EmailSubmission, Provider } from '../../domain/ports/provider.ts';
 import type { Route } from '../routing.ts';
 import { EmailSimulator } from './email-simulator.ts';
 import { SmtpProvider } from './smtp-provider.ts';
+import { TakenCopies } from './taken-copies.ts';
 
 /** The email route of the configuration (EMAIL_URL), in the order of failover; none when no URL is given. */
 export function emailRoutes(urls: readonly string[], defaultFrom: string, logger: Logger): Route[] {
   if (urls.length === 0) return [];
   const messageIdDomain = parseMailbox(defaultFrom)?.address.split('@').at(-1) ?? 'localhost';
+  const takenCopies = new TakenCopies();
   const providers = [...new Set(urls)].map(
     (url): Provider<EmailSubmission> =>
-      url === 'simulator:' ? new EmailSimulator() : new SmtpProvider({ url, logger, messageIdDomain }),
+      url === 'simulator:'
+        ? new EmailSimulator()
+        : new SmtpProvider({ url, logger, messageIdDomain, takenCopies }),
   );
   return [{ channel: 'email', prefix: '', providers }];
 }

@@ -21,6 +21,7 @@ import { Gate } from '../gate.ts';
 import { type Mail, mailOf } from './smtp-mail.ts';
 import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
+import { TakenCopies } from './taken-copies.ts';
 
 /** All in milliseconds. */
 export interface SmtpTiming {
@@ -42,6 +43,8 @@ export interface SmtpProviderOptions {
   readonly timing?: Partial<SmtpTiming>;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
+  /** Shared by servers that mails pass from one to the other; its own when absent. */
+  readonly takenCopies?: TakenCopies;
 }
 
 const TIMING: SmtpTiming = {
@@ -51,8 +54,8 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** Mails that wait here for another try of their copies, and mails whose taken copies are remembered. */
-const MAX_KEPT = 10_000;
+/** Mails that wait here for another try of their copies. */
+const MAX_WAITING = 10_000;
 
 const GIVEN_UP = 'copies of a mail that were put off are given up';
 const NEVER = new AbortController().signal;
@@ -73,8 +76,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #gate = new Gate(CONNECTIONS);
   /** Copies that wait for another try, a number of them for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
-  /** By Message-ID, the copies that a server took while `to` was put off. */
-  readonly #takenCopies = new Map<string, ReadonlySet<string>>();
+  readonly #takenCopies: TakenCopies;
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #stopped: Promise<void> | undefined;
 
@@ -84,6 +86,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.name = `smtp:${user}${settings.host}:${settings.port}`;
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
+    this.#takenCopies = options.takenCopies ?? new TakenCopies();
     this.#logger = options.logger.child({ provider: this.name });
     this.#pool = createPool(settings, this.#timing, options.tlsCa);
   }
@@ -130,18 +133,21 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const { to } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
-    const taken = this.#takenCopies.get(mail.messageId);
-    const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken?.has(copy));
+    const taken = this.#takenCopies.of(mail.messageId);
+    const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
     const failures = await this.#transmit(mail, submission, [to, ...copies]);
     const outcome = failures.get(to);
     if (outcome?.kind === 'unavailable') {
-      this.#rememberTaken(mail.messageId, [
-        ...(taken ?? []),
-        ...copies.filter((copy) => !failures.has(copy)),
-      ]);
-      return outcome;
+      this.#takenCopies.add(
+        mail.messageId,
+        copies.filter((copy) => !failures.has(copy)),
+      );
+      if (this.#takenCopies.of(mail.messageId).size === 0) return outcome;
+      // Its copies have left.
+      const { nothingLeft: _, ...unsure } = outcome;
+      return unsure;
     }
-    this.#takenCopies.delete(mail.messageId);
+    this.#takenCopies.forget(mail.messageId);
     this.#settleCopies(submission, copies, failures, 0);
     return outcome ?? { kind: 'accepted', sid: mail.messageId };
   }
@@ -214,7 +220,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const delayMs = retryDelayMs('email', attempt);
     const isLate = Date.now() + delayMs >= submission.expiresAt.getTime();
     const fields = { messageId: submission.messageId, copies: copies.length };
-    if (isLate || this.#stopped || this.#waiting.size >= MAX_KEPT) {
+    if (isLate || this.#stopped || this.#waiting.size >= MAX_WAITING) {
       this.#logger.warn(fields, GIVEN_UP);
       return;
     }
@@ -235,12 +241,6 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     } finally {
       this.#gate.leave();
     }
-  }
-
-  #rememberTaken(messageId: string, copies: readonly string[]): void {
-    const [oldest] = this.#takenCopies.keys();
-    if (oldest !== undefined && this.#takenCopies.size >= MAX_KEPT) this.#takenCopies.delete(oldest);
-    if (copies.length > 0) this.#takenCopies.set(messageId, new Set(copies));
   }
 
   #noteUp(): void {
