@@ -148,9 +148,14 @@ export class PgReportStore implements ReportStore {
 
 const digits = (address: string) => address.replace(/\D/g, '');
 
-/** Of the recipients that a report's sid may mean, the one it names, else the literal reading of the sid. */
+/**
+ * Of the recipients that a report's sid may mean, the one it names, else the literal reading of the sid. A carrier that
+ * begins to count anew gives a sid again: the report is on the youngest message that has it.
+ */
 function bestMatch(report: DeliveryReport, rows: readonly MatchRow[]): MatchRow | undefined {
-  const sorted = [...rows].sort((left, right) => left.rank - right.rank);
+  const sorted = [...rows].sort(
+    (left, right) => left.rank - right.rank || (left.message_id < right.message_id ? 1 : -1),
+  );
   if (report.to === undefined) return sorted[0];
   const to = digits(report.to);
   // Carriers shorten numbers to their national form, so the last digits decide.

@@ -57,6 +57,17 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });
 
+  it('an id that an older message has, too: the report is on the younger one', async () => {
+    const to = '+256700300010';
+    answers.set(to, africasTalkingAnswer(to, 101, 'Success', 'ATXid_again'));
+    const [older, younger] = [await send(to), await send(to)];
+    for (const id of [older, younger]) await eventually(async () => (await statuses(id)) === 'sent');
+    const report = new URLSearchParams({ id: 'ATXid_again', status: 'Success', phoneNumber: to });
+    const told = await fetch(`${gateway.url}/callbacks/sms/africastalking`, { method: 'POST', body: report });
+    expect(told.status).toBe(200);
+    expect([await statuses(older), await statuses(younger)]).toEqual(['sent', 'delivered']);
+  });
+
   it('words with U+0000: it fails with them, and is handed over once', async () => {
     const to = '+256700300004';
     answers.set(to, africasTalkingAnswer(to, 403, 'no \0 such user'));
