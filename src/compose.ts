@@ -31,7 +31,7 @@ import { DeliverWebhooks } from './domain/webhooks/deliver.ts';
 import { forgetOldEvents } from './domain/webhooks/event-retention.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
 import { PgDiagnostics } from './storage/diagnostics.ts';
-import { databaseFault } from './storage/faults.ts';
+import { databaseFault, mayPassAlone } from './storage/faults.ts';
 import { PgIntake } from './storage/intake.ts';
 import { migrateDatabase } from './storage/migrate.ts';
 import { PgChanges } from './storage/pg-changes.ts';
@@ -161,7 +161,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const uow = createUnitOfWork(sql, jobsFor, changes);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
   opened.defer(() => transport.close());
-  const reports = new DeliveryReports(uow, systemClock, systemIds);
+  const reports = new DeliveryReports(uow, systemClock, systemIds, mayPassAlone);
   const secrets = createSecretBox(masterKey, config.previousMasterKeys);
   const deps: Dependencies = {
     stores,

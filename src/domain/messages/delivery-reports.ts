@@ -14,7 +14,7 @@ const UNMATCHED_KEPT_MS = 24 * 3_600_000;
 interface ProviderReport {
   readonly provider: string;
   readonly report: DeliveryReport;
-  /** Nothing is kept of it where nobody knows its sid. */
+  /** Nothing is kept of it where nobody knows its sid, nor where it changes nothing. */
   readonly isForKnownOnly?: boolean;
 }
 
@@ -26,11 +26,15 @@ export class DeliveryReports {
   /** Says of each whether its sid was known. */
   readonly #batches: Batcher<ProviderReport, boolean>;
 
-  constructor(uow: UnitOfWork, clock: Clock, ids: Ids) {
+  /** `mayPassAlone`: whether reports that failed together with an error may pass one by one; not while the database is away. */
+  constructor(uow: UnitOfWork, clock: Clock, ids: Ids, mayPassAlone: (error: unknown) => boolean) {
     this.#uow = uow;
     this.#clock = clock;
     this.#ids = ids;
-    this.#batches = new Batcher((reports) => this.#record(reports), { maxWeight: 500, isolate: () => true });
+    this.#batches = new Batcher((reports) => this.#record(reports), {
+      maxWeight: 500,
+      isolate: mayPassAlone,
+    });
   }
 
   /** Resolves once the reports are recorded; one whose sid nobody knows yet is kept until it is known. */
@@ -40,7 +44,7 @@ export class DeliveryReports {
     );
   }
 
-  /** Takes those whose sid is known and keeps nothing of the others; how many these are. */
+  /** Takes those whose sid is known and keeps nothing of the others, nor of those that change nothing; how many are not known. */
   async takeKnown(provider: string, reports: readonly DeliveryReport[]): Promise<number> {
     const taken = reports.map((report) =>
       this.#batches.add({ provider, report: storableReport(report), isForKnownOnly: true }),
@@ -102,7 +106,8 @@ export async function applyReports(
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, now);
   const late = [...moves]
-    .filter(([match, move]) => !done.has(move) && !read.has(match))
+    // Whoever knows one sid could fill the timeline with it.
+    .filter(([match, move]) => !done.has(move) && !read.has(match) && !passing.has(match.report))
     .map(([match]) => lateNote(match, messages, now));
   const notes = late.filter((note) => note !== undefined);
   await tx.messages.note(notes);
