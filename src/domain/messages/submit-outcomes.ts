@@ -81,7 +81,7 @@ export class SubmitOutcomes {
       if (this.#options.isFault(error) || !alone || others.length > 0) throw error;
       const messageId = alone.message.id;
       this.#options.logger.error({ err: error, messageId }, 'an outcome cannot be recorded');
-      await this.#persist(results, [laterStep(alone, 'what came of it could not be recorded')]);
+      await this.#persist(results, [laterStep(alone, 'what came of it could not be recorded', {})]);
     }
     return results.map(() => undefined);
   }
@@ -143,14 +143,19 @@ function stepOf(result: SubmitResult): Step {
     case 'rejected':
       return failure(result, outcome.code, outcome.reason);
     case 'unavailable':
-      return laterStep(result, outcome.reason, outcome.retryAfterMs);
+      return laterStep(result, outcome.reason, outcome);
   }
 }
 
 /** Another try, not before `retryAfterMs`, or the end where that would come too late. */
-function laterStep(result: SubmitResult, reason: string, retryAfterMs = 0): Step {
+function laterStep(
+  result: SubmitResult,
+  reason: string,
+  { retryAfterMs = 0, nothingLeft = false }: { retryAfterMs?: number; nothingLeft?: boolean },
+): Step {
   const { message, attempt, at } = result;
-  const next = new Date(at.getTime() + Math.max(retryAfterMs, retryDelayMs(message.channel, attempt)));
+  const delayMs = Math.max(retryAfterMs, retryDelayMs(message.channel, attempt, !nothingLeft));
+  const next = new Date(at.getTime() + delayMs);
   if (next < message.expiresAt) return { kind: 'retry', result, reason, at: next };
   return failure(result, 'expired', `No carrier took it before its deadline. Last answer: ${reason}`);
 }

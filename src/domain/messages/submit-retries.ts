@@ -8,11 +8,18 @@ const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingM
   whatsapp: { firstMs: [1_000], ceilingMs: 300_000 },
 };
 
-/** Milliseconds to wait after the hand-over number `attempt` (from 0) that found the provider unavailable. */
-export function retryDelayMs(channel: Channel, attempt: number): number {
+/** The ceiling where the hand-over may have arrived. */
+const UNKNOWN_CEILING_MS = 4 * 3_600_000;
+
+/**
+ * Milliseconds to wait after the hand-over number `attempt` (from 0) that found the provider unavailable. `mayHaveLeft`:
+ * each further try may be one message more for its recipient, so the pause goes on doubling.
+ */
+export function retryDelayMs(channel: Channel, attempt: number, mayHaveLeft = false): number {
   const { firstMs, ceilingMs } = SCHEDULES[channel];
   const known = firstMs[attempt];
   if (known !== undefined) return known;
   const last = firstMs[firstMs.length - 1] ?? 1_000;
-  return Math.min(ceilingMs, last * 2 ** Math.min(30, attempt - firstMs.length + 1));
+  const most = mayHaveLeft ? UNKNOWN_CEILING_MS : ceilingMs;
+  return Math.min(most, last * 2 ** Math.min(30, attempt - firstMs.length + 1));
 }
