@@ -2,19 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
 import type { NewJob } from '../../src/domain/ports/job-queue.ts';
 import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
-import type { RecipientKey, Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import type { RecipientKey, TimelineNote, Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
 import { silentLogger } from '../support/database.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Seconds until the next try after the hand-over number `attempt` had this outcome; undefined where there is none. */
-async function nextTryAfter(attempt: number, outcome: SubmitOutcome): Promise<number | undefined> {
+/** What is recorded of a hand-over that had this outcome, the one number `attempt` of its recipient. */
+async function recorded(attempt: number, outcome: SubmitOutcome) {
   const jobs: NewJob[] = [];
+  const notes: TimelineNote[] = [];
+  const known = new Map([['m', { accountId: 'a' }]]);
   const tx = {
     messages: {
-      lockAndMove: async () => ({ messages: new Map(), moved: [] }),
+      lockAndMove: async () => ({ messages: known, moved: [] }),
       countMoves: async () => undefined,
-      note: async () => undefined,
+      note: async (added: readonly TimelineNote[]) => void notes.push(...added),
       postpone: async (keys: readonly RecipientKey[]) => keys,
     },
     accounts: { credit: async () => [] },
@@ -41,19 +43,27 @@ async function nextTryAfter(attempt: number, outcome: SubmitOutcome): Promise<nu
     job: { held: { id: 'j', queue: 'submit' }, open: 1 },
   });
   const due = jobs[0]?.startAfter;
-  return due && (due.getTime() - at.getTime()) / 1_000;
+  return { nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000, notes };
 }
 
 describe('the next try of a message that a carrier did not take', () => {
   const unavailable = { kind: 'unavailable', reason: 'no' } as const;
 
   it('comes every five minutes where nothing has left, and ever later where it may have arrived', async () => {
-    expect(await nextTryAfter(12, { ...unavailable, nothingLeft: true })).toBe(300);
-    expect(await nextTryAfter(12, unavailable)).toBe(4_096);
-    expect(await nextTryAfter(3, unavailable)).toBe(8);
+    expect((await recorded(12, { ...unavailable, nothingLeft: true })).nextTryAfter).toBe(300);
+    expect((await recorded(12, unavailable)).nextTryAfter).toBe(4_096);
+    expect((await recorded(3, unavailable)).nextTryAfter).toBe(8);
   });
 
   it('comes no sooner than the carrier said', async () => {
-    expect(await nextTryAfter(0, { ...unavailable, retryAfterMs: 60_000 })).toBe(60);
+    expect((await recorded(0, { ...unavailable, retryAfterMs: 60_000 })).nextTryAfter).toBe(60);
+  });
+
+  it('is noted in the timeline a few times and then ever more rarely, however often there is one', async () => {
+    const noted: number[] = [];
+    for (let attempt = 0; attempt < 300; attempt++) {
+      if ((await recorded(attempt, unavailable)).notes.length > 0) noted.push(attempt);
+    }
+    expect(noted).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256]);
   });
 });

@@ -17,6 +17,9 @@ const RECORD_PAUSE_MS = 250;
 /** How long a process that stops goes on trying. */
 const LAST_TRIES_MS = 10_000;
 
+/** So many tries of a recipient are noted in its timeline, and then those that double their number. */
+const NOTED_TRIES = 8;
+
 /** What came of handing one recipient over. */
 export interface SubmitResult {
   readonly message: Pick<OutgoingMessage, 'id' | 'channel' | 'expiresAt'>;
@@ -113,7 +116,7 @@ export class SubmitOutcomes {
         tx,
         steps.filter((step) => step.kind === 'retry'),
       );
-      await tx.messages.note(retries.flatMap((retry) => retryNote(retry, messages)));
+      await tx.messages.note(retries.filter(isNoted).flatMap((retry) => retryNote(retry, messages)));
       announceMessages(
         tx,
         messages,
@@ -181,6 +184,14 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
   );
   const known = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));
   return retries.filter(({ result }) => known.has(`${result.message.id} ${result.position}`));
+}
+
+/**
+ * A carrier that is away for a day has each recipient put off some 290 times: all of them in the timelines would be more
+ * than anybody can read, and than a lookup of a message to a thousand can hold.
+ */
+function isNoted({ result: { attempt } }: Retry): boolean {
+  return attempt < NOTED_TRIES || Number.isInteger(Math.log2(attempt));
 }
 
 function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): TimelineNote[] {
