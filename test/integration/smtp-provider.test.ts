@@ -211,6 +211,32 @@ describe('what the server answers [decision 23]', () => {
     expect(provider.health().state).toBe('up');
   });
 
+  it('a sender that is put off stops nobody else’s mail', async () => {
+    const server = await serve({ mailFrom: 450 });
+    const breaker = new CircuitBreaker(provide(server.url), { failures: 1 });
+    const outcome = await breaker.submit(email({ from: 'x@nowhere.example' }), signal);
+    expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true, onlyThis: true });
+    server.behave({ mailFrom: 'accept' });
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('a mail that the server is silent about, while it takes others, stops none of them', async () => {
+    const server = await serve({ data: 'silent' });
+    const provider = provide(server.url, { timing: { silenceTimeoutMs: 2_000 } });
+    const breaker = new CircuitBreaker(provider, { failures: 1 });
+    const silent = breaker.submit(email(), signal);
+    await eventually(() => server.begun() === 1);
+    server.behave({ data: 'accept' });
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
+    expect(await silent).toEqual({
+      kind: 'unavailable',
+      reason: expect.stringContaining('unknown'),
+      onlyThis: true,
+    });
+    expect(provider.health().state).toBe('up');
+    expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
+  });
+
   it('with nobody listening, nothing has left', async () => {
     const server = await serve();
     await server.stop();

@@ -24,7 +24,7 @@ describe('whose fault the end of a mail is', () => {
     [
       'a sender that is put off',
       errorWith({ code: 'EENVELOPE', command: 'MAIL FROM', responseCode: 451 }),
-      'server',
+      'mail',
     ],
     [
       'a recipient that is put off',

@@ -51,8 +51,8 @@ function readAnswer(error: SmtpError): ReadFailure {
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
   if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
-  const isServerFault =
-    responseCode >= 500 || responseCode === SERVICE_CLOSING || error.command === 'MAIL FROM';
+  // Senders that are put off are not: who sends chooses them, and must not stop the mail of others.
+  const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
   const unavailable = { kind: 'unavailable', reason, nothingLeft: true } as const;
   return isServerFault
     ? { outcome: unavailable, fault: 'server' }

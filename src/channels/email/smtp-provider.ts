@@ -78,6 +78,8 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
   readonly #takenCopies: TakenCopies;
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
+  /** When the server last answered (performance.now, ms). */
+  #upAt = 0;
   #stopped: Promise<void> | undefined;
 
   constructor(options: SmtpProviderOptions) {
@@ -178,6 +180,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     { from, messageId }: EmailSubmission,
     recipients: readonly string[],
   ): Promise<ReadonlyMap<string, Failure>> {
+    const begunAt = performance.now();
     try {
       const info = await this.#pool.sendMail({
         ...mail,
@@ -188,17 +191,24 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
       return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
+      // A server that answered others meanwhile works: what it did to this mail must not stop theirs.
+      const isWorking = this.#upAt > begunAt;
       const failures = recipients.map((to): [string, ReadFailure] => [
         to,
         readFailure(error as SmtpError, to),
       ]);
       for (const [, { outcome, fault }] of failures) {
-        if (fault === 'server') this.#noteDown(outcome.reason);
+        if (fault === 'server' && !isWorking) this.#noteDown(outcome.reason);
         if (fault === 'mail') this.#noteUp();
       }
       if (failures.some(([, { fault }]) => fault === 'program'))
         this.#logger.error({ err: error, messageId }, 'a mail could not be sent');
-      return new Map(failures.map(([to, { outcome }]) => [to, outcome]));
+      return new Map(
+        failures.map(([to, { outcome }]) => [
+          to,
+          isWorking && outcome.kind === 'unavailable' ? { ...outcome, onlyThis: true } : outcome,
+        ]),
+      );
     }
   }
 
@@ -244,6 +254,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   #noteUp(): void {
+    this.#upAt = performance.now();
     if (this.#health.state !== 'up') this.#logger.info({}, 'the mail server answers');
     this.#health = { state: 'up' };
   }
