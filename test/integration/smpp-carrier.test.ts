@@ -296,6 +296,7 @@ describe('silence and lost connections', () => {
     expect(await silent).toEqual({
       kind: 'unavailable',
       reason: `${part}a submission was not answered within 1000 ms, though younger ones were; whether the carrier took the message is unknown`,
+      retryAfterMs: 5_000,
       onlyThis: true,
     });
     expect(carrier.health()).toMatchObject({ state: 'up', inFlight: 0 });

@@ -36,6 +36,8 @@ import {
 
 /** A later part of a message that the carrier throttles is tried so often before the whole message is given up. */
 const LATER_PART_TRIES = 3;
+/** What is passed over waits so many times as long as it had a place of the window, which others need. */
+const SKIPPED_PAUSE = 5;
 
 export interface SmppCarrierOptions {
   /** `smpp://systemId:password@host:2775?window=50`; all parameters at `parseSmppUrl`. */
@@ -232,7 +234,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
         );
       case 'skipped': {
         const reason = `${answer.reason}, though younger ones were; whether the carrier took the message is unknown`;
-        return { ...unavailable(reason), onlyThis: true };
+        const { submitTimeoutMs } = this.#settings.timing;
+        return { ...unavailable(reason, SKIPPED_PAUSE * submitTimeoutMs), onlyThis: true };
       }
     }
     const { status, messageId } = answer;
