@@ -8,7 +8,7 @@ import { silentLogger } from '../support/database.ts';
 const HOUR_MS = 3_600_000;
 
 /** What is recorded of a hand-over that had this outcome, the one number `attempt` of its recipient. */
-async function recorded(attempt: number, outcome: SubmitOutcome) {
+async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhile = false } = {}) {
   const jobs: NewJob[] = [];
   const notes: TimelineNote[] = [];
   const known = new Map([['m', { accountId: 'a' }]]);
@@ -27,10 +27,20 @@ async function recorded(attempt: number, outcome: SubmitOutcome) {
     },
     announceLive: () => undefined,
   } as unknown as Tx;
-  const uow: UnitOfWork = { run: (work) => work(tx) };
+  const lease = new AbortController();
+  let transactions = 0;
+  const uow: UnitOfWork = {
+    run: async (work) => {
+      transactions += 1;
+      if (!isLostMeanwhile || transactions > 1) return work(tx);
+      lease.abort();
+      throw new Error('the database is away');
+    },
+  };
   const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };
-  const outcomes = new SubmitOutcomes(uow, ids, { isFault: () => false, logger: silentLogger });
+  const outcomes = new SubmitOutcomes(uow, ids, { isFault: () => true, logger: silentLogger });
   const at = new Date('2026-11-23T00:00:00Z');
+  const job = { held: { id: 'j', queue: 'submit' as const }, open: 1 };
   await outcomes.record({
     message: { id: 'm', channel: 'sms', expiresAt: new Date(at.getTime() + 24 * HOUR_MS) },
     position: 0,
@@ -40,10 +50,11 @@ async function recorded(attempt: number, outcome: SubmitOutcome) {
     outcome,
     mayBeFreed: false,
     at,
-    job: { held: { id: 'j', queue: 'submit' }, open: 1 },
+    job,
+    signal: lease.signal,
   });
   const due = jobs[0]?.startAfter;
-  return { nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000, notes };
+  return { nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000, notes, transactions, open: job.open };
 }
 
 describe('the next try of a message that a carrier did not take', () => {
@@ -65,5 +76,12 @@ describe('the next try of a message that a carrier did not take', () => {
       if ((await recorded(attempt, unavailable)).notes.length > 0) noted.push(attempt);
     }
     expect(noted).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256]);
+  });
+
+  it('is left to whoever has the job by then, where the database was away for so long; what was taken is recorded', async () => {
+    const lost = await recorded(0, unavailable, { isLostMeanwhile: true });
+    expect(lost).toMatchObject({ nextTryAfter: undefined, transactions: 1, open: 1 });
+    const taken = await recorded(0, { kind: 'accepted', sid: '1' }, { isLostMeanwhile: true });
+    expect(taken).toMatchObject({ transactions: 2, open: 0 });
   });
 });

@@ -9,7 +9,7 @@ import type { Clock } from '../ports/system.ts';
 import type { Directory } from './channels/channel-rules.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Outgoing, OutgoingMessage, OutgoingRecipient } from './message.ts';
-import type { SubmitOutcomes } from './submit-outcomes.ts';
+import { isOthers, type SubmitOutcomes } from './submit-outcomes.ts';
 
 /** Thrown when the process drains or loses a job before all of it was handed over: the rest goes back to the queue. */
 export class JobInterrupted extends Error {
@@ -110,18 +110,21 @@ export class SubmitMessages {
     signal: AbortSignal,
   ): Promise<void> {
     const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
-    if (outcome.kind === 'unavailable' && signal.aborted) throw new JobInterrupted();
-    await this.#outcomes.record({
-      message,
-      position: recipient.position,
-      group: job.group,
-      provider,
-      attempt: job.data.attempt,
-      outcome,
-      mayBeFreed: isUntouched && outcome.kind === 'unavailable' && outcome.nothingLeft === true,
-      at: this.#clock.now(),
-      job: open,
-    });
+    if (!isOthers({ outcome, signal })) {
+      await this.#outcomes.record({
+        message,
+        position: recipient.position,
+        group: job.group,
+        provider,
+        attempt: job.data.attempt,
+        outcome,
+        mayBeFreed: isUntouched && outcome.kind === 'unavailable' && outcome.nothingLeft === true,
+        at: this.#clock.now(),
+        job: open,
+        signal,
+      });
+    }
+    if (isOthers({ outcome, signal })) throw new JobInterrupted();
   }
 
   /** The first answer that is not `unavailable`, or the last one that is. */

@@ -35,6 +35,13 @@ export interface SubmitResult {
   readonly at: Date;
   /** The job that this is a part of. */
   readonly job: OpenJob;
+  /** Aborts when others may have the job. */
+  readonly signal: AbortSignal;
+}
+
+/** Whoever has the job now tries its recipient: another try by the one who lost it would be one message more. */
+export function isOthers({ outcome, signal }: Pick<SubmitResult, 'outcome' | 'signal'>): boolean {
+  return outcome.kind === 'unavailable' && signal.aborted;
 }
 
 interface OutcomesOptions {
@@ -66,7 +73,10 @@ export class SubmitOutcomes {
     });
   }
 
-  /** Resolves once the outcome is stored, or another try where it cannot be; rejects when the database does not come back. */
+  /**
+   * Resolves once the outcome is stored, or another try where it cannot be, or where it is for others to try (`isOthers`);
+   * rejects when the database does not come back.
+   */
   record(result: SubmitResult): Promise<void> {
     return this.#batches.add(result);
   }
@@ -93,7 +103,14 @@ export class SubmitOutcomes {
   async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
-        await this.#store(results, steps);
+        // By now, which may be long after the hand-over.
+        const isOwn = results.map((result) => !isOthers(result));
+        if (isOwn.includes(true)) {
+          await this.#store(
+            results.filter((_, index) => isOwn[index]),
+            steps.filter((_, index) => isOwn[index]),
+          );
+        }
         return;
       } catch (error) {
         if (!this.#options.isFault(error) || performance.now() >= this.#triesUntil) throw error;
