@@ -1,6 +1,6 @@
 import { sidCandidates, sidKey } from '../domain/messages/sid-keys.ts';
 import type { DeliveryReport } from '../domain/ports/provider.ts';
-import type { MatchedReport, ReportStore, SidRow } from '../domain/ports/stores.ts';
+import type { KeptReport, MatchedReport, ReportStore, SidRow } from '../domain/ports/report-store.ts';
 import { LOCK_MESSAGES } from './locks.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -13,7 +13,7 @@ const ADD_SIDS = statement(
 const TAKE_EARLY = statement(
   'reports-take-early',
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
-   RETURNING provider, report`,
+   RETURNING provider, report, received_at AS "receivedAt"`,
 );
 // From each key to its sids and on to the recipient, in this order whatever the planner knows of the tables.
 const MATCH = statement(
@@ -41,7 +41,7 @@ const TAKE_MATCHABLE = statement(
   'reports-take-matchable',
   `DELETE FROM unmatched_reports u WHERE u.received_at > $1 AND EXISTS (
      SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider)
-   RETURNING provider, report`,
+   RETURNING provider, report, received_at AS "receivedAt"`,
 );
 
 interface MatchRow {
@@ -74,10 +74,7 @@ export class PgReportStore implements ReportStore {
       rows.map((row) => row.part),
       rows.map((row) => row.parts),
     ]);
-    return this.#sql.query<{ provider: string; report: DeliveryReport }>(TAKE_EARLY, [
-      keys,
-      [...new Set(rows.map((row) => row.provider))],
-    ]);
+    return this.#sql.query<KeptReport>(TAKE_EARLY, [keys, [...new Set(rows.map((row) => row.provider))]]);
   }
 
   async match(provider: string, reports: readonly DeliveryReport[]) {
@@ -127,22 +124,22 @@ export class PgReportStore implements ReportStore {
     return new Set(rows.map((row) => `${row.message_id} ${row.position}`));
   }
 
-  async keepUnmatched(provider: string, reports: readonly DeliveryReport[], at: Date): Promise<void> {
+  async keepUnmatched(reports: readonly KeptReport[]): Promise<void> {
     if (reports.length === 0) return;
     await this.#sql.table('unmatched_reports').insert(
-      reports.map((report) => ({
+      reports.map(({ provider, report, receivedAt }) => ({
         id: this.#sql.raw('gen_random_uuid()'),
         provider,
         sid: report.sid,
         sid_keys: sidCandidates(report.sid),
         report: JSON.stringify(report),
-        received_at: at,
+        received_at: receivedAt,
       })),
     );
   }
 
   async takeMatchable(since: Date) {
-    return this.#sql.query<{ provider: string; report: DeliveryReport }>(TAKE_MATCHABLE, [since]);
+    return this.#sql.query<KeptReport>(TAKE_MATCHABLE, [since]);
   }
 }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
+import { openSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROVIDER_OF = (smsc: Smsc) => `smpp:gateway@127.0.0.1:${smsc.port}`;
@@ -172,5 +173,20 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     const { sid } = await becomes(id, 'sent');
     await report(Number(sid).toString(16), 'failed', '256799999999');
     expect((await details(id)).body.status).toBe('sent');
+    // It waits for its own message no longer than others do.
+    await using sql = await openSql(gateway.database);
+    // The gateway, too, takes it out and puts it back now and then.
+    const aged = (change: string) =>
+      eventually(async () => {
+        const [row] =
+          await sql.query(`UPDATE unmatched_reports SET received_at = received_at - interval '${change}'
+          WHERE report->>'to' = '256799999999' RETURNING received_at`);
+        return row;
+      });
+    const kept = await aged('5 minutes');
+    await gateway.parts.reports.matchKept();
+    expect(await aged('0')).toEqual(kept);
+    await aged('10 minutes');
+    expect(await gateway.parts.reports.matchKept()).toBe(0);
   });
 });

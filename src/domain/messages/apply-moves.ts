@@ -1,10 +1,9 @@
 import { allDone } from '../all-done.ts';
-import type { DeliveryReport } from '../ports/provider.ts';
+import type { KeptReport, SidRow } from '../ports/report-store.ts';
 import type {
   LockedMessage,
   MovedRecipient,
   RecipientMove,
-  SidRow,
   StatusCounts,
   StatusMove,
   Tx,
@@ -25,7 +24,7 @@ interface Applied {
   /** The moves that took place; the others came late and changed nothing. */
   readonly done: ReadonlySet<RecipientMove>;
   /** Delivery reports that had come before the sids of these moves were known (decision 15): to be applied now. */
-  readonly early: readonly { readonly provider: string; readonly report: DeliveryReport }[];
+  readonly early: readonly KeptReport[];
 }
 
 /**

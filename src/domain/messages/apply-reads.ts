@@ -1,4 +1,5 @@
-import type { MatchedReport, Tx } from '../ports/stores.ts';
+import type { MatchedReport } from '../ports/report-store.ts';
+import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';

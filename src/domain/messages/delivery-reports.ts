@@ -1,6 +1,7 @@
 import { Batcher } from '../batcher.ts';
 import type { DeliveryReport } from '../ports/provider.ts';
-import type { MatchedReport, RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
+import type { MatchedReport } from '../ports/report-store.ts';
+import type { RecipientMove, TimelineNote, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import { announceMessages } from './announce-messages.ts';
 import { applyMoves } from './apply-moves.ts';
@@ -8,14 +9,19 @@ import { applyReads } from './apply-reads.ts';
 import type { Message } from './message.ts';
 import { storableReport } from './provider-words.ts';
 
-/** Reports wait this long for the answer that makes their sid known (decision 15). */
-const UNMATCHED_KEPT_MS = 24 * 3_600_000;
+/**
+ * Whoever learns a sid takes the reports that wait for it. Only what was being kept at that moment is missed, and looked
+ * for afterwards, so long after it came; clocks may differ by as much.
+ */
+const MISSED_MS = 10 * 60_000;
 
 interface ProviderReport {
   readonly provider: string;
   readonly report: DeliveryReport;
   /** Nothing is kept of it where nobody knows its sid, nor where it changes nothing. */
   readonly isForKnownOnly?: boolean;
+  /** Now when absent. */
+  readonly receivedAt?: Date;
 }
 
 /** Takes delivery reports from all providers (decision 15), many in one transaction. */
@@ -55,7 +61,7 @@ export class DeliveryReports {
   /** Applies kept reports whose sid became known in the meantime. */
   async matchKept(): Promise<number> {
     return this.#uow.run(async (tx) => {
-      const since = new Date(this.#clock.now().getTime() - UNMATCHED_KEPT_MS);
+      const since = new Date(this.#clock.now().getTime() - MISSED_MS);
       const reports = await tx.reports.takeMatchable(since);
       await applyReports(tx, this.#ids, reports, this.#clock.now());
       return reports.length;
@@ -91,9 +97,12 @@ export async function applyReports(
     );
     matched.push(...result.matched);
     for (const report of result.unmatched) unknown.add(report);
-    const kept = result.unmatched.filter((report) => !passing.has(report));
-    await tx.reports.keepUnmatched(provider, kept, now);
   }
+  // One that names another number stays as old as it is, or it would be looked at again for ever.
+  const kept = reports.filter(({ report }) => unknown.has(report) && !passing.has(report));
+  await tx.reports.keepUnmatched(
+    kept.map(({ provider, report, receivedAt = now }) => ({ provider, report, receivedAt })),
+  );
   if (matched.length === 0) return unknown;
   const messageIds = [...new Set(matched.map((match) => match.messageId))];
   const moves = new Map<MatchedReport, RecipientMove>();

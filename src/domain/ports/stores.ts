@@ -29,8 +29,8 @@ import type { LiveKind, LiveObject } from './live.ts';
 import type { Page, PageRequest } from './page.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { PlanStore } from './plan-store.ts';
-import type { DeliveryReport } from './provider.ts';
 import type { ProviderHealthStore } from './provider-health-store.ts';
+import type { ReportStore } from './report-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SweepMark } from './sweep-mark.ts';
 import type { UsageStore } from './usage-store.ts';
@@ -204,39 +204,6 @@ export interface MessageStore {
     limit: number,
   ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
-}
-
-/** A sid that stands for a recipient, or for one part of its text. */
-export interface SidRow {
-  readonly provider: string;
-  readonly sid: string;
-  readonly accountId: string;
-  readonly messageId: string;
-  readonly position: number;
-  /** Number of the part, from 0, of so many. */
-  readonly part: number;
-  readonly parts: number;
-}
-
-export interface MatchedReport {
-  readonly report: DeliveryReport;
-  readonly messageId: string;
-  readonly position: number;
-  /** All parts of the recipient's text are reported delivered, this one counted in. */
-  readonly complete: boolean;
-}
-
-export interface ReportStore {
-  /** Remembers sids, and returns the reports that came before them (decision 15), which are then forgotten. */
-  addSids(rows: readonly SidRow[]): Promise<readonly { provider: string; report: DeliveryReport }[]>;
-  /** Finds the recipients that reports speak of, and marks their parts. */
-  match(
-    provider: string,
-    reports: readonly DeliveryReport[],
-  ): Promise<{ matched: readonly MatchedReport[]; unmatched: readonly DeliveryReport[] }>;
-  keepUnmatched(provider: string, reports: readonly DeliveryReport[], at: Date): Promise<void>;
-  /** Unmatched reports received after `since` whose sid is known by now; they are forgotten. */
-  takeMatchable(since: Date): Promise<readonly { provider: string; report: DeliveryReport }[]>;
 }
 
 /** How far each sweep over the messages has come. */
