@@ -10,9 +10,12 @@ const ADD_SIDS = statement(
    SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::smallint[], $6::smallint[],
      $7::smallint[])`,
 );
+// What has waited for a day is on another message: carriers give their ids again. Its age is reckoned in such a way that
+// it is found by its keys, whatever else has come on that day.
 const TAKE_EARLY = statement(
   'reports-take-early',
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
+     AND received_at + interval '1 day' > now()
    RETURNING provider, report, received_at AS "receivedAt"`,
 );
 // From each key to its sids and on to the recipient, in this order whatever the planner knows of the tables.

@@ -68,6 +68,27 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect([await statuses(older), await statuses(younger)]).toEqual(['sent', 'delivered']);
   });
 
+  it('an id that a report of days ago was on: it is another message’s', async () => {
+    const to = '+256700300011';
+    const keep = (sid: string, age: string) =>
+      sql.query(
+        `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
+         VALUES (gen_random_uuid(), $1, $2, ARRAY[lower($2)], $3, now() - $4::interval)`,
+        [`africastalking:acme@${api.host}`, sid, JSON.stringify({ sid, status: 'delivered', to }), age],
+      );
+    await keep('ATXid_stale', '2 days');
+    await keep('ATXid_early', '20 hours');
+    for (const [sid, status] of [
+      ['ATXid_stale', 'sent'],
+      ['ATXid_early', 'delivered'],
+    ] as const) {
+      answers.set(to, africasTalkingAnswer(to, 101, 'Success', sid));
+      const id = await send(to);
+      await eventually(async () => (await statuses(id)) !== 'pending');
+      expect(await statuses(id)).toBe(status);
+    }
+  });
+
   it('words with U+0000: it fails with them, and is handed over once', async () => {
     const to = '+256700300004';
     answers.set(to, africasTalkingAnswer(to, 403, 'no \0 such user'));
