@@ -68,6 +68,7 @@ describe('moves of recipients (decision 13)', () => {
         mayBeFreed: false,
         at,
         job: { held: { id, queue: 'submit' }, open: 2 },
+        signal: new AbortController().signal,
       }),
     );
 

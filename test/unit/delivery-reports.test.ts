@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeliveryReports } from '../../src/domain/messages/delivery-reports.ts';
-import type { UnitOfWork } from '../../src/domain/ports/stores.ts';
+import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+
+const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };
 
 describe('delivery reports that cannot be recorded', () => {
   const takeTen = async (mayPassAlone: boolean) => {
@@ -11,7 +13,6 @@ describe('delivery reports that cannot be recorded', () => {
         throw new Error('no');
       },
     };
-    const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };
     const reports = new DeliveryReports(uow, { now: () => new Date() }, ids, () => mayPassAlone);
     const ten = Array.from({ length: 10 }, (_, n) => ({ sid: String(n), status: 'delivered' as const }));
     await expect(reports.take('carrier', ten)).rejects.toThrow('no');
@@ -25,5 +26,34 @@ describe('delivery reports that cannot be recorded', () => {
 
   it('fail together while the database is away: each would wait for it anew, and the carrier repeats them', async () => {
     expect(await takeTen(false)).toBe(1);
+  });
+});
+
+describe('kept delivery reports', () => {
+  it('are looked for over their whole day once, by a process that begins, and then over what may be missed', async () => {
+    const now = new Date('2026-11-23T12:00:00Z');
+    const since: string[] = [];
+    const isAway = [true, false, false];
+    const takeMatchable = async (time: Date) => {
+      since.push(time.toISOString());
+      return [];
+    };
+    const tx = { reports: { takeMatchable, keepUnmatched: async () => undefined } } as unknown as Tx;
+    const uow: UnitOfWork = {
+      run: async (work) => {
+        const result = await work(tx);
+        if (isAway.shift()) throw new Error('the database is away');
+        return result;
+      },
+    };
+    const reports = new DeliveryReports(uow, { now: () => now }, ids, () => false);
+    await expect(reports.matchKept()).rejects.toThrow('away');
+    await reports.matchKept();
+    await reports.matchKept();
+    expect(since).toEqual([
+      '2026-11-22T12:00:00.000Z',
+      '2026-11-22T12:00:00.000Z',
+      '2026-11-23T11:50:00.000Z',
+    ]);
   });
 });

@@ -38,8 +38,9 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
     },
   };
   const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };
-  const outcomes = new SubmitOutcomes(uow, ids, { isFault: () => true, logger: silentLogger });
   const at = new Date('2026-11-23T00:00:00Z');
+  const system = { clock: { now: () => at }, ids };
+  const outcomes = new SubmitOutcomes(uow, system, { isFault: () => true, logger: silentLogger });
   const job = { held: { id: 'j', queue: 'submit' as const }, open: 1 };
   await outcomes.record({
     message: { id: 'm', channel: 'sms', expiresAt: new Date(at.getTime() + 24 * HOUR_MS) },
@@ -62,7 +63,7 @@ describe('the next try of a message that a carrier did not take', () => {
 
   it('comes every five minutes where nothing has left, and ever later where it may have arrived', async () => {
     expect((await recorded(12, { ...unavailable, nothingLeft: true })).nextTryAfter).toBe(300);
-    expect((await recorded(12, unavailable)).nextTryAfter).toBe(4_096);
+    expect((await recorded(12, unavailable)).nextTryAfter).toBe(3_600);
     expect((await recorded(3, unavailable)).nextTryAfter).toBe(8);
   });
 

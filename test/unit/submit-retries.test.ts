@@ -14,12 +14,13 @@ describe('pauses between hand-overs', () => {
     }
   });
 
-  it('go on doubling where the carrier may have taken it: what it never answers goes out a few times a day', () => {
+  it('go on doubling where the carrier may have taken it: what it never answers goes out once an hour', () => {
     const seconds = Array.from({ length: 16 }, (_, attempt) => retryDelayMs('sms', attempt, true) / 1_000);
     expect(seconds.slice(0, 11)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024]);
-    expect(seconds.slice(13)).toEqual([8_192, 14_400, 14_400]);
+    expect(seconds.slice(11)).toEqual([2_048, 3_600, 3_600, 3_600, 3_600]);
     let [tries, atMs] = [0, 0];
     for (; atMs < 24 * 3_600_000; tries += 1) atMs += retryDelayMs('sms', tries, true);
-    expect(tries).toBe(19);
+    expect(tries).toBe(35);
+    expect(retryDelayMs('email', 12, true)).toBe(retryDelayMs('email', 12));
   });
 });

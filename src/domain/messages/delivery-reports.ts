@@ -11,9 +11,11 @@ import { storableReport } from './provider-words.ts';
 
 /**
  * Whoever learns a sid takes the reports that wait for it. Only what was being kept at that moment is missed, and looked
- * for afterwards, so long after it came; clocks may differ by as much.
+ * for afterwards, so long after it came; clocks may differ by as much. A process that begins looks for all that are
+ * kept (decision 15): the one that missed one may have ended just then.
  */
 const MISSED_MS = 10 * 60_000;
+const KEPT_MS = 24 * 3_600_000;
 
 interface ProviderReport {
   readonly provider: string;
@@ -31,6 +33,8 @@ export class DeliveryReports {
   readonly #ids: Ids;
   /** Says of each whether its sid was known. */
   readonly #batches: Batcher<ProviderReport, boolean>;
+  /** How far `matchKept` looks back. */
+  #lookBackMs = KEPT_MS;
 
   /** `mayPassAlone`: whether reports that failed together with an error may pass one by one; not while the database is away. */
   constructor(uow: UnitOfWork, clock: Clock, ids: Ids, mayPassAlone: (error: unknown) => boolean) {
@@ -60,12 +64,14 @@ export class DeliveryReports {
 
   /** Applies kept reports whose sid became known in the meantime. */
   async matchKept(): Promise<number> {
-    return this.#uow.run(async (tx) => {
-      const since = new Date(this.#clock.now().getTime() - MISSED_MS);
+    const count = await this.#uow.run(async (tx) => {
+      const since = new Date(this.#clock.now().getTime() - this.#lookBackMs);
       const reports = await tx.reports.takeMatchable(since);
       await applyReports(tx, this.#ids, reports, this.#clock.now());
       return reports.length;
     });
+    this.#lookBackMs = MISSED_MS;
+    return count;
   }
 
   drain(): Promise<void> {

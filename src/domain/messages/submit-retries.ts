@@ -8,8 +8,8 @@ const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingM
   whatsapp: { firstMs: [1_000], ceilingMs: 300_000 },
 };
 
-/** The ceiling where the hand-over may have arrived. */
-const UNKNOWN_CEILING_MS = 4 * 3_600_000;
+/** The least ceiling where the hand-over may have arrived: a carrier that is back is found so late at the latest. */
+const UNKNOWN_CEILING_MS = 3_600_000;
 
 /**
  * Milliseconds to wait after the hand-over number `attempt` (from 0) that found the provider unavailable. `mayHaveLeft`:
@@ -20,6 +20,6 @@ export function retryDelayMs(channel: Channel, attempt: number, mayHaveLeft = fa
   const known = firstMs[attempt];
   if (known !== undefined) return known;
   const last = firstMs[firstMs.length - 1] ?? 1_000;
-  const most = mayHaveLeft ? UNKNOWN_CEILING_MS : ceilingMs;
+  const most = mayHaveLeft ? Math.max(ceilingMs, UNKNOWN_CEILING_MS) : ceilingMs;
   return Math.min(most, last * 2 ** Math.min(30, attempt - firstMs.length + 1));
 }
