@@ -220,7 +220,7 @@ describe('a carrier slower than the senders', () => {
       );
       return new Map<string, number>(rows.map(({ what, count }) => [what, count]));
     };
-    const count = 60;
+    const count = 120;
     const ids: string[] = [];
     let mostHeld = 0;
     for (let index = 0; index < count; index++) {
@@ -230,9 +230,10 @@ describe('a carrier slower than the senders', () => {
       ids.push(answer.body.id);
       mostHeld = Math.max(mostHeld, (await jobs()).get('held') ?? 0);
     }
-    // Fetched or handed over. Of one route a process holds 8, and one fetch may come on top of 7 (src/workers/start-workers.ts).
+    // Fetched or handed over. Of one route a process holds 8 and those that only wait for the carrier, 64 in all, and one
+    // fetch of 8 may come on top of 63 (src/workers/start-workers.ts, src/queue/places.ts).
     expect(mostHeld).toBeGreaterThan(4);
-    expect(mostHeld).toBeLessThan(16);
+    expect(mostHeld).toBeLessThan(72);
     expect((await jobs()).get('waiting')).toBeGreaterThan(20);
 
     smsc.behave({ answersReversedBy: 1 });
