@@ -20,7 +20,7 @@ export class JobInterrupted extends Error {
   }
 }
 
-/** A job that was held for so long, with no more recipients open than these, waits for its carrier's answers. */
+/** A job that was held for so long, with no more recipients without an answer than these, waits for its carrier. */
 const WAITS_MS = 250;
 const FEW = 20;
 /** Devices that one query looks up at the most. */
@@ -30,6 +30,11 @@ const GONE: SubmitOutcome = {
   code: 'recipient_gone',
   reason: 'It was removed before the message could leave.',
 };
+
+interface ProviderAnswer {
+  readonly provider: string;
+  readonly outcome: SubmitOutcome;
+}
 
 /** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
 interface HeldRecipient {
@@ -73,9 +78,16 @@ export class SubmitMessages {
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const held = await this.#hold(job);
     const open = { held: job, open: held.length };
-    // A carrier that does not answer some messages would soon have no place for those of all others.
-    const timer = setInterval(() => open.open <= FEW && job.onlyWaits(), WAITS_MS);
-    const results = await Promise.allSettled(held.map((each) => this.#submit(job, each, open, signal)));
+    let unanswered = held.length;
+    const submit = async (each: HeldRecipient) => {
+      const answer = await this.#tryProviders(job, each.message, each.recipient, signal);
+      unanswered -= 1;
+      await this.#record(job, each, answer, open, signal);
+    };
+    // A carrier that does not answer some messages would soon have no place for those of all others. What waits for the
+    // database keeps its place: more jobs would only give it more to do.
+    const timer = setInterval(() => unanswered > 0 && unanswered <= FEW && job.onlyWaits(), WAITS_MS);
+    const results = await Promise.allSettled(held.map(submit));
     clearInterval(timer);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
@@ -103,13 +115,13 @@ export class SubmitMessages {
     });
   }
 
-  async #submit(
+  async #record(
     job: HeldJob<'submit'>,
     { message, recipient, isUntouched }: HeldRecipient,
+    { provider, outcome }: ProviderAnswer,
     open: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
-    const { provider, outcome } = await this.#tryProviders(job, message, recipient, signal);
     if (!isOthers({ outcome, signal })) {
       await this.#outcomes.record({
         message,
@@ -133,7 +145,7 @@ export class SubmitMessages {
     message: OutgoingMessage,
     recipient: OutgoingRecipient,
     signal: AbortSignal,
-  ): Promise<{ provider: string; outcome: SubmitOutcome }> {
+  ): Promise<ProviderAnswer> {
     if (this.#clock.now() >= message.expiresAt) {
       return { provider: 'none', outcome: { kind: 'unavailable', reason: 'its deadline has passed' } };
     }
@@ -143,7 +155,7 @@ export class SubmitMessages {
       : this.#routing.routeFor(message.channel, recipient.address);
     const providers: readonly Provider<Submission>[] = route ? this.#routing.providers(route) : [];
     const reason = `no provider is configured for ${message.channel}`;
-    let answer: { provider: string; outcome: SubmitOutcome } = {
+    let answer: ProviderAnswer = {
       provider: 'none',
       outcome: { kind: 'unavailable', reason, nothingLeft: true },
     };

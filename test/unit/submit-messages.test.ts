@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { SubmitMessages } from '../../src/domain/messages/submit-messages.ts';
+import type { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
+import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
+import type { Routing } from '../../src/domain/ports/routing.ts';
+import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import { submitJobs } from '../../src/storage/submit-jobs.ts';
+import { preparedMessage } from '../support/prepared-message.ts';
+
+const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
+
+/** A job of so many recipients at work for a second; whether it was said meanwhile that it only waits. */
+async function onlyWaits({
+  recipients,
+  answers,
+  isRecorded,
+}: {
+  recipients: number;
+  /** How many of them the carrier answers. */
+  answers: number;
+  isRecorded: boolean;
+}): Promise<boolean> {
+  const never = new Promise<never>(() => undefined);
+  let submitted = 0;
+  const provider = {
+    name: 'carrier',
+    submit: async (): Promise<SubmitOutcome> => {
+      submitted += 1;
+      return submitted <= answers ? { kind: 'accepted', sid: String(submitted) } : never;
+    },
+  } as unknown as Provider<Submission>;
+  const routing = { providers: () => [provider] } as unknown as Routing;
+  const outcomes = { record: async () => (isRecorded ? undefined : never) } as unknown as SubmitOutcomes;
+  const messages = new SubmitMessages({} as Stores, {} as UnitOfWork, routing, outcomes, {
+    now: () => new Date(),
+  });
+  const message = preparedMessage(ACCOUNT, {
+    recipients: Array.from({ length: recipients }, (_, n) => ({
+      address: `+2567000000${n}`,
+      costMinor: 35,
+      group: 'sms:*',
+    })),
+  });
+  const [job] = submitJobs([message]);
+  if (!job) throw new Error('there is no job');
+  let isTold = false;
+  const held = {
+    ...job,
+    id: 'job',
+    isRepeat: false,
+    onlyWaits: () => {
+      isTold = true;
+    },
+  };
+  void messages.handle(held, new AbortController().signal);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(submitted).toBe(recipients);
+  return isTold;
+}
+
+describe('a job that leaves its place to others', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('is one of which few recipients have no answer of the carrier', async () => {
+    expect(await onlyWaits({ recipients: 25, answers: 5, isRecorded: true })).toBe(true);
+    expect(await onlyWaits({ recipients: 1, answers: 0, isRecorded: true })).toBe(true);
+  });
+
+  it('is none that still has many to hand over', async () => {
+    expect(await onlyWaits({ recipients: 25, answers: 4, isRecorded: true })).toBe(false);
+  });
+
+  it('is none whose answers wait for the database: more jobs would give it more to do', async () => {
+    expect(await onlyWaits({ recipients: 5, answers: 5, isRecorded: false })).toBe(false);
+  });
+});
