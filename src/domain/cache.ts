@@ -37,10 +37,11 @@ export class ChangeCache<Value> {
       }
       return entry.value;
     }
-    return this.#loadAnew(id);
+    return this.renew(id);
   }
 
-  async #loadAnew(id: string): Promise<Value> {
+  /** Loads the value, whatever is known of it. */
+  async renew(id: string): Promise<Value> {
     const generation = this.#generation;
     const loadedAt = performance.now();
     const value = await this.#load(id);

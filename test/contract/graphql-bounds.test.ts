@@ -293,7 +293,7 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
   it('answers 503 while the database cannot be reached', async () => {
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const sessions = jest.spyOn(gateway.parts.stores.sessions, 'find').mockRejectedValueOnce(fault);
-    const early = await graphql(gateway, '{ account { id } }', { token });
+    const early = await graphql(gateway, '{ account { id } }', { token: 'unknown' });
     sessions.mockRestore();
     expect([early.status, codesOf(early), early.headers.get('retry-after')]).toEqual([
       503,

@@ -3,6 +3,7 @@ import { ACCOUNT_ROLES, type AccountRole, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { ALL_IDS } from '../ports/changes.ts';
 import { accountIdOf } from './account-operations.ts';
 import { addUser, type NewUser, newUser, oneTimePassword, refuseTakenEmail } from './new-user.ts';
 import type { Sessions } from './sessions.ts';
@@ -65,6 +66,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           const isChanged = await tx.users.setPassword(found.user.id, hash, false, known.passwordHash);
           if (!isChanged) throw notCurrent();
           await tx.sessions.removeOf(found.user.id, input.sessionHash);
+          tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
             accountId: found.user.accountId,
             action: 'member.changePassword',
@@ -89,6 +91,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         await uow.run(async (tx) => {
           await tx.users.setPassword(user.id, hash, user.mustChangePassword);
           await tx.sessions.removeOf(user.id);
+          tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
             accountId: user.accountId,
             action: 'member.resetPassword',
@@ -134,6 +137,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           if (role === 'OWNER' || member.role === 'OWNER') onlyOwners(caller);
           if (role !== 'OWNER') keepAnOwner(members, member);
           await tx.users.setRole(member.id, role);
+          tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'member.setRole',
@@ -159,6 +163,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           keepAnOwner(members, member);
           await tx.users.remove(member.id, clock.now());
           await tx.sessions.removeOf(member.id);
+          tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
             accountId,
             action: 'member.remove',

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { Batcher } from '../batcher.ts';
+import { ChangeCache } from '../cache.ts';
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
@@ -12,7 +13,10 @@ import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
-/** A session in use is prolonged this often at the most: reading should not write. */
+/**
+ * A session in use is prolonged this often at the most: reading should not write. It is read again as often, whatever
+ * was announced of it: a process of the version before announces nothing.
+ */
 const EXTEND_EVERY_MS = 60_000;
 /** Passwords checked at once in a process, and waiting for it: each takes 19 MiB and a thread. */
 const CHECKS_AT_ONCE = 4;
@@ -21,6 +25,14 @@ const CHECKS_WAITING_MAX = 200;
 interface KnownUser {
   readonly user: User;
   readonly passwordHash: string;
+}
+interface KnownSession {
+  readonly caller: MemberCaller | OperatorCaller;
+  expiresAt: Date;
+  readonly readAt: Date;
+}
+class UnknownSession extends Error {
+  override readonly name = 'UnknownSession';
 }
 export interface SignedIn {
   readonly token: string;
@@ -36,15 +48,20 @@ export interface Session {
   readonly isExtended: boolean;
 }
 
+type SessionDependencies = Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'changes'>;
+
 /** Signing in and out, and knowing who a token stands for. */
 export class Sessions {
-  readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>;
+  readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
   readonly #checks: Batcher<() => Promise<void>, void>;
+  /** By the hash of their token, in hex. */
+  readonly #known: ChangeCache<KnownSession>;
   #unknownHash: Promise<string> | undefined;
 
-  constructor(deps: Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids'>) {
+  constructor(deps: SessionDependencies) {
     this.#deps = deps;
+    this.#known = new ChangeCache('session', deps.changes, (hash) => this.#read(Buffer.from(hash, 'hex')));
     this.#attempts = new SignInAttempts(deps);
     this.#checks = new Batcher((checks) => Promise.all(checks.map((check) => check())), {
       maxWeight: CHECKS_AT_ONCE,
@@ -89,17 +106,34 @@ export class Sessions {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
     const now = clock.now();
-    const found = await stores.sessions.find(tokenHash, now);
-    if (!found) return undefined;
+    const known = await this.#look(tokenHash.toString('hex'), now);
+    if (!known || known.expiresAt <= now) return undefined;
     const full = new Date(now.getTime() + SESSION_MS);
-    const isExtended = full.getTime() - found.expiresAt.getTime() >= EXTEND_EVERY_MS;
-    if (isExtended) await stores.sessions.extend(tokenHash, full);
-    return {
-      tokenHash,
-      caller: callerFor(found.user),
-      expiresAt: isExtended ? full : found.expiresAt,
-      isExtended,
-    };
+    const isExtended = full.getTime() - known.expiresAt.getTime() >= EXTEND_EVERY_MS;
+    if (isExtended) {
+      await stores.sessions.extend(tokenHash, full);
+      known.expiresAt = full;
+    }
+    return { tokenHash, caller: known.caller, expiresAt: known.expiresAt, isExtended };
+  }
+
+  async #look(hash: string, now: Date): Promise<KnownSession | undefined> {
+    try {
+      const known = await this.#known.get(hash);
+      const isFresh = now.getTime() - known.readAt.getTime() < EXTEND_EVERY_MS;
+      return isFresh ? known : await this.#known.renew(hash);
+    } catch (error) {
+      if (error instanceof UnknownSession) return undefined;
+      throw error;
+    }
+  }
+
+  async #read(tokenHash: Buffer): Promise<KnownSession> {
+    const readAt = this.#deps.clock.now();
+    const found = await this.#deps.stores.sessions.find(tokenHash, readAt);
+    // Thrown, not returned: guessed tokens must not push known sessions out of the cache.
+    if (!found) throw new UnknownSession();
+    return { caller: callerFor(found.user), expiresAt: found.expiresAt, readAt };
   }
 
   /** Why sessions do not hold any more: they are over, or stand for another role by now. Prolongs none of them. */
@@ -119,8 +153,11 @@ export class Sessions {
     return refusals;
   }
 
-  async signOut(session: Session): Promise<void> {
-    await this.#deps.stores.sessions.remove(session.tokenHash);
+  async signOut({ tokenHash }: Session): Promise<void> {
+    await this.#deps.uow.run(async (tx) => {
+      await tx.sessions.remove(tokenHash);
+      tx.announce('session', tokenHash.toString('hex'));
+    });
   }
 
   /** Takes as long for an email that nobody has as for one that somebody has. */

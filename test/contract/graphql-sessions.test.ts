@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+
+/** Does not look at the person, only at whom the session stands for. */
+const MEMBERS = '{ members { id } }';
+const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
+const RESET = 'mutation ($e: String!) { resetUserPassword(email: $e) { password } }';
+const SET_ROLE = 'mutation ($id: ID!) { setMemberRole(userId: $id, role: ADMIN) { role } }';
+const REMOVE = 'mutation ($id: ID!) { removeMember(userId: $id) }';
+const INVITE = 'mutation { inviteMember(email: "new@test.example", role: VIEWER) { password } }';
+/** Less than the minute after which a session is read again, whatever was announced. */
+const HEARD_MS = 20_000;
+
+describe('sessions that a process remembers', () => {
+  let gateway: TestGateway;
+  let second: TestGateway;
+  let owner: TestAccount;
+  let ownerToken: string;
+  let operator: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    second = await startTestGateway({}, gateway.database);
+    owner = await gateway.createAccount();
+    ownerToken = await signIn(gateway, owner);
+    operator = await signInOperator(gateway);
+  });
+  afterAll(async () => {
+    await second?.stop();
+    await gateway?.stop();
+  });
+
+  const member = async () => {
+    const person = await inviteMember(gateway, ownerToken, 'VIEWER');
+    const token = await signIn(gateway, person);
+    // Both remember it.
+    for (const each of [gateway, second]) {
+      expect(codesOf(await graphql(each, MEMBERS, { token }))).toEqual([]);
+      expect(codesOf(await graphql(each, INVITE, { token }))).toEqual(['FORBIDDEN']);
+    }
+    return { ...person, token };
+  };
+
+  it('are read once for many requests', async () => {
+    const { token } = await member();
+    const finding = jest.spyOn(gateway.parts.stores.sessions, 'find');
+    try {
+      for (let count = 0; count < 5; count++) await graphql(gateway, MEMBERS, { token });
+      expect(finding).not.toHaveBeenCalled();
+      await graphql(gateway, MEMBERS, { token: 'unknown' });
+      await graphql(gateway, MEMBERS, { token: 'unknown' });
+      // Guesses are not remembered: they would push known ones out.
+      expect(finding).toHaveBeenCalledTimes(2);
+    } finally {
+      finding.mockRestore();
+    }
+  });
+
+  it.each<[string, (person: Awaited<ReturnType<typeof member>>) => ReturnType<typeof graphql>]>([
+    ['signs out', ({ token }) => graphql(gateway, 'mutation { signOut }', { token })],
+    [
+      'has the password reset',
+      ({ email }) => graphql(gateway, RESET, { token: operator, variables: { e: email } }),
+    ],
+    ['is removed', ({ id }) => graphql(gateway, REMOVE, { token: ownerToken, variables: { id } })],
+    [
+      'changes the password in another session',
+      async ({ email, password }) => {
+        const token = await signIn(gateway, { email, password });
+        return graphql(gateway, CHANGE, { token, variables: { c: password, n: 'a new long password' } });
+      },
+    ],
+  ])('end in every process when the person %s', async (_what, end) => {
+    const person = await member();
+    expect(codesOf(await end(person))).toEqual([]);
+    const { token } = person;
+    expect(codesOf(await graphql(gateway, MEMBERS, { token }))).toEqual(['UNAUTHENTICATED']);
+    await eventually(
+      async () => codesOf(await graphql(second, MEMBERS, { token })).includes('UNAUTHENTICATED'),
+      HEARD_MS,
+    );
+  });
+
+  it('stand for the role that the person has now, in every process', async () => {
+    const { id, token } = await member();
+    await graphql(gateway, SET_ROLE, { token: ownerToken, variables: { id } });
+    expect(codesOf(await graphql(gateway, INVITE, { token }))).toEqual([]);
+    await eventually(
+      // The second time the email is taken, which only who may invite is told.
+      async () => codesOf(await graphql(second, INVITE, { token })).includes('BAD_USER_INPUT'),
+      HEARD_MS,
+    );
+  });
+});

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { Sessions } from '../../src/domain/accounts/sessions.ts';
+
+const NOW = Date.parse('2026-11-23T12:00:00Z');
+const HOUR_MS = 3_600_000;
+
+describe('sessions that a process remembers', () => {
+  /** A session of which nothing is ever announced, at `passMs` after it was first used. */
+  const usedAfter = async (passMs: number, change: (row: { role: string; isGone: boolean }) => void) => {
+    const row = { role: 'VIEWER', isGone: false, expiresAt: new Date(NOW + 12 * HOUR_MS) };
+    let nowMs = NOW;
+    const find = async (_hash: Buffer, now: Date) =>
+      row.isGone || row.expiresAt <= now
+        ? undefined
+        : { user: { id: 'u', accountId: 'a', role: row.role }, expiresAt: row.expiresAt };
+    const extend = async (_hash: Buffer, expiresAt: Date) => {
+      row.expiresAt = expiresAt;
+    };
+    const deps = {
+      stores: { sessions: { find, extend } },
+      clock: { now: () => new Date(nowMs) },
+      changes: { isListening: true, subscribe: () => undefined },
+    };
+    const sessions = new Sessions(deps as unknown as ConstructorParameters<typeof Sessions>[0]);
+    const first = await sessions.find('token');
+    expect(first?.tokenHash).toEqual(createHash('sha256').update('token').digest());
+    change(row);
+    nowMs += passMs;
+    return { session: await sessions.find('token'), end: row.expiresAt.getTime() };
+  };
+
+  it('are read again after a minute, whatever was announced', async () => {
+    const raise = (row: { role: string }) => {
+      row.role = 'ADMIN';
+    };
+    expect((await usedAfter(59_000, raise)).session?.caller).toMatchObject({ role: 'VIEWER' });
+    expect((await usedAfter(60_000, raise)).session?.caller).toMatchObject({ role: 'ADMIN' });
+    const end = (row: { isGone: boolean }) => {
+      row.isGone = true;
+    };
+    expect((await usedAfter(60_000, end)).session).toBeUndefined();
+  });
+
+  it('are prolonged once a minute, and end 12 hours after their last use', async () => {
+    const nothing = () => undefined;
+    expect(await usedAfter(59_000, nothing)).toMatchObject({
+      session: { isExtended: false },
+      end: NOW + 12 * HOUR_MS,
+    });
+    expect(await usedAfter(60_000, nothing)).toMatchObject({
+      session: { isExtended: true },
+      end: NOW + 60_000 + 12 * HOUR_MS,
+    });
+    expect((await usedAfter(12 * HOUR_MS - 1, nothing)).session).toBeDefined();
+    expect((await usedAfter(12 * HOUR_MS, nothing)).session).toBeUndefined();
+  });
+});
