@@ -6,6 +6,25 @@ const NOW = Date.parse('2026-11-23T12:00:00Z');
 const HOUR_MS = 3_600_000;
 
 describe('sessions that a process remembers', () => {
+  it('end when they end, also where they could not be prolonged', async () => {
+    let nowMs = NOW;
+    let mayExtend = false;
+    const expiresAt = new Date(NOW + 10_000);
+    const find = async () => ({ user: { id: 'u', accountId: 'a', role: 'VIEWER' }, expiresAt });
+    const extend = async () => {
+      if (!mayExtend) throw new Error('the database is away');
+    };
+    const sessions = new Sessions({
+      stores: { sessions: { find, extend } },
+      clock: { now: () => new Date(nowMs) },
+      changes: { isListening: true, subscribe: () => undefined },
+    } as unknown as ConstructorParameters<typeof Sessions>[0]);
+    await expect(sessions.find('token')).rejects.toThrow('away');
+    mayExtend = true;
+    nowMs += 10_000;
+    expect(await sessions.find('token')).toBeUndefined();
+  });
+
   /** A session of which nothing is ever announced, at `passMs` after it was first used. */
   const usedAfter = async (passMs: number, change: (row: { role: string; isGone: boolean }) => void) => {
     const row = { role: 'VIEWER', isGone: false, expiresAt: new Date(NOW + 12 * HOUR_MS) };
