@@ -15,6 +15,7 @@ import {
   writeAccepted,
 } from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
+import { ON_DISK } from './pipeline.ts';
 import { SharedAccount } from './shared-account.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
@@ -100,7 +101,10 @@ export class PgIntake implements Intake {
     const claim = { accountId, environment, idempotency };
     // A twin may be on its way to being accepted.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
-    return (await findAnswers(this.#sql, [claim], now)).get(claimKey(claim));
+    const answer = (await findAnswers(this.#sql, [claim], now)).get(claimKey(claim));
+    // Another process may have let go of it before it was there.
+    if (answer) await this.#sql.query(ON_DISK, []);
+    return answer;
   }
 
   drain(): Promise<void> {

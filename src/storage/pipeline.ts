@@ -9,7 +9,11 @@ export interface BoundStatement {
 }
 
 type Told = (error: unknown, result?: pg.QueryResult) => void;
-type Waiting = BoundStatement & { readonly told: Told };
+interface Waiting extends BoundStatement {
+  readonly told: Told;
+  /** Whether what comes after it in a group is no more of its transaction. */
+  readonly isCommit?: true;
+}
 
 /** What pg's client asks of a query, and tells it as its answers come. */
 interface DriverQuery {
@@ -31,6 +35,16 @@ interface DriverConnection {
   sync(): void;
 }
 
+/** A transaction was committed, and it is not known whether that is on the disk. */
+class Undecided extends Error {
+  /** What PostgreSQL calls a transaction whose end is unknown. */
+  readonly code = '08007';
+
+  constructor(cause: unknown) {
+    super('it is not known whether the transaction is on the disk', { cause });
+  }
+}
+
 /** pg's types tell less of its queries than pg does. */
 const Query = pg.Query as unknown as new (
   text: string,
@@ -44,12 +58,16 @@ const Query = pg.Query as unknown as new (
  */
 class Group extends Query {
   readonly #queries: readonly DriverQuery[];
+  /** So many of them are its transaction. */
+  readonly #ownCount: number;
   /** How many have been answered. */
   #answered = 0;
   #failure: unknown;
 
   constructor(statements: readonly Waiting[], told: Told) {
     super('', undefined, told);
+    const commit = statements.findIndex(({ isCommit }) => isCommit);
+    this.#ownCount = commit === -1 ? Number.POSITIVE_INFINITY : commit + 1;
     this.#queries = statements.map(({ name, text, values, told }) => {
       const query = new Query(text, values, (error, result) => {
         this.#failure ??= error;
@@ -94,7 +112,9 @@ class Group extends Query {
     this.#follow();
   }
 
-  override handleError(error: unknown, connection: DriverConnection): void {
+  override handleError(cause: unknown, connection: DriverConnection): void {
+    const isUndecided = this.#answered >= this.#ownCount && cause instanceof pg.DatabaseError;
+    const error = isUndecided ? new Undecided(cause) : cause;
     for (const query of this.#queries.slice(this.#answered)) {
       if (query.name !== undefined) delete connection.submittedNamedStatements[query.name];
     }
@@ -122,8 +142,13 @@ function traced(error: unknown): never {
 }
 
 const rolledBack = () => new Error('the transaction was rolled back');
+const unheard = () => undefined;
 const BEGIN = { name: 'begin', text: 'BEGIN' };
 const COMMIT = { name: 'commit', text: 'COMMIT' };
+/** A transaction whose commit does not wait for the disk. */
+const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
+/** Writes next to nothing and commits as the database is set to: whatever was committed before is on the disk, too, then. */
+export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
 
 /**
  * One connection, on which what is asked within one turn goes to PostgreSQL as one group. A transaction that fits in one
@@ -136,6 +161,8 @@ export class Pipeline {
   #waiting: Waiting[] = [];
   /** Whether a transaction has begun, and whether PostgreSQL knows. */
   #transaction: 'none' | 'asked' | 'open' = 'none';
+  /** Whether it commits, and lets go of its locks, before it is on the disk. */
+  #isEarly = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
@@ -168,15 +195,24 @@ export class Pipeline {
   /** What follows is one transaction. */
   begin(): void {
     this.#transaction = 'asked';
+    this.#isEarly = false;
+  }
+
+  /** Has the transaction commit before it is on the disk, so that others wait less; `commit` resolves when it is, as ever. */
+  letGoEarly(): void {
+    this.#isEarly = true;
   }
 
   /** Commits what was added since `begin`; rejects where any of it that has not been answered fails, or nothing is committed. */
   async commit(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      if (this.#transaction === 'open') {
+      if (this.#transaction === 'open' || this.#isEarly) {
         const told: Told = (error, result) =>
           result?.command === 'COMMIT' ? resolve() : reject(error ?? rolledBack());
-        this.#waiting.push({ ...COMMIT, told });
+        const commit: Waiting = { ...COMMIT, told, isCommit: true };
+        if (this.#isEarly)
+          this.#waiting.push({ ...NO_WAIT, told: unheard }, commit, { ...ON_DISK, told: unheard });
+        else this.#waiting.push(commit);
         this.#flush();
       } else if (this.#waiting.length > 0) {
         this.#send((error) => (error ? reject(error) : resolve()));
@@ -202,9 +238,9 @@ export class Pipeline {
   #flush(): void {
     if (this.#transaction === 'asked') {
       this.#transaction = 'open';
-      this.#waiting.unshift({ ...BEGIN, told: () => undefined });
+      this.#waiting.unshift({ ...BEGIN, told: unheard });
     }
-    if (this.#waiting.length > 0) this.#send(() => undefined);
+    if (this.#waiting.length > 0) this.#send(unheard);
   }
 
   #send(told: Told): void {

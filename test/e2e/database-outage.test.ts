@@ -107,6 +107,51 @@ describe('a database that goes away', () => {
     await expect(query(await embeddedConnection(dataDir), 'SELECT 1')).rejects.toThrow();
   });
 
+  it('has all that was accepted when it is killed amid that (docs/decisions/0017)', async () => {
+    const dataDir = await workplace.directory('killed');
+    const settings = {
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      ROLES: 'api',
+    };
+    const server = closeAtEnd(startServer(workplace, settings), (started) => started.kill());
+    const client = clientOf(await server.ready(), quickstartOf(server.stdout()).key);
+    const accepted = new Set<string>();
+    for (let kill = 0; kill < 5; kill++) {
+      const killed = await postmasterPid(dataDir);
+      const enough = accepted.size + 200;
+      let isLive = true;
+      const senders = Array.from({ length: 8 }, async () => {
+        while (isLive) {
+          const response = await client.send();
+          if (response.status === 200) accepted.add(((await response.json()) as { id: string }).id);
+          else isLive = false;
+        }
+      });
+      await eventually(async () => accepted.size > enough, RECOVERY_MS);
+      // All of its processes at once: none of them writes down what it still had in mind.
+      const connection = await embeddedConnection(dataDir);
+      const children = await query<{ pid: number }>(connection, 'SELECT pid FROM pg_stat_activity');
+      for (const pid of [killed, ...children.map(({ pid }) => pid)]) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // The one that was asked has ended.
+        }
+      }
+      await Promise.all(senders);
+      await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
+      await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
+      const stored = await query<{ id: string }>(
+        await embeddedConnection(dataDir),
+        'SELECT id FROM messages WHERE id = ANY($1)',
+        [[...accepted]],
+      );
+      expect(stored.length).toBe(accepted.size);
+    }
+  });
+
   it('is used again after every connection was terminated', async () => {
     const gateway = closeAtEnd(await startTestGateway(), (opened) => opened.stop());
     const { key } = await gateway.createAccount();

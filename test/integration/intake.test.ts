@@ -360,6 +360,30 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     }
   });
 
+  it('an answer of another process is told when it is on the disk (docs/decisions/0017)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { database } = gateway.database.connection;
+    // Otherwise the tests' server waits for no disk.
+    await sql.query(`ALTER DATABASE ${database} SET synchronous_commit = on`);
+    const { intake } = startIntake();
+    for (const key of ['a', 'b', 'c', 'd', 'e']) {
+      const claim = { route: 'sms', key };
+      await intake.accept(prepared(accountId, { idempotency: claim }));
+      // As if it had just been stored, by a transaction that has not come to the disk.
+      await sql.query('UPDATE idempotency_records SET body = body WHERE account_id = $1 AND key = $2', [
+        accountId,
+        key,
+      ]);
+      const [before] = await sql.query('SELECT pg_current_wal_insert_lsn() AS lsn');
+      expect(await intake.replay(accountId, 'production', claim, new Date())).toBeDefined();
+      const [after] = await sql.query('SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AS "isOnDisk"', [
+        before?.lsn,
+      ]);
+      expect(after).toEqual({ isOnDisk: true });
+    }
+    await sql.query(`ALTER DATABASE ${database} RESET synchronous_commit`);
+  });
+
   it('a key can be used again when its answer is no longer kept', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake, statements } = startIntake();

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
+import { isUnreachable, mayPassAlone } from '../../src/storage/faults.ts';
 import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
@@ -260,6 +261,92 @@ describe('statements that go to PostgreSQL together (docs/decisions/0014)', () =
       }),
       { numRuns: 60 },
     );
+  });
+});
+
+describe('a transaction that notifies (docs/decisions/0017)', () => {
+  let database: TestDatabase;
+  let knex: Knex;
+  let sql: Sql;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    // One connection: what is set on it holds for what comes next. The tests' server waits for no disk otherwise.
+    knex = createKnex(database.connection, silentLogger, 1);
+    sql = new Sql(knex);
+    await knex.raw(
+      `SET synchronous_commit = on;
+       CREATE TABLE numbers (number int PRIMARY KEY);
+       CREATE TABLE commits (number int, waits text, lsn pg_lsn);
+       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         INSERT INTO commits VALUES (NEW.number, current_setting('synchronous_commit'), pg_current_wal_insert_lsn());
+         RETURN NULL; END $$;
+       CREATE CONSTRAINT TRIGGER note AFTER INSERT ON numbers DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION note();
+       CREATE ROLE limited_${database.connection.database};
+       GRANT ALL ON numbers, commits TO limited_${database.connection.database}`,
+    );
+  });
+  afterAll(async () => {
+    await knex.raw(
+      `DROP OWNED BY limited_${database.connection.database}; DROP ROLE limited_${database.connection.database}`,
+    );
+    await knex.destroy();
+    await database.drop();
+  });
+  const add = (number: number, isAnnounced: boolean) =>
+    sql.transaction(async (inside) => {
+      await inside.execute(ADD, [number]);
+      if (isAnnounced) inside.notify('somewhere', 'something');
+    });
+  /** How the transaction that added `number` committed, and whether that is on the disk. */
+  const commitOf = async (number: number) =>
+    knex('commits')
+      .where({ number })
+      .first('waits', knex.raw('pg_current_wal_flush_lsn() > lsn AS "isOnDisk"'));
+
+  it('commits without waiting for the disk, and resolves when it is there', async () => {
+    for (const number of [1, 2, 3, 4, 5]) {
+      await add(number, true);
+      expect(await commitOf(number)).toEqual({ waits: 'off', isOnDisk: true });
+    }
+    // What comes next on the connection is as the database is set to, and so is one that notifies nobody.
+    await add(6, false);
+    expect(await commitOf(6)).toEqual({ waits: 'on', isOnDisk: true });
+    expect((await knex.raw('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'on' }]);
+  });
+
+  it('fails as any other where one of its statements or its commit does, and is not committed', async () => {
+    await expect(add(1, true)).rejects.toMatchObject({ code: '23505' });
+    await knex.raw('ALTER TABLE commits ADD CONSTRAINT below CHECK (number < 10)');
+    await expect(add(11, true)).rejects.toMatchObject({ code: '23514' });
+    await knex.raw('ALTER TABLE commits DROP CONSTRAINT below');
+    expect(await knex('numbers').where({ number: 11 })).toEqual([]);
+    await add(12, true);
+    expect(await commitOf(12)).toMatchObject({ waits: 'off' });
+  });
+
+  it('is of unknown fate where it was committed and nobody can tell whether that is on the disk', async () => {
+    // Whoever may not write to the log as it does.
+    await knex.raw(
+      `DO $$ DECLARE f regprocedure; BEGIN
+         FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
+           EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || f || ' FROM PUBLIC'; END LOOP; END $$;
+       SET ROLE limited_${database.connection.database}`,
+    );
+    const ends: boolean[] = [];
+    const failure = await sql
+      .transaction(async (inside) => {
+        inside.onEnd((isCommitted) => ends.push(isCommitted));
+        await inside.execute(ADD, [20]);
+        inside.notify('somewhere', 'something');
+      })
+      .catch((error: unknown) => error);
+    await knex.raw('RESET ROLE');
+    expect(failure).toMatchObject({ code: '08007', cause: { code: '42501' } });
+    // Asked again it may be done twice, so it must not be taken for one that may pass alone.
+    expect([mayPassAlone(failure), isUnreachable(failure)]).toEqual([false, true]);
+    expect(ends).toEqual([false]);
+    expect(await commitOf(20)).toMatchObject({ waits: 'off' });
   });
 });
 
