@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
@@ -91,5 +92,29 @@ describe('sessions that a process remembers', () => {
       async () => codesOf(await graphql(second, INVITE, { token })).includes('BAD_USER_INPUT'),
       HEARD_MS,
     );
+  });
+
+  it('and keys that ended while the process could not hear of it are read again once it listens', async () => {
+    const { token } = await member();
+    const { key, keyId } = await gateway.createKey(owner.accountId, {});
+    const proxy = await startDatabaseProxy(gateway.database.connection);
+    const deaf = await startTestGateway({ DATABASE_URL: proxy.url }, gateway.database);
+    try {
+      expect(codesOf(await graphql(deaf, MEMBERS, { token }))).toEqual([]);
+      expect((await deaf.call('GET', '/account', { key })).status).toBe(200);
+      await proxy.cut();
+      await graphql(gateway, 'mutation { signOut }', { token });
+      await gateway.parts.operations.apiKeys.revoke.run({ kind: 'system', name: 'test' }, { keyId });
+      await proxy.restore();
+      await eventually(async () => (await deaf.call('GET', '/account', { key })).status === 401, HEARD_MS);
+      await eventually(
+        async () => codesOf(await graphql(deaf, MEMBERS, { token })).includes('UNAUTHENTICATED'),
+        HEARD_MS,
+      );
+    } finally {
+      await proxy.restore();
+      await deaf.stop();
+      await proxy.stop();
+    }
   });
 });
