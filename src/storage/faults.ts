@@ -16,6 +16,10 @@ const OUT_OF_TIME = /^(57014|55P03|25P0[34])$/;
 /** Of transactions that stand in each other's way (deadlock, serialization failure) PostgreSQL gave this one up. */
 const GAVE_WAY = /^(40P01|40001)$/;
 
+/** The driver's own words for it, which have no code; Knex puts the statement of its builder before them. */
+const UNREACHABLE =
+  /(^| - )(Connection terminated|Unable to acquire a connection|timeout expired|Client has encountered a connection error)|not queryable|timeout exceeded when trying to connect/;
+
 /** Whether an error says that PostgreSQL cannot be reached, is shutting down, is a standby or is out of connections. */
 export function isUnreachable(error: unknown): boolean {
   // An error of Node's own is no `instanceof Error` in another realm, such as a test's.
@@ -28,9 +32,7 @@ export function isUnreachable(error: unknown): boolean {
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
     error.name === 'KnexTimeoutError' ||
-    /^Connection terminated|^Unable to acquire a connection|^timeout expired|^Client has encountered a connection error|not queryable|timeout exceeded when trying to connect/.test(
-      error.message,
-    )
+    UNREACHABLE.test(error.message)
   );
 }
 

@@ -3,6 +3,7 @@ import { createTestDatabase, type TestDatabase, testServer } from '../support/da
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, signIn } from '../support/graphql.ts';
 import {
   buildWorkplace,
   embeddedConnection,
@@ -13,6 +14,7 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
+import { openSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
@@ -199,6 +201,30 @@ describe('a database that goes away', () => {
       await proxy.restore();
       await recovers(client);
       await receiver.waitFor((hook) => hook.body.messageId === owed.id);
+    });
+
+    it('makes 503 of what was being asked when it broke, whoever worded the statement', async () => {
+      const { proxy, gateway, account } = await startBehindProxy();
+      const { key } = account;
+      const token = await signIn(gateway, account);
+      const viewer = () => graphql(gateway, '{ viewer { email } account { id } }', { token });
+      // From here on neither the key nor the session is read first.
+      expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
+      expect(codesOf(await viewer())).toEqual([]);
+      await using sql = await openSql(gateway.database);
+      await sql.query('BEGIN');
+      await sql.query('LOCK TABLE plans IN ACCESS EXCLUSIVE MODE');
+      const asked = Promise.all([gateway.call('GET', '/account', { key }), viewer()]);
+      await eventually(async () => {
+        const waiting =
+          await sql.query(`SELECT FROM pg_locks WHERE NOT granted AND relation = 'plans'::regclass
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);
+        return waiting.length === 2;
+      });
+      await proxy.cut();
+      const [rest, graph] = await asked;
+      expect([rest.status, rest.body.error.code]).toEqual([503, 'service_unavailable']);
+      expect([graph.status, codesOf(graph)]).toEqual([503, ['SERVICE_UNAVAILABLE']]);
     });
 
     /** A carrier that answers nothing before it is told to. */

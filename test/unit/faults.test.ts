@@ -27,4 +27,13 @@ describe('an error of the database (decision 3)', () => {
       mayPassAlone: mayPassAlone(error),
     }).toEqual(expected);
   });
+
+  it.each(['', 'select "id" from "accounts" where "id" = $1 - '])(
+    'is that the connection broke, whatever Knex put before the driver\'s words: "%s"',
+    (before) => {
+      const error = new Error(`${before}Connection terminated unexpectedly`);
+      expect([isUnreachable(error), mayPassAlone(error)]).toEqual([true, false]);
+      expect(databaseFault(error)?.code).toBe('service_unavailable');
+    },
+  );
 });
