@@ -1,6 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { type DomainError, serviceUnavailable } from '../domain/errors.ts';
 
+/** What ends a connection, or the search for where it goes; whatever a connect fails with counts besides. */
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -27,8 +28,8 @@ export function isUnreachable(error: unknown): boolean {
   const code = codeOf(error);
   return (
     NETWORK_CODES.has(code) ||
-    // The socket is gone; any other file is another matter.
-    (code === 'ENOENT' && 'syscall' in error && error.syscall === 'connect') ||
+    // Such as ENETUNREACH, and of a local socket ENOENT when it is gone and EAGAIN when too many wait there.
+    ('syscall' in error && error.syscall === 'connect') ||
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
     error.name === 'KnexTimeoutError' ||

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/faults.ts';
 
 const failed = (code: string) => Object.assign(new Error('failed'), { code });
@@ -36,4 +37,15 @@ describe('an error of the database (decision 3)', () => {
       expect(databaseFault(error)?.code).toBe('service_unavailable');
     },
   );
+
+  it('is that it cannot be reached where a connect fails, for whatever reason, and not where a file is missing', async () => {
+    const client = new pg.Client({ host: '255.255.255.255' });
+    client.on('error', () => undefined);
+    const refused = await client.connect().catch((error: unknown) => error);
+    expect(refused).toMatchObject({ syscall: 'connect' });
+    const full = Object.assign(new Error('connect EAGAIN'), { code: 'EAGAIN', syscall: 'connect' });
+    const gone = Object.assign(failed('ENOENT'), { syscall: 'connect' });
+    const missing = Object.assign(failed('ENOENT'), { syscall: 'open' });
+    expect([refused, full, gone, missing].map(isUnreachable)).toEqual([true, true, true, false]);
+  });
 });
