@@ -33,7 +33,7 @@ export function isUnreachable(error: unknown): boolean {
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
     error.name === 'KnexTimeoutError' ||
-    UNREACHABLE.test(error.message)
+    (code === '' && UNREACHABLE.test(error.message))
   );
 }
 

@@ -38,6 +38,11 @@ describe('an error of the database (decision 3)', () => {
     },
   );
 
+  it('is not that the connection broke where PostgreSQL quotes such words', () => {
+    const quoted = new Error('select 1 - invalid input syntax: "x - Connection terminated"');
+    expect(isUnreachable(Object.assign(quoted, { code: '22P02' }))).toBe(false);
+  });
+
   it('is that it cannot be reached where a connect fails, for whatever reason, and not where a file is missing', async () => {
     const client = new pg.Client({ host: '255.255.255.255' });
     client.on('error', () => undefined);
