@@ -27,7 +27,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user in DATABASE_URL.',
   '28P01': 'Check the user and the password in DATABASE_URL.',
   '3D000': 'Create it, or name another in DATABASE_URL.',
-  '42501': 'The user in DATABASE_URL must own the database.',
+  '42501':
+    'The user in DATABASE_URL must own the database, and may call what PostgreSQL lets every user call.',
 };
 
 /** An error as one line that the operator can act on; `isUnreachable` knows the errors of a database that is not there. */

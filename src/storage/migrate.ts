@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { type Migration, migrations } from '../../migrations/index.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { ON_DISK } from './pipeline.ts';
 import { createKnex, type DatabaseConnection } from './sql.ts';
 
 /** Any number: it names the lock under which one process at a time migrates. */
@@ -37,6 +38,8 @@ export interface Migrated {
  * a lock that a killed one left behind is freed. Where a newer release has been, or is at it, nothing is left to do.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
+  // Whoever may not do it could store a message, and not tell whether it is on the disk.
+  await knex.raw(ON_DISK.text);
   const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
   const to: string = await knex.migrate.currentVersion(CONFIG);
   return { from: began ?? to, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };

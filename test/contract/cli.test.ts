@@ -434,7 +434,24 @@ describe('the command line and its database', () => {
         url.username = 'owns_nothing';
       });
       expect(asStranger).toMatch(
-        /^permission denied for .*\. The user in DATABASE_URL must own the database\.$/,
+        /^permission denied for .*\. The user in DATABASE_URL must own the database/,
+      );
+      const { database } = refused.connection;
+      // What every user may unless somebody takes it from them; without it a send would be stored and answered with 503.
+      await sql.query(
+        `ALTER DATABASE ${database} OWNER TO owns_nothing; ALTER SCHEMA public OWNER TO owns_nothing`,
+      );
+      await sql.query(
+        `DO $$ DECLARE f regprocedure; BEGIN
+           FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
+             EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || f || ' FROM PUBLIC'; END LOOP; END $$`,
+      );
+      const asHardened = await migrate((url) => {
+        url.username = 'owns_nothing';
+      });
+      expect(asHardened).toBe(
+        'permission denied for function pg_logical_emit_message. The user in DATABASE_URL must own the database, and ' +
+          'may call what PostgreSQL lets every user call.',
       );
       const elsewhere = await migrate((url) => {
         url.pathname = '/not_there';
@@ -443,7 +460,9 @@ describe('the command line and its database', () => {
         'database "not_there" does not exist. Create it, or name another in DATABASE_URL.',
       );
     } finally {
-      await sql.query('DROP ROLE owns_nothing');
+      await sql.query(
+        'REASSIGN OWNED BY owns_nothing TO CURRENT_USER; DROP OWNED BY owns_nothing; DROP ROLE owns_nothing',
+      );
       await sql.close();
       await refused.drop();
     }
