@@ -439,6 +439,22 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.failed']);
   });
 
+  it.each<[string, (to: string) => unknown]>([
+    ['no messages', (to) => ({ messaging_product: 'whatsapp', contacts: [{ input: to, wa_id: to }] })],
+    ['a message without an id', () => ({ messages: [{}] })],
+    ['an empty id', () => ({ messages: [{ id: '' }] })],
+  ])('taken with %s in the answer is sent, once', async (_what, body) => {
+    let count = 0;
+    answer = (request) => {
+      count += 1;
+      return count === 1 ? { status: 200, body: body(request.body.to) } : take(request);
+    };
+    const sent = await send({});
+    const found = await becomes(sent.body.id, 'sent');
+    expect(found.sid).toBe(`unnamed:${sent.body.id}:0:0`);
+    expect(count).toBe(1);
+  });
+
   it('tells what the list of events shows', async () => {
     const { body } = await gateway.call('GET', '/developers/webhooks/events', { key: account.key });
     await eventually(() => new Set(receiver.received.map((hook) => hook.body.event)).size === 3);

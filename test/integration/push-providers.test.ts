@@ -148,6 +148,12 @@ describe('FCM', () => {
     ],
     ['INTERNAL', fcmError(500, 'INTERNAL', 'INTERNAL'), { kind: 'unavailable' }],
     ['a page instead of JSON', { status: 502 }, { kind: 'unavailable' }],
+    ['200 and no JSON', { status: 200 }, { kind: 'unavailable' }],
+    [
+      '200 without a name, so that it is not shown twice',
+      { status: 200, body: {} },
+      { kind: 'accepted', sid: 'unnamed:019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3:0:0' },
+    ],
     ['a project that does not exist', fcmError(404, 'NOT_FOUND'), { kind: 'unavailable', nothingLeft: true }],
     ['no permission', fcmError(403, 'PERMISSION_DENIED'), { kind: 'unavailable', nothingLeft: true }],
   ])('answers %s as it means', async (_name, answer, expected) => {

@@ -134,6 +134,13 @@ describe('Africa’s Talking', () => {
     expect(await carrier.submit(submission(), signal)).toEqual({ kind: 'unavailable', reason: status });
   });
 
+  it('an answer that names nobody leaves it open whether the message was taken: refusals are 201 as well', async () => {
+    const { carrier } = await open(africasTalking, { status: 201, body: {} });
+    const outcome = await carrier.submit(submission(), signal);
+    expect(outcome).toMatchObject({ kind: 'unavailable' });
+    expect(outcome).not.toHaveProperty('nothingLeft');
+  });
+
   it('a refusal of the whole request is final', async () => {
     const body = { SMSMessageData: { Message: 'InvalidSenderId', Recipients: [] } };
     const { carrier } = await open(africasTalking, { status: 201, body });
@@ -232,6 +239,22 @@ describe('Twilio', () => {
     });
   });
 
+  it.each([
+    [200, {}],
+    [201, { status: 'queued', sid: '', error_code: null }],
+    [202, { status: 'accepted', sid: null }],
+  ])(
+    '%d with %j is acceptance under a name of our own, so that it is not sent twice',
+    async (status, body) => {
+      const { carrier } = await open(twilio, { status, body });
+      expect(await carrier.submit(submission({ messageId: 'm9', position: 3 }), signal)).toEqual({
+        kind: 'accepted',
+        sid: 'unnamed:m9:3:0',
+      });
+      expect(carrier.health().state).toBe('up');
+    },
+  );
+
   it('a message that failed on creation is rejected', async () => {
     const body = { sid: 'SM9', status: 'failed', error_code: 30005, error_message: 'Unknown destination' };
     const { carrier } = await open(twilio, { status: 201, body });
@@ -256,7 +279,6 @@ describe.each<[string, Make, ApiReply]>([
     ['an answer 500', { status: 500, body: {} }],
     ['an answer 503', { status: 503, body: 'down for maintenance' }],
     ['an answer that is no JSON', { status: 200, body: '<html>' }],
-    ['an answer with nothing in it', { status: 201, body: {} }],
     ['an answer that is a list', { status: 201, body: [] }],
     ['a cut connection', 'drop'],
   ])('%s leaves it open whether the message was taken', async (_what, reply) => {

@@ -8,8 +8,8 @@ export type ProviderExchange =
       readonly status: number;
       /** Milliseconds until another try makes sense, from `Retry-After`. */
       readonly retryAfterMs: number | undefined;
-      /** The parsed JSON; undefined when the answer is none. */
-      readonly body: unknown;
+      /** The JSON object; undefined when the answer is none, so that somebody else than the API may have given it. */
+      readonly body: Readonly<Record<string, unknown>> | undefined;
     }
   | { readonly kind: 'failure'; readonly reason: string; readonly nothingLeft: boolean };
 
@@ -112,9 +112,10 @@ function one(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -7,6 +7,7 @@ import {
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
 import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { sidOf } from '../sid-of.ts';
 import { GoogleToken, type ServiceAccount } from './google-token.ts';
 import { noAnswer, secondsToKeep, unavailable } from './push-outcomes.ts';
 
@@ -88,15 +89,14 @@ export class FcmProvider implements Provider<PushSubmission> {
     if (answer.kind === 'failure') return noAnswer('FCM', answer);
     const refusedToken = answer.status === 401 && errorOf(answer).code !== 'THIRD_PARTY_AUTH_ERROR';
     if (refusedToken) return 'token refused';
-    return this.#read(answer);
+    return this.#read(answer, submission);
   }
 
-  #read(answer: ProviderExchange & { kind: 'answer' }): SubmitOutcome {
+  #read(answer: ProviderExchange & { kind: 'answer' }, submission: PushSubmission): SubmitOutcome {
     const { status, body, retryAfterMs } = answer;
-    const name = (body as { name?: unknown } | undefined)?.name;
-    if (status === 200 && typeof name === 'string') {
+    if (status >= 200 && status < 300 && body !== undefined && body.error === undefined) {
       this.#trouble = undefined;
-      return { kind: 'accepted', sid: name };
+      return { kind: 'accepted', sid: sidOf(body.name, submission) };
     }
     const { code, message } = errorOf(answer);
     const reason = `FCM answered ${status} ${code}${message}`;

@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import { sidOf } from '../sid-of.ts';
 import {
   type ApiAnswer,
   type ApiOutcome,
@@ -11,7 +12,6 @@ import {
   member,
   parseCarrierUrl,
 } from './http-carrier.ts';
-import { sidOf } from './sid-of.ts';
 
 /** The API's words for a recipient that it took: processed, sent, queued. */
 const TAKEN = [100, 101, 102];

@@ -17,8 +17,8 @@ import { ProviderHttp, type ProviderRequest } from '../http/provider-http.ts';
 /** An answer of the carrier's API. */
 export interface ApiAnswer {
   readonly status: number;
-  /** Parsed JSON; undefined when the answer is none. */
-  readonly body: unknown;
+  /** The JSON object; undefined when the answer is none, so that somebody else than the API may have given it. */
+  readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** `own`: the account, its credentials or its credit are in trouble, so every message is (the operator's affair). */

@@ -16,9 +16,9 @@ import type {
   SmsSubmission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
+import { sidOf } from '../sid-of.ts';
 import { LongMessageReferences } from './long-message-references.ts';
 import { ReportBatcher } from './report-batcher.ts';
-import { sidOf } from './sid-of.ts';
 import type { Answer } from './smpp-answer.ts';
 import { SmppLink, unavailable, untouched } from './smpp-link.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';

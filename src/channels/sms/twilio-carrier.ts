@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import { sidOf } from '../sid-of.ts';
 import {
   type ApiAnswer,
   type ApiOutcome,
@@ -70,15 +71,14 @@ function validityOf(expiresAt: Date): { ValidityPeriod?: string } {
   return { ValidityPeriod: String(Math.max(LEAST_VALIDITY_SECONDS, seconds)) };
 }
 
-function readAnswer({ status, body }: ApiAnswer): ApiOutcome {
-  const sid = member(body, 'sid');
+function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): ApiOutcome {
   const error = status < 300 ? member(body, 'error_code') : member(body, 'code');
   const code = error === undefined || error === null ? undefined : String(error);
   const words = String(member(body, 'message') ?? member(body, 'error_message') ?? `answered ${status}`);
   if (status < 300) {
     if (code !== undefined) return { kind: 'rejected', code, reason: words };
-    if (typeof sid === 'string' && sid !== '') return { kind: 'accepted', sid };
-    return { kind: 'unavailable', reason: 'an answer without a message id' };
+    if (body !== undefined) return { kind: 'accepted', sid: sidOf(body.sid, submission) };
+    return { kind: 'unavailable', reason: `an answer ${status} that is not Twilio's` };
   }
   // Not the account's own address, or not its credentials.
   if (status === 401 || status === 403 || status === 404) return { kind: 'own', reason: words };

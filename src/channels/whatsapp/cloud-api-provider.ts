@@ -7,6 +7,7 @@ import type {
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
 import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiOptions {
@@ -55,7 +56,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
           ...contentOf(submission.content),
         }),
       });
-      return this.#read(answer);
+      return this.#read(answer, submission);
     } finally {
       this.#inFlight -= 1;
     }
@@ -76,20 +77,20 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
     };
   }
 
-  #read(answer: ProviderExchange): SubmitOutcome {
+  #read(answer: ProviderExchange, submission: WhatsAppSubmission): SubmitOutcome {
     if (answer.kind === 'failure') {
       const { reason, nothingLeft } = answer;
       return { kind: 'unavailable', reason: `WhatsApp: ${reason}`, ...(nothingLeft ? { nothingLeft } : {}) };
     }
-    const body = answer.body as { messages?: readonly { id?: unknown }[]; error?: unknown } | undefined;
-    const sid = Array.isArray(body?.messages) ? body.messages[0]?.id : undefined;
-    if (answer.status === 200 && typeof sid === 'string') {
+    const { status, body } = answer;
+    if (status >= 200 && status < 300 && body !== undefined && body.error === undefined) {
       this.#trouble = undefined;
-      return { kind: 'accepted', sid };
+      const [message]: readonly { id?: unknown }[] = Array.isArray(body.messages) ? body.messages : [];
+      return { kind: 'accepted', sid: sidOf(message?.id, submission) };
     }
     const pause = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
     const error = readError(body?.error);
-    if (!error) return withoutCode(answer.status, pause);
+    if (!error) return withoutCode(status, pause);
     const meaning = meaningOf(error);
     switch (meaning.kind) {
       case 'permanent':
