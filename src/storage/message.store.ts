@@ -90,8 +90,11 @@ const MARK_READ = statement(
 const NOTE = statement(
   'timeline-note',
   `INSERT INTO timeline_notes (id, account_id, message_id, position, at, status, detail)
-   SELECT gen_random_uuid(), * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::timestamptz[], $5::text[],
-     $6::text[])`,
+   SELECT gen_random_uuid(), n.* FROM unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::timestamptz[], $5::text[],
+     $6::text[]) AS n (account_id, message_id, position, at, status, detail)
+   WHERE $7::int IS NULL OR NOT EXISTS (
+     SELECT FROM timeline_notes t WHERE t.message_id = n.message_id AND t.position = n.position
+       AND t.status = n.status AND t.detail = n.detail OFFSET $7::int - 1)`,
 );
 
 interface KeyRow {
@@ -222,7 +225,7 @@ export class PgMessageStore implements MessageStore {
     await countMoves(this.#sql, moves);
   }
 
-  async note(notes: readonly TimelineNote[]): Promise<void> {
+  async note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void> {
     if (notes.length === 0) return;
     await this.#sql.execute(NOTE, [
       notes.map((note) => note.accountId),
@@ -231,6 +234,7 @@ export class PgMessageStore implements MessageStore {
       notes.map((note) => note.at),
       notes.map((note) => note.status),
       notes.map((note) => note.detail),
+      mostAlike ?? null,
     ]);
   }
 

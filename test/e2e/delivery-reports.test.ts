@@ -162,6 +162,20 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     expect(told.map(({ event }: { event: string }) => event)).toEqual(['sms.sent']);
   });
 
+  it('a carrier that repeats its report for days does not fill the timeline', async () => {
+    const id = await send('+256700200016', 'over and over');
+    const { sid } = await becomes(id, 'sent');
+    await report(sid, 'delivered');
+    for (let n = 0; n < 12; n++) await report(sid, 'delivered');
+    await report(sid, 'failed');
+    const { timeline } = await becomes(id, 'delivered');
+    const late = timeline.filter((entry: { detail?: string }) => entry.detail?.includes('changed nothing'));
+    expect(late.map((entry: { status: string }) => entry.status)).toEqual([
+      ...Array.from({ length: 8 }, () => 'delivered'),
+      'failed',
+    ]);
+  });
+
   it('an unknown sid is kept, and belongs to nobody', async () => {
     await report('does-not-exist', 'delivered');
     expect(await gateway.parts.reports.matchKept()).toBe(0);

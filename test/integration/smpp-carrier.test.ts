@@ -561,6 +561,24 @@ describe('delivery reports', () => {
     expect(reports).toHaveLength(3);
   });
 
+  it('beyond what a window would let through stay with the SMSC, which sends them again', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { smsc, reports } = await pair({ repeatReportMs: 200 }, '', {}, () => gate.promise);
+    const REPORTS = 6_000;
+    for (let n = 0; n < REPORTS; n++) {
+      smsc.report(`sid-${n}`, '256700000001', 'SERVICE', { form: 'tlv' });
+      // The simulator's socket, too, wants its turn.
+      if (n % 500 === 0) await sleep(1);
+    }
+    await until(() => smsc.reports.filter(({ answers }) => answers[0] === 0x14).length > 0);
+    expect(smsc.reports.flatMap(({ answers }) => answers).every((answer) => answer === 0x14)).toBe(true);
+    gate.resolve();
+    await until(() => smsc.reports.every(({ answers }) => answers.at(-1) === 0));
+    expect(new Set(reports.map(({ sid }) => sid)).size).toBe(REPORTS);
+    expect(reports).toHaveLength(REPORTS);
+    expect(logged.filter(({ message }) => message.includes('faster than they are recorded'))).toHaveLength(1);
+  }, 60_000);
+
   it('without a final state, and messages of subscribers, are acknowledged and not reported', async () => {
     const { smsc, reports } = await pair();
     for (const stat of ['ENROUTE', 'ACCEPTD', 'UNKNOWN'])

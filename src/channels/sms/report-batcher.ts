@@ -1,9 +1,11 @@
 /** Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded (decision 15). */
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DeliveryReport, ReportSink } from '../../domain/ports/provider.ts';
-import { ESME_ROK, ESME_RX_T_APPN } from './smpp-status.ts';
+import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './smpp-status.ts';
 
 const MAX_BATCH = 500;
+/** Reports that wait here at the most: several times what any SMSC should send before it has an answer. */
+const MAX_WAITING = 5_000;
 
 interface Waiting {
   readonly report: DeliveryReport;
@@ -16,6 +18,8 @@ export class ReportBatcher {
   readonly #logger: Logger;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
+  /** Whether it was told that there is no room. */
+  #isFull = false;
 
   constructor(provider: string, sink: ReportSink, logger: Logger) {
     this.#provider = provider;
@@ -25,9 +29,20 @@ export class ReportBatcher {
 
   /**
    * Takes a report for the next batch: those that come while the sink is at work go together. `acknowledge`
-   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes an SMSC repeat.
+   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes an SMSC repeat; and
+   * ESME_RMSGQFUL at once where more wait than an SMSC with a window would send.
    */
   add(report: DeliveryReport, acknowledge: (status: number) => void): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      if (!this.#isFull)
+        this.#logger.warn(
+          { waiting: MAX_WAITING },
+          'delivery reports come faster than they are recorded; the SMSC must keep some',
+        );
+      this.#isFull = true;
+      acknowledge(ESME_RMSGQFUL);
+      return;
+    }
     this.#waiting.push({ report, acknowledge });
     this.#running ??= this.#run();
   }
@@ -45,6 +60,7 @@ export class ReportBatcher {
       const status = await this.#record(batch);
       for (const { acknowledge } of batch) acknowledge(status);
     }
+    this.#isFull = false;
     this.#running = undefined;
   }
 

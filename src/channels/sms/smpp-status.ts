@@ -5,10 +5,11 @@ export const ESME_ROK = 0x00;
 export const ESME_RINVCMDLEN = 0x02;
 export const ESME_RINVCMDID = 0x03;
 export const ESME_RINVBNDSTS = 0x04;
+export const ESME_RMSGQFUL = 0x14;
 export const ESME_RX_T_APPN = 0x64;
 
 const BAD_CREDENTIALS = new Set([0x0d, 0x0e, 0x0f, 0x53]);
-const THROTTLING = new Set([0x14, 0x58]);
+const THROTTLING = new Set([ESME_RMSGQFUL, 0x58]);
 /** Worth another try: wrong bind state, system error, receiver's temporary error, unknown error, service type unavailable. */
 const TEMPORARY = new Set([ESME_RINVBNDSTS, 0x08, ESME_RX_T_APPN, 0xff, 0x0102]);
 

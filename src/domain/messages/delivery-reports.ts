@@ -16,6 +16,8 @@ import { storableReport } from './provider-words.ts';
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;
+/** Reports of a recipient that change nothing are noted so many times: some carriers repeat theirs for days. */
+const NOTED_ALIKE = 8;
 
 interface ProviderReport {
   readonly provider: string;
@@ -125,7 +127,7 @@ export async function applyReports(
     .filter(([match, move]) => !done.has(move) && !read.has(match) && !passing.has(match.report))
     .map(([match]) => lateNote(match, messages, now));
   const notes = late.filter((note) => note !== undefined);
-  await tx.messages.note(notes);
+  await tx.messages.note(notes, NOTED_ALIKE);
   announceMessages(tx, messages, notes);
   return unknown;
 }

@@ -191,7 +191,8 @@ export interface MessageStore {
   postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]>;
   /** Counts each message's move in the usage; a reason given for its former status holds no longer. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
-  note(notes: readonly TimelineNote[]): Promise<void>;
+  /** `mostAlike`: of notes that say the same of a recipient no more are added once there are so many; no bound when absent. */
+  note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void>;
   /**
    * Production messages of a status that were to leave before `before`, in that order, after `mark`: what a sweep
    * looks at. Messages that are not scheduled are ordered by their ids, which begin with the time.
