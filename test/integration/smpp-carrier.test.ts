@@ -1,7 +1,9 @@
 /** The SMPP carrier against an SMSC simulator over real sockets. */
+import net, { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp-carrier.ts';
+import { smpp } from '../../src/channels/sms/smpp-wire.ts';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import type {
   DeliveryReport,
@@ -328,6 +330,34 @@ describe('silence and lost connections', () => {
     expect(await fresh).toMatchObject({ kind: 'accepted' });
     expect(smsc.received.map(({ connection }) => connection)).toEqual([1, 1, 1, 2]);
     expect(smsc.commands).toContain('unbind');
+  }, 60_000);
+
+  it('does not hear for ever an SMSC that reads nothing of what it is answered', async () => {
+    const asked = new smpp.PDU('enquire_link', { sequence_number: 1 }).toBuffer();
+    const flood = Buffer.concat(Array.from({ length: 4_096 }, () => asked));
+    const closed = Promise.withResolvers<void>();
+    const server = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('close', () => closed.resolve());
+      socket.once('data', (bytes) => {
+        socket.pause();
+        const bind = new smpp.PDU(bytes);
+        socket.write(bind.response({ system_id: 'deaf' }).toBuffer());
+        const more = () => {
+          while (!socket.destroyed && socket.write(flood));
+        };
+        socket.on('drain', more);
+        more();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    running.push({ stop: async () => void server.close() });
+    const { port } = server.address() as AddressInfo;
+    const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 1_500, reconnectMinMs: 60_000 };
+    start({ url: `smpp://gateway:secret@127.0.0.1:${port}`, logger: recorder(), timing });
+    await closed.promise;
+    await until(() => logged.some(({ message }) => message === 'SMPP session lost'));
+    expect(logged.at(-1)?.fields).toMatchObject({ reason: 'enquire_link unanswered for 1500 ms' });
   }, 60_000);
 
   it('keeps a session on which enquire_link is answered late, as long as anything comes', async () => {

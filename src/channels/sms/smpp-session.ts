@@ -15,7 +15,7 @@ import type { Logger } from '../../domain/ports/logger.ts';
 import type { Answer, BindOutcome } from './smpp-answer.ts';
 import { SmppEnquiry } from './smpp-enquiry.ts';
 import type { SmppSettings } from './smpp-settings.ts';
-import { openSocket } from './smpp-socket.ts';
+import { openSocket, pduWriter } from './smpp-socket.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './smpp-wire.ts';
 import { SubmitWindow } from './submit-window.ts';
@@ -44,6 +44,7 @@ export class SmppSession {
   readonly #enquiry: SmppEnquiry;
   readonly #overdueReason: string;
   #socket: net.Socket | undefined;
+  #write: (bytes: Buffer) => void = () => {};
   #resolveEnded: (reason: string) => void = () => {};
   #endReason: string | undefined;
   #sequence = 0;
@@ -52,7 +53,6 @@ export class SmppSession {
   #awaited = 0;
   /** When the youngest of the submissions that have an answer was sent (performance.now, ms). */
   #youngestAnswered = 0;
-  #corked = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -172,6 +172,7 @@ export class SmppSession {
     const { settings, tlsCa } = this.#options;
     const socket = openSocket(settings, tlsCa);
     this.#socket = socket;
+    this.#write = pduWriter(socket);
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error: NodeJS.ErrnoException) => this.end(error.message || String(error.code)));
     socket.on('close', () => this.end('the connection was closed by the SMSC'));
@@ -272,21 +273,6 @@ export class SmppSession {
   #respond(pdu: Pdu, status: number): void {
     if (this.#endReason !== undefined) return;
     this.#write(pdu.response({ command_status: status }).toBuffer());
-  }
-
-  /** PDUs written in one turn of the event loop leave in one system call. */
-  #write(bytes: Buffer): void {
-    const socket = this.#socket;
-    if (socket === undefined || !socket.writable) return;
-    if (!this.#corked) {
-      this.#corked = true;
-      socket.cork();
-      process.nextTick(() => {
-        this.#corked = false;
-        socket.uncork();
-      });
-    }
-    socket.write(bytes);
   }
 
   #nextSequence(): number {
