@@ -306,6 +306,33 @@ describe('silence and lost connections', () => {
     expect(smsc.binds).toHaveLength(1);
   });
 
+  it('does not send again what the carrier takes after it was given up', async () => {
+    const { smsc, carrier, reports } = await pair(
+      { answer: 'late', reports: { form: 'text', when: 'after' } },
+      '',
+      { timing: { ...TIMING, submitTimeoutMs: 1_000 } },
+    );
+    const given = send(carrier, { messageId: 'm1' });
+    const long = send(carrier, { messageId: 'm1', position: 1, text: 'a'.repeat(300) });
+    await until(() => smsc.received.length === 2);
+    smsc.behave({ answer: 'accept', reports: undefined });
+    await send(carrier, { messageId: 'm2' });
+    expect(await given).toMatchObject({ kind: 'unavailable', onlyThis: true });
+    expect(await long).toMatchObject({ kind: 'unavailable', onlyThis: true });
+    smsc.answerLate();
+    await until(() => reports.length === 2);
+    expect(await send(carrier, { messageId: 'm1', attempt: 1 })).toEqual({
+      kind: 'accepted',
+      sid: '1000000',
+    });
+    expect(smsc.received).toHaveLength(3);
+    // All parts of a long one go again under one reference: its reader sees it once.
+    const again = { messageId: 'm1', position: 1, attempt: 1, text: 'a'.repeat(300) };
+    expect(await send(carrier, again)).toMatchObject({ kind: 'accepted', partSids: ['1000003', '1000004'] });
+    expect(smsc.received[3]?.octets[3]).toBe(smsc.received[1]?.octets[3]);
+    expect(await send(carrier, { messageId: 'm3' })).toMatchObject({ kind: 'accepted', sid: '1000005' });
+  });
+
   it('waits longer for a slow carrier than the eleven seconds that it takes, and sends nothing twice', async () => {
     const { submitTimeoutMs: _, ...timing } = TIMING;
     const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });

@@ -16,8 +16,8 @@ import {
 } from './smsc-pdus.ts';
 import { assemble, type ReceivedMessage } from './smsc-text.ts';
 
-/** `silent`: no answer, ever. `drop`: the connection is cut instead of an answer. A number: that command_status. */
-export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'drop' | number;
+/** `silent`: no answer, ever. `late`: once `answerLate` says so. `drop`: the connection is cut instead of an answer. A number: that command_status. */
+export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'late' | 'drop' | number;
 
 export interface SmscBehaviour {
   readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
@@ -97,6 +97,7 @@ export class Smsc {
   #behaviour: SmscBehaviour;
   #connections = 0;
   #held: (() => void)[] = [];
+  readonly #late: (() => void)[] = [];
 
   constructor(options: SmscOptions) {
     this.#systemId = options.systemId ?? 'gateway';
@@ -129,6 +130,11 @@ export class Smsc {
   /** How many clients are bound. */
   get boundCount(): number {
     return this.#bound.size;
+  }
+
+  /** Accepts what it was to answer late. */
+  answerLate(): void {
+    for (const answer of this.#late.splice(0)) answer();
   }
 
   /** Cuts every connection without a word. */
@@ -207,7 +213,11 @@ export class Smsc {
       return;
     }
     const status =
-      decision === 'accept' ? 0 : decision === 'throttle' ? smpp.errors.ESME_RTHROTTLED! : decision;
+      decision === 'accept' || decision === 'late'
+        ? 0
+        : decision === 'throttle'
+          ? smpp.errors.ESME_RTHROTTLED!
+          : decision;
     const plan = status === 0 ? (typeof reports === 'function' ? reports(submit) : reports) : undefined;
     const respond = () => {
       if (plan?.when === 'before') this.#report(submit, plan);
@@ -215,6 +225,10 @@ export class Smsc {
       session.send(pdu.response({ command_status: status, message_id: submit.sid }));
       if (plan?.when === 'after') this.#report(submit, plan);
     };
+    if (decision === 'late') {
+      this.#late.push(respond);
+      return;
+    }
     this.#held.push(() => this.#later(answerDelayMs, respond));
     this.#answerHeld();
   }

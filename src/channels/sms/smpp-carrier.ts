@@ -17,7 +17,9 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { sidOf } from '../sid-of.ts';
+import { LateAnswers } from './late-answers.ts';
 import { LongMessageReferences } from './long-message-references.ts';
+import { joinParts, type PartOutcome } from './part-outcomes.ts';
 import { ReportBatcher } from './report-batcher.ts';
 import type { Answer } from './smpp-answer.ts';
 import { SmppLink, unavailable, untouched } from './smpp-link.ts';
@@ -52,8 +54,6 @@ export interface SmppCarrierOptions {
   readonly random?: () => number;
 }
 
-type PartOutcome = SubmitOutcome & { readonly throttled?: true };
-
 interface Draft {
   readonly submission: SmsSubmission;
   readonly message: SmppMessage;
@@ -76,6 +76,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #logger: Logger;
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
+  readonly #lateAnswers = new LateAnswers();
   readonly #link: SmppLink;
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;
@@ -110,6 +111,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
     try {
       const message = toSmppMessage(submission, this.#settings, this.#now());
       if ('kind' in message) return message;
+      const sid = this.#lateAnswers.sidOf(submission);
+      if (sid !== undefined) return { kind: 'accepted', sid };
       for (;;) {
         const session = await this.#link.session(signal);
         if ('kind' in session) return session;
@@ -217,7 +220,11 @@ class SmppCarrier implements Provider<SmsSubmission> {
     try {
       if (this.#now() >= submission.expiresAt)
         return { ...untouched('the message expired before it could be sent'), onlyThis: true };
-      const answer = await session.submit(partFields(message, index, reference));
+      const answer = await session.submit(partFields(message, index, reference), (messageId) => {
+        // The parts of a long one go again together, under the same reference, and are one message for its reader.
+        if (message.text.parts.length <= 1)
+          this.#lateAnswers.note(submission, sidOf(messageId, submission, index));
+      });
       return this.#read(session, answer, submission, index);
     } finally {
       session.window.release();
@@ -276,23 +283,4 @@ class SmppCarrier implements Provider<SmsSubmission> {
     }
     acknowledge(ESME_ROK);
   }
-}
-
-/** One outcome for all parts: any refusal or failure is the message's. */
-function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
-  const place = (index: number) => `part ${index + 1} of ${total}`;
-  const others = outcomes.length > 1 ? '; other parts may have left' : '';
-  const refused = outcomes.findIndex(({ kind }) => kind === 'rejected');
-  const failed = refused >= 0 ? refused : outcomes.findIndex(({ kind }) => kind === 'unavailable');
-  const outcome = outcomes[failed];
-  if (outcome?.kind === 'rejected') {
-    return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
-  }
-  if (outcome?.kind === 'unavailable') {
-    const refuse = outcomes.length === 1 && outcome.nothingLeft ? untouched : unavailable;
-    const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
-    return outcome.onlyThis ? { ...joined, onlyThis: true } : joined;
-  }
-  const partSids = outcomes.flatMap((part) => (part.kind === 'accepted' ? [part.sid] : []));
-  return { kind: 'accepted', sid: partSids[0]!, partSids };
 }

@@ -3,7 +3,8 @@
  * PDUs, not messages. Requests are matched with answers by sequence_number, in whatever order they come.
  *
  * **Overdue**: a submission without an answer for submitTimeoutMs. Where a younger one has been answered, the carrier
- * has passed it over: it alone is given up (**skipped**), or one tenant's message would end everybody's session.
+ * has passed it over: it alone is given up (**skipped**), or one tenant's message would end everybody's session; whoever
+ * sent it is told when it is taken late all the same.
  * Otherwise it is not given up, since its message would be sent twice when the carrier was only slow: its answer still
  * counts for as long as the session lives. But the session **retires**: nothing fresh goes over it, and once none but
  * overdue submissions are on the wire it ends.
@@ -23,6 +24,8 @@ import { SubmitWindow } from './submit-window.ts';
 const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
+/** Submissions that were given up and whose late answers are still listened for: a window's worth. */
+const MAX_SKIPPED = 1_000;
 
 export interface SessionOptions {
   readonly settings: SmppSettings;
@@ -33,6 +36,9 @@ export interface SessionOptions {
   readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
 }
 
+/** Told the message_id of a submission that was given up and taken later. */
+type OnLate = (messageId: string | undefined) => void;
+
 export class SmppSession {
   readonly window: SubmitWindow;
   /** Resolves with the reason once the session has ended; never rejects. */
@@ -40,6 +46,8 @@ export class SmppSession {
   readonly #options: SessionOptions;
   /** By sequence_number, what takes the answer. */
   readonly #pending = new PassingMap<number, (answer: Answer) => void>();
+  /** By sequence_number, whom to tell that a skipped submission was taken; the oldest first. */
+  readonly #skipped = new PassingMap<number, OnLate>();
   readonly #reader = new FrameReader();
   readonly #enquiry: SmppEnquiry;
   readonly #overdueReason: string;
@@ -115,14 +123,14 @@ export class SmppSession {
   }
 
   /** `request` for submit_sm; one that is overdue is given up or retires the session. */
-  async submit(fields: PduFields): Promise<Answer> {
+  async submit(fields: PduFields, onLate: OnLate): Promise<Answer> {
     const { submitTimeoutMs } = this.#options.settings.timing;
     const sentAt = performance.now();
     const answered = this.request('submit_sm', fields);
     const sequence = this.#sequence;
     let isOverdue = false;
     const timer = setTimeout(() => {
-      if (this.#youngestAnswered > sentAt) return this.#skip(sequence);
+      if (this.#youngestAnswered > sentAt) return this.#skip(sequence, onLate);
       isOverdue = true;
       this.#noLongerAwaited(true);
     }, submitTimeoutMs);
@@ -182,9 +190,12 @@ export class SmppSession {
     });
   }
 
-  #skip(sequence: number): void {
+  #skip(sequence: number, onLate: OnLate): void {
     const settle = this.#pending.get(sequence);
     this.#pending.delete(sequence);
+    const [oldest] = this.#skipped.entries();
+    if (oldest && this.#skipped.size >= MAX_SKIPPED) this.#skipped.delete(oldest[0]);
+    this.#skipped.set(sequence, onLate);
     settle?.({ kind: 'skipped', reason: this.#overdueReason });
   }
 
@@ -234,16 +245,21 @@ export class SmppSession {
   #settle(pdu: Pdu): void {
     const settle = this.#pending.get(pdu.sequence_number);
     if (settle === undefined) {
-      this.#options.logger.warn(
-        { command: pdu.command, sid: pdu.message_id, status: pdu.command_status },
-        'SMPP answer to no request',
-      );
+      this.#hearLate(pdu);
       return;
     }
     this.#pending.delete(pdu.sequence_number);
     // Some carriers answer with generic_nack and status 0; it is a refusal all the same.
     const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
     settle({ kind: 'answered', status, messageId: pdu.message_id });
+  }
+
+  #hearLate({ command, sequence_number: sequence, command_status: status, message_id: sid }: Pdu): void {
+    const onLate = this.#skipped.get(sequence);
+    this.#skipped.delete(sequence);
+    const isTaken = command === 'submit_sm_resp' && status === ESME_ROK;
+    if (onLate && isTaken) onLate(sid);
+    else this.#options.logger.warn({ command, sid, status }, 'SMPP answer to no request');
   }
 
   #serve(pdu: Pdu): void {
