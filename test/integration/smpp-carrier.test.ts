@@ -284,6 +284,28 @@ describe('silence and lost connections', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
+  it('sends away what waits behind a window full of silence, so that another carrier can have it', async () => {
+    const { smsc, carrier } = await pair({ answer: 'silent' }, '?window=2', {
+      timing: { ...TIMING, submitTimeoutMs: 500 },
+    });
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => send(carrier)));
+    expect(outcomes.map((outcome) => 'nothingLeft' in outcome)).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(outcomes[2]).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringContaining('does not answer'),
+    });
+    expect(smsc.received).toHaveLength(2);
+    smsc.behave({ answer: 'accept' });
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
   it.each([
     ['', 'hello'],
     ['part 1 of 2: ', 'a'.repeat(300)],

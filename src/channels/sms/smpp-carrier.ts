@@ -118,6 +118,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
         if (signal.aborted) return untouched('no place in the submit window in time');
+        // Over the next session it may wait as long again: another carrier can have it sooner.
+        if (session.isRetired) return untouched('the SMSC does not answer what is before it');
         // The session has ended or is being stopped; the link knows.
       }
     } catch (error) {
