@@ -1,7 +1,12 @@
 /** Requests to a provider's own API, whose address the operator configured (customers' addresses go through the guarded client). */
 import { Pool } from 'undici';
+import type { SubmitOutcome } from '../../domain/ports/provider.ts';
+import { Gate } from '../gate.ts';
 
-/** An answer of the provider, or why none came. `nothingLeft`: no byte of the request can have reached it. */
+/**
+ * An answer of the provider, or why none came. `nothingLeft`: no byte of the request can have reached it. `onlyThis`: it
+ * says nothing of the provider.
+ */
 export type ProviderExchange =
   | {
       readonly kind: 'answer';
@@ -11,7 +16,12 @@ export type ProviderExchange =
       /** The JSON object; undefined when the answer is none, so that somebody else than the API may have given it. */
       readonly body: Readonly<Record<string, unknown>> | undefined;
     }
-  | { readonly kind: 'failure'; readonly reason: string; readonly nothingLeft: boolean };
+  | {
+      readonly kind: 'failure';
+      readonly reason: string;
+      readonly nothingLeft: boolean;
+      readonly onlyThis?: true;
+    };
 
 export interface ProviderRequest {
   /** Below the base address, with the leading slash. */
@@ -20,9 +30,16 @@ export interface ProviderRequest {
   readonly body: string;
 }
 
+/** How long a request may wait for a connection: for good when both are absent. */
+export interface Patience {
+  readonly signal?: AbortSignal;
+  /** It must not leave after this instant. */
+  readonly expiresAt?: Date;
+}
+
 export interface ProviderHttpOptions {
   readonly baseUrl: string;
-  /** Milliseconds for a whole exchange. */
+  /** Milliseconds for a whole exchange, from when a connection is free for it. */
   readonly timeoutMs?: number;
   readonly connections?: number;
 }
@@ -30,6 +47,8 @@ export interface ProviderHttpOptions {
 const TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 32;
+const STOP_GRACE_MS = 10_000;
+const NEVER = new AbortController().signal;
 const MAX_ANSWER_BYTES = 256 * 1024;
 /** A longer pause than this is no pause but a fault of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
@@ -38,9 +57,13 @@ const LONGEST_PAUSE_MS = 3_600_000;
 const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** A keep-alive client of one provider's API. Redirects are not followed. */
+/**
+ * A keep-alive client of one provider's API. Redirects are not followed. More requests than it has connections wait, and
+ * their time does not run: it would end for some just after they had left, and they would be sent again.
+ */
 export class ProviderHttp {
   readonly #pool: Pool;
+  readonly #gate: Gate;
   readonly #basePath: string;
   readonly #timeoutMs: number;
 
@@ -48,14 +71,44 @@ export class ProviderHttp {
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#timeoutMs = timeoutMs;
+    this.#gate = new Gate(connections);
     this.#pool = new Pool(url.origin, {
       connections,
       connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs) },
     });
   }
 
-  /** POSTs and reads the answer; never rejects. */
-  async post({ path, headers, body }: ProviderRequest): Promise<ProviderExchange> {
+  /** Requests that have a connection. */
+  get inFlight(): number {
+    return this.#gate.inside;
+  }
+
+  get isClosed(): boolean {
+    return this.#gate.isClosed;
+  }
+
+  /** POSTs what `write` gives once a connection is free, and reads the answer; never rejects. */
+  async post(
+    write: () => ProviderRequest,
+    { signal = NEVER, expiresAt }: Patience,
+  ): Promise<ProviderExchange> {
+    if (!(await this.#gate.enter(signal))) return turnedAway('no connection is free');
+    try {
+      if (expiresAt && new Date() >= expiresAt)
+        return turnedAway('the message expired before it could be sent');
+      return await this.#exchange(write());
+    } finally {
+      this.#gate.leave();
+    }
+  }
+
+  /** Lets requests under way end, and sends away those that wait. */
+  async close(): Promise<void> {
+    await this.#gate.close(STOP_GRACE_MS);
+    await this.#pool.close().catch(() => undefined);
+  }
+
+  async #exchange({ path, headers, body }: ProviderRequest): Promise<ProviderExchange> {
     const signal = AbortSignal.timeout(this.#timeoutMs);
     try {
       const answer = await this.#pool.request({
@@ -82,11 +135,23 @@ export class ProviderHttp {
       return failureOf(error, this.#timeoutMs);
     }
   }
+}
 
-  /** Lets requests under way end. */
-  close(): Promise<void> {
-    return this.#pool.close().catch(() => undefined);
-  }
+/** The outcome of a request that got no answer from `who`. */
+export function noAnswer(
+  who: string,
+  { reason, nothingLeft, onlyThis }: ProviderExchange & { kind: 'failure' },
+): SubmitOutcome {
+  return {
+    kind: 'unavailable',
+    reason: `${who}: ${reason}`,
+    ...(nothingLeft ? { nothingLeft } : {}),
+    ...(onlyThis ? { onlyThis } : {}),
+  };
+}
+
+function turnedAway(reason: string): ProviderExchange {
+  return { kind: 'failure', reason, nothingLeft: true, onlyThis: true };
 }
 
 /** Reads `Retry-After`, seconds or a date; undefined when it is missing or neither. At most an hour. */

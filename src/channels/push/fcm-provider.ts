@@ -6,10 +6,10 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { noAnswer, type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { GoogleToken, type ServiceAccount } from './google-token.ts';
-import { noAnswer, secondsToKeep, unavailable } from './push-outcomes.ts';
+import { secondsToKeep, unavailable } from './push-outcomes.ts';
 
 export interface FcmOptions {
   readonly account: ServiceAccount;
@@ -80,12 +80,12 @@ export class FcmProvider implements Provider<PushSubmission> {
     signal: AbortSignal,
   ): Promise<SubmitOutcome | 'token refused'> {
     if (typeof token !== 'string') return this.#own(token.failure);
-    if (signal.aborted) return unavailable('the gateway is stopping', true);
-    const answer = await this.#http.post({
+    const write = () => ({
       path: this.#path,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ message: fcmMessage(submission, Date.now()) }),
     });
+    const answer = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
     if (answer.kind === 'failure') return noAnswer('FCM', answer);
     const refusedToken = answer.status === 401 && errorOf(answer).code !== 'THIRD_PARTY_AUTH_ERROR';
     if (refusedToken) return 'token refused';

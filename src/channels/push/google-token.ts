@@ -86,11 +86,12 @@ export class GoogleToken {
       iat: nowSeconds,
       exp: nowSeconds + ASSERTION_SECONDS,
     });
-    const answer = await this.#http.post({
+    const write = () => ({
       path: '',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ grant_type: GRANT, assertion }).toString(),
     });
+    const answer = await this.#http.post(write, {});
     if (answer.kind === 'failure') return { failure: `no access token: ${answer.reason}` };
     const body = answer.body as { access_token?: unknown; expires_in?: unknown; error?: unknown } | undefined;
     if (answer.status !== 200 || typeof body?.access_token !== 'string') {

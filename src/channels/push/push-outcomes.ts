@@ -1,7 +1,6 @@
 /** What the push providers have in common: the words of their outcomes, and how long a message may be kept. */
 
 import type { PushSubmission, SubmitOutcome } from '../../domain/ports/provider.ts';
-import type { ProviderExchange } from '../http/provider-http.ts';
 
 export type Unavailable = SubmitOutcome & { kind: 'unavailable' };
 
@@ -13,14 +12,6 @@ export function unavailable(reason: string, nothingLeft: boolean, retryAfterMs?:
     ...(nothingLeft ? { nothingLeft } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
-}
-
-/** The outcome of a request that got no answer. */
-export function noAnswer(
-  who: string,
-  { reason, nothingLeft }: ProviderExchange & { kind: 'failure' },
-): Unavailable {
-  return unavailable(`${who}: ${reason}`, nothingLeft);
 }
 
 /** Whole seconds that the platform may still keep the message; undefined when it is as long as it likes. */

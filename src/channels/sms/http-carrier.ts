@@ -11,8 +11,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
-import { Gate } from '../gate.ts';
-import { ProviderHttp, type ProviderRequest } from '../http/provider-http.ts';
+import { noAnswer, ProviderHttp, type ProviderRequest } from '../http/provider-http.ts';
 
 /** An answer of the carrier's API. */
 export interface ApiAnswer {
@@ -44,8 +43,6 @@ export interface HttpCarrierApi {
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
 
-const PLACES = 32;
-const STOP_GRACE_MS = 10_000;
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
 
 /** Whether a URL's host is this machine. */
@@ -96,7 +93,6 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   readonly name: string;
   readonly api: HttpCarrierApi;
   readonly #http: ProviderHttp;
-  readonly #gate = new Gate(PLACES);
   #trouble: string | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -106,7 +102,6 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     const { baseUrl, timeoutMs } = api;
     this.#http = new ProviderHttp({
       baseUrl,
-      connections: PLACES,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
   }
@@ -114,44 +109,11 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   start(): void {}
 
   async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (!(await this.#gate.enter(signal))) {
-      return { kind: 'unavailable', reason: `${this.name} has no connection free`, nothingLeft: true };
-    }
-    try {
-      return await this.#send(submission);
-    } finally {
-      this.#gate.leave();
-    }
-  }
-
-  stop(): Promise<void> {
-    this.#stopped ??= this.#gate.close(STOP_GRACE_MS).then(() => this.#http.close());
-    return this.#stopped;
-  }
-
-  health(): ProviderHealth {
-    const base = { name: this.name, inFlight: this.#gate.inside };
-    if (this.#gate.isClosed) return { ...base, state: 'down', detail: 'stopped' };
-    if (this.#trouble !== undefined) return { ...base, state: 'down', detail: this.#trouble };
-    const { openCallbacks } = this.api;
-    return { ...base, state: 'up', ...(openCallbacks === undefined ? {} : { detail: openCallbacks }) };
-  }
-
-  async #send(submission: SmsSubmission): Promise<SubmitOutcome> {
-    const { path, headers, form } = this.api.request(submission);
-    const exchange = await this.#http.post({
-      path,
-      headers: {
-        ...headers,
-        'content-type': 'application/x-www-form-urlencoded',
-        accept: 'application/json',
-      },
-      body: new URLSearchParams({ ...form }).toString(),
-    });
+    const write = () => this.#requestFor(submission);
+    const exchange = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
     if (exchange.kind === 'failure') {
-      this.#trouble = exchange.reason;
-      const reason = `${this.name}: ${exchange.reason}`;
-      return { kind: 'unavailable', reason, ...(exchange.nothingLeft ? { nothingLeft: true } : {}) };
+      if (!exchange.onlyThis) this.#trouble = exchange.reason;
+      return noAnswer(this.name, exchange);
     }
     const { status, retryAfterMs } = exchange;
     const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
@@ -169,6 +131,32 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     }
     this.#trouble = undefined;
     return outcome;
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#http.close();
+    return this.#stopped;
+  }
+
+  health(): ProviderHealth {
+    const base = { name: this.name, inFlight: this.#http.inFlight };
+    if (this.#http.isClosed) return { ...base, state: 'down', detail: 'stopped' };
+    if (this.#trouble !== undefined) return { ...base, state: 'down', detail: this.#trouble };
+    const { openCallbacks } = this.api;
+    return { ...base, state: 'up', ...(openCallbacks === undefined ? {} : { detail: openCallbacks }) };
+  }
+
+  #requestFor(submission: SmsSubmission): ProviderRequest {
+    const { path, headers, form } = this.api.request(submission);
+    return {
+      path,
+      headers: {
+        ...headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+      },
+      body: new URLSearchParams({ ...form }).toString(),
+    };
   }
 }
 

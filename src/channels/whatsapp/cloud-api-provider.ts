@@ -6,7 +6,7 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
-import { type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { noAnswer, type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
@@ -43,10 +43,9 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   start(): void {}
 
   async submit(submission: WhatsAppSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (signal.aborted) return { kind: 'unavailable', reason: 'the gateway is stopping', nothingLeft: true };
     this.#inFlight += 1;
     try {
-      const answer = await this.#http.post({
+      const write = () => ({
         path: this.#path,
         headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
         body: JSON.stringify({
@@ -56,6 +55,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
           ...contentOf(submission.content),
         }),
       });
+      const answer = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
       return this.#read(answer, submission);
     } finally {
       this.#inFlight -= 1;
@@ -78,10 +78,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   }
 
   #read(answer: ProviderExchange, submission: WhatsAppSubmission): SubmitOutcome {
-    if (answer.kind === 'failure') {
-      const { reason, nothingLeft } = answer;
-      return { kind: 'unavailable', reason: `WhatsApp: ${reason}`, ...(nothingLeft ? { nothingLeft } : {}) };
-    }
+    if (answer.kind === 'failure') return noAnswer('WhatsApp', answer);
     const { status, body } = answer;
     if (status >= 200 && status < 300 && body !== undefined && body.error === undefined) {
       this.#trouble = undefined;
