@@ -470,10 +470,11 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       count += 1;
       if (count === 1) return refused(429, 130429, 'Rate limit hit');
       if (count === 2) return refused(401, 190, 'Access token has expired');
+      if (count === 3) return { status: 408, body: 'Request Timeout' };
       return take(request);
     };
     const sent = await send({});
-    await eventually(() => count === 2);
+    await eventually(() => count >= 2);
     await eventually(() => {
       const health = gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'));
       return health?.state === 'down' && health.detail?.includes('190');
@@ -482,7 +483,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     const notes = found.timeline.filter((entry: { detail?: string }) =>
       entry.detail?.startsWith('Not taken yet'),
     );
-    expect(notes).toHaveLength(2);
+    expect(notes).toHaveLength(3);
     expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');
   });
 

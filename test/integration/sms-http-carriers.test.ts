@@ -277,6 +277,7 @@ describe.each<[string, Make, ApiReply]>([
 
   it.each<[string, ApiReply]>([
     ['an answer 500', { status: 500, body: {} }],
+    ['an answer 408', { status: 408, body: '<html>' }],
     ['an answer 503', { status: 503, body: 'down for maintenance' }],
     ['an answer that is no JSON', { status: 200, body: '<html>' }],
     ['an answer that is a list', { status: 201, body: [] }],

@@ -48,6 +48,8 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 32;
 const STOP_GRACE_MS = 10_000;
+/** What stands before an API gave up on the request, which says nothing of the message. */
+export const REQUEST_TIMEOUT = 408;
 const NEVER = new AbortController().signal;
 const MAX_ANSWER_BYTES = 256 * 1024;
 /** A longer pause than this is no pause but a fault of the provider. */

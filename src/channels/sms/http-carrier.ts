@@ -11,7 +11,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
-import { noAnswer, ProviderHttp, type ProviderRequest } from '../http/provider-http.ts';
+import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '../http/provider-http.ts';
 
 /** An answer of the carrier's API. */
 export interface ApiAnswer {
@@ -37,7 +37,7 @@ export interface HttpCarrierApi {
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };
-  /** Reads an answer to a submission that is neither 429 nor 5xx. */
+  /** Reads an answer to a submission that is neither 408, 429 nor 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
   /** The reports of a callback; undefined when it does not come from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
@@ -120,7 +120,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     if (status === 429) {
       return { kind: 'unavailable', reason: `${this.name} is asked too often`, nothingLeft: true, ...pause };
     }
-    if (status >= 500) {
+    if (status >= 500 || status === REQUEST_TIMEOUT) {
       this.#trouble = `answered ${status}`;
       return { kind: 'unavailable', reason: `${this.name} answered ${status}`, ...pause };
     }

@@ -6,7 +6,7 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
-import { noAnswer, type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { noAnswer, type ProviderExchange, ProviderHttp, REQUEST_TIMEOUT } from '../http/provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
@@ -108,7 +108,7 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
 function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOutcome {
   const reason = `WhatsApp answered ${status} without a known error`;
   if (status === 429) return { kind: 'unavailable', reason, nothingLeft: true, ...pause };
-  if (status >= 400 && status < 500 && status !== 401 && status !== 403) {
+  if (status >= 400 && status < 500 && ![401, 403, REQUEST_TIMEOUT].includes(status)) {
     return { kind: 'rejected', code: `http_${status}`, reason };
   }
   return { kind: 'unavailable', reason, ...pause };
