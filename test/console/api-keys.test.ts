@@ -4,6 +4,7 @@ import {
   clickAgain,
   expectAccessible,
   hasFocus,
+  holdAnswers,
   inBrowser,
   startConsoleBrowser,
   typeHalfATime,
@@ -125,7 +126,14 @@ describe('API keys in the console [issue 8, 4]', () => {
     await eventually(async () => (await page.evaluate('document.activeElement.textContent')) === 'Revoke');
     expect(await statusOf(next)).toBe(200);
     await page.keyboard.press('Enter');
+    const revoking = await holdAnswers(page, 'RevokeApiKey');
     await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+    await revoking.held;
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await dialog.isVisible()).toBe(true);
+    revoking.release();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('Revoked').first().waitFor();
     expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);

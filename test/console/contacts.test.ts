@@ -142,6 +142,51 @@ describe('contacts in the console [issue 8, 6]', () => {
   );
 
   inBrowser(
+    'an undo is on offer while one is at it, waits for a save that runs, and says when it fails',
+    async () => {
+      const { page, faults } = await browser.open({
+        person: await gateway.createAccount(),
+        path: '/contacts/new',
+      });
+      await page.getByLabel('Name', { exact: true }).fill('Ruth Atim');
+      await page.getByLabel('Phone').fill('0772000333');
+      await page.getByRole('button', { name: 'Add the contact' }).click();
+      await page.getByRole('heading', { name: 'Ruth Atim', level: 1 }).waitFor();
+      await page.clock.install();
+
+      const form = page.getByRole('form', { name: 'Change the contact' });
+      const renameTo = async (name: string) => {
+        await form.getByLabel('Name', { exact: true }).fill(name);
+        await page.keyboard.press('Enter');
+      };
+      const undo = page.getByRole('button', { name: 'Undo' });
+      await renameTo('Ruth Akello');
+      await undo.hover();
+      await page.clock.fastForward(60_000);
+      const saving = await holdAnswers(page, 'UpdateContact');
+      await renameTo('Ruth Auma');
+      await saving.held;
+      await undo.click();
+      saving.release();
+      await page.getByRole('heading', { name: 'Ruth Atim', level: 1 }).waitFor();
+
+      await undo.focus();
+      await page.clock.fastForward(60_000);
+      await page.route('**/graphql', (route) =>
+        route.fulfill({
+          json: { errors: [{ message: 'Not now.', extensions: { code: 'INTERNAL_SERVER_ERROR' } }] },
+        }),
+      );
+      await page.keyboard.press('Enter');
+      await page.getByText('This was not undone: Not now.').waitFor();
+      await page.mouse.move(0, 0);
+      await page.clock.fastForward(60_000);
+      await page.getByText('This was not undone: Not now.').waitFor({ state: 'detached' });
+      expect(faults).toEqual([]);
+    },
+  );
+
+  inBrowser(
     'two thousand rows are imported while one watches; what is wrong is shown and downloaded',
     async () => {
       const { page, faults } = await browser.open({ person: account, path: '/contacts/import' });
@@ -239,7 +284,15 @@ describe('contacts in the console [issue 8, 6]', () => {
       await page.getByLabel('CSV file').setInputFiles(file);
       await page.getByRole('row', { name: /Žofia/ }).waitFor();
       expect(await page.getByText('Windows-1252').count()).toBe(0);
+      const starting = await holdAnswers(page, 'ImportContacts');
       await page.getByRole('button', { name: 'Import', exact: true }).click();
+      await starting.held;
+      // Another file does not hide that the first is being taken: its import would be dropped without a word.
+      await page.getByRole('button', { name: 'Take another' }).click();
+      await page.getByLabel('CSV file').setInputFiles(fileOf('name,phone\nAnother,0772000779'));
+      await page.getByRole('row', { name: /Another/ }).waitFor();
+      await page.locator('button[aria-busy=true]', { hasText: 'Import' }).waitFor();
+      starting.release();
       await page.getByText('Every row was imported.').waitFor();
       expect(await contactsOf('Žofia')).toMatchObject([{ name: 'Žofia', phone: '+256772000778' }]);
       expect(faults).toEqual([]);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
@@ -92,13 +93,22 @@ describe('the ledger and the audit log in the console [issue 8, 6]', () => {
       if (asked === 2) await held;
       await route.continue().catch(() => undefined);
     });
-    await page.getByRole('button', { name: 'Export as CSV' }).click();
+    const hasFocus = (text: string) =>
+      eventually(async () =>
+        String(await page.evaluate('document.activeElement.textContent')).startsWith(text),
+      );
+    await page.getByRole('button', { name: 'Export as CSV' }).focus();
+    await page.keyboard.press('Enter');
     await page.getByText('100 of 232').waitFor();
     await page.getByRole('progressbar', { name: 'Rows exported' }).waitFor();
+    await hasFocus('Export as CSV');
     await expectAccessible(page);
-    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.keyboard.press('Tab');
+    await hasFocus('Cancel');
+    await page.keyboard.press('Enter');
     letOn();
-    await page.getByRole('button', { name: 'Export as CSV' }).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).waitFor({ state: 'detached' });
+    await hasFocus('Export as CSV');
     expect(asked).toBe(2);
     await page.unroute('**/graphql');
 

@@ -5,6 +5,7 @@ import {
   type ConsoleBrowser,
   clickTwiceAtOnce,
   expectAccessible,
+  holdAnswers,
   inBrowser,
   signInHere,
   startConsoleBrowser,
@@ -89,7 +90,14 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await page.keyboard.press('Enter');
       const roles = page.getByRole('dialog', { name: `Role of ${email}` });
       await roles.getByLabel('Role', { exact: true }).selectOption('DEVELOPER');
+      const changing = await holdAnswers(page, 'SetMemberRole');
       await roles.getByRole('button', { name: 'Change role' }).click();
+      await changing.held;
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Escape');
+      await roles.getByRole('button', { name: 'Cancel' }).click();
+      expect(await roles.isVisible()).toBe(true);
+      changing.release();
       await page.getByText(`${email} is now Developer.`).waitFor();
       expect(await roleOf(email)).toBe('DEVELOPER');
       await page.getByRole('button', { name: 'Undo' }).click();

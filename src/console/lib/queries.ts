@@ -78,6 +78,8 @@ export interface ApiMutation<Result, Variables>
   mutate(variables: Variables, callbacks?: Callbacks<Result, Variables>): void;
   /** Runs it. Rejects with `ApiError`. */
   mutateAsync(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
+  /** Runs it after what runs now, to take something back: that is asked for once, and dropped never. Rejects as well. */
+  mutateNext(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
 }
 
 /**
@@ -106,9 +108,18 @@ export function useApiMutation<Result, Variables>(
     });
     return running.current;
   };
+  const mutateNext = async (variables: Variables, callbacks?: Callbacks<Result, Variables>) => {
+    while (running.current) await running.current.catch(() => undefined);
+    return mutateAsync(variables, callbacks);
+  };
   return {
     ...mutation,
     mutateAsync,
+    mutateNext,
+    // What runs is still known: forgotten, the next would seem to run and be dropped.
+    reset: () => {
+      if (!running.current) mutation.reset();
+    },
     mutate: (variables, callbacks) => void mutateAsync(variables, callbacks).catch(() => undefined),
   };
 }

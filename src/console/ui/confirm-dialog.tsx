@@ -11,7 +11,10 @@ export interface Question {
   readonly onConfirm: () => Promise<unknown>;
 }
 
-/** Asks before something is done, saying what will happen; closes once it is done and stays open when it fails. */
+/**
+ * Asks before something is done, saying what will happen; closes once it is done and stays open when it fails. While it
+ * is being done the dialog cannot be closed: it would look as if nothing were.
+ */
 export function ConfirmDialog({
   title,
   consequence,
@@ -34,11 +37,11 @@ export function ConfirmDialog({
     }
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} mustAnswer={isBusy}>
       <div>{consequence}</div>
       {fault && <Notice tone="bad">{fault}</Notice>}
       <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={() => isBusy || onClose()}>Cancel</Button>
         <Button look="danger" isBusy={isBusy} onClick={confirm}>
           {confirmLabel}
         </Button>

@@ -32,6 +32,8 @@ export function CsvExport<Row>({
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
   const [fault, setFault] = useState<string>();
   const ending = useRef<AbortController>(undefined);
+  const start = useRef<HTMLButtonElement>(null);
+  const cancel = useRef<HTMLButtonElement>(null);
   useEffect(() => () => ending.current?.abort(), []);
 
   const run = async () => {
@@ -52,29 +54,33 @@ export function CsvExport<Row>({
     } catch (error) {
       if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
     }
+    // Its button goes away.
+    if (document.activeElement === cancel.current) start.current?.focus();
     setProgress(undefined);
   };
 
-  if (progress === undefined) {
-    return (
-      <>
-        <Button onClick={run}>{children}</Button>
-        {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
-      </>
-    );
-  }
   return (
-    <div className="row">
-      <progress
-        className="export-progress"
-        aria-label="Rows exported"
-        value={progress.done}
-        max={Math.max(1, progress.done, progress.total)}
-      />
-      <span className="quiet">
-        {formatNumber(progress.done)} of {formatNumber(Math.max(progress.done, progress.total))}
-      </span>
-      <Button onClick={() => ending.current?.abort()}>Cancel</Button>
-    </div>
+    <>
+      <Button ref={start} isBusy={progress !== undefined} onClick={run}>
+        {children}
+      </Button>
+      {progress && (
+        <div className="row">
+          <progress
+            className="export-progress"
+            aria-label="Rows exported"
+            value={progress.done}
+            max={Math.max(1, progress.done, progress.total)}
+          />
+          <span className="quiet">
+            {formatNumber(progress.done)} of {formatNumber(Math.max(progress.done, progress.total))}
+          </span>
+          <Button ref={cancel} onClick={() => ending.current?.abort()}>
+            Cancel
+          </Button>
+        </div>
+      )}
+      {fault && <Notice tone="bad">{fault} Nothing was downloaded.</Notice>}
+    </>
   );
 }

@@ -6,37 +6,48 @@ const SHOWN_MS = 8_000;
 
 interface Toast {
   readonly text: string;
-  /** Takes back what was done. */
-  readonly undo?: () => void;
+  /** Takes back what was done. Where that fails, it is said. */
+  readonly undo?: () => Promise<unknown>;
 }
 
 const ToastContext = createContext<(toast: Toast) => void>(() => {});
 
-/** Says in a corner, and to screen readers, what was done; for some seconds, with a way back where there is one. */
+/**
+ * Says in a corner, and to screen readers, what was done, with a way back where there is one; for some seconds, and for
+ * as long as the pointer or the focus is on it.
+ */
 export function useToast(): (toast: Toast) => void {
   return useContext(ToastContext);
 }
 
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly (Toast & { readonly id: string })[]>([]);
-  const show = useCallback((toast: Toast) => {
-    const id = crypto.getRandomValues(new Uint32Array(2)).join('-');
-    setToasts((shown) => [...shown, { ...toast, id }]);
-    setTimeout(() => setToasts((shown) => shown.filter((each) => each.id !== id)), SHOWN_MS);
-  }, []);
-  const close = (id: string) => setToasts((shown) => shown.filter((each) => each.id !== id));
+  const close = useCallback((id: string) => setToasts((shown) => shown.filter((each) => each.id !== id)), []);
+  const show = useCallback(
+    (toast: Toast) => {
+      const id = `toast-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+      const closeUnlessRead = () => {
+        const isRead = document.getElementById(id)?.matches(':hover, :focus-within');
+        if (isRead) setTimeout(closeUnlessRead, SHOWN_MS);
+        else close(id);
+      };
+      setToasts((shown) => [...shown, { ...toast, id }]);
+      setTimeout(closeUnlessRead, SHOWN_MS);
+    },
+    [close],
+  );
   return (
     <ToastContext value={show}>
       {children}
       <section className="toasts" aria-live="polite" aria-label="Notifications">
         {toasts.map(({ id, text, undo }) => (
-          <div className="toast" key={id}>
+          <div className="toast" key={id} id={id}>
             <span>{text}</span>
             <span className="row">
               {undo && (
                 <Button
                   onClick={() => {
-                    undo();
+                    undo().catch(({ message }: Error) => show({ text: `This was not undone: ${message}` }));
                     close(id);
                   }}
                 >

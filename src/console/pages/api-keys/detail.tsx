@@ -98,7 +98,7 @@ function Edit({ of: key }: { of: Key }) {
         toast({
           text: 'Saved; it holds from the next request on.',
           undo: () =>
-            update.mutate(
+            update.mutateNext(
               { keyId: key.keyId, input: before },
               { onSuccess: () => setUndone((times) => times + 1) },
             ),

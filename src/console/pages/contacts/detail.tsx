@@ -92,7 +92,7 @@ function useSave(of: ContactRowFragment) {
     const { name, phone, email, externalId, tags, attributes } = of;
     const before = { name, phone, email, externalId, tags, attributes };
     const undo = () =>
-      update.mutate({ id: of.id, input: before }, { onSuccess: () => setVersion((last) => last + 1) });
+      update.mutateNext({ id: of.id, input: before }, { onSuccess: () => setVersion((last) => last + 1) });
     update.mutate({ id: of.id, input }, { onSuccess: () => toast({ text: 'Saved.', undo }) });
   };
   return { save, error: update.error, isPending: update.isPending, version };

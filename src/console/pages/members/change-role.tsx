@@ -16,7 +16,7 @@ export function ChangeRole({ of }: { of: Member }) {
   const toast = useToast();
   const set = useApiMutation(SetMemberRole, { refetches: [Members] });
   const change = (role: AccountRole) => {
-    const undo = () => set.mutate({ userId: of.id, role: of.role });
+    const undo = () => set.mutateNext({ userId: of.id, role: of.role });
     set.mutate(
       { userId: of.id, role },
       {
@@ -37,7 +37,7 @@ export function ChangeRole({ of }: { of: Member }) {
         Change role <span className="visually-hidden">of {of.email}</span>
       </Button>
       {isOpen && (
-        <Dialog title={`Role of ${of.email}`} onClose={() => setIsOpen(false)}>
+        <Dialog title={`Role of ${of.email}`} onClose={() => setIsOpen(false)} mustAnswer={set.isPending}>
           <Form
             label={`Role of ${of.email}`}
             error={set.error}
@@ -45,7 +45,7 @@ export function ChangeRole({ of }: { of: Member }) {
           >
             <RoleSelect chosen={of.role} />
             <DialogActions>
-              <Button onClick={() => setIsOpen(false)}>Cancel</Button>
+              <Button onClick={() => set.isPending || setIsOpen(false)}>Cancel</Button>
               <Button type="submit" look="primary" isBusy={set.isPending}>
                 Change role
               </Button>

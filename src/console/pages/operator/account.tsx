@@ -61,7 +61,7 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
   const plans = useApiQuery(Plans, {});
   const set = useApiMutation(SetAccountPlan, { refetches: [OperatedAccount, Accounts] });
   const put = (plan: string | null) => {
-    const undo = () => set.mutate({ accountId: of.id, plan: of.plan?.name ?? null });
+    const undo = () => set.mutateNext({ accountId: of.id, plan: of.plan?.name ?? null });
     const text = plan === null ? 'The account is on no plan.' : `The account is on the plan ${plan}.`;
     set.mutate({ accountId: of.id, plan }, { onSuccess: () => toast({ text, undo }) });
   };

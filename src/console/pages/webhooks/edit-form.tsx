@@ -27,7 +27,10 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
     // A URL that stays is not looked up again: the rest can be changed while its name does not resolve.
     const input = nextUrl === url ? rest : properties;
     const undo = () =>
-      update.mutate({ id: webhook.id, input: before }, { onSuccess: () => setUndone(undone + 1) });
+      update.mutateNext(
+        { id: webhook.id, input: before },
+        { onSuccess: () => setUndone((times) => times + 1) },
+      );
     update.mutate(
       { id: webhook.id, input },
       { onSuccess: () => toast({ text: 'Saved; it holds from the next attempt on.', undo }) },
