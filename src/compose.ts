@@ -13,7 +13,7 @@ import { systemClock, systemIds } from './crypto/ids.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
-import { embeddedPostgresOf, masterKeyOf } from './data-dir.ts';
+import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './data-dir.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import { ImportContacts } from './domain/contacts/import-contacts.ts';
@@ -64,7 +64,8 @@ export async function compose(config: Config, logger: Logger, { withAnyMasterKey
     return gateway;
   } catch (error) {
     await opened.disposeAsync();
-    throw error;
+    const isEmbedded = config.databaseUrl === undefined;
+    throw (isEmbedded && (await faultOfFullDisk(config.dataDir, error))) || error;
   }
 }
 

@@ -1,10 +1,16 @@
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { type Config, ConfigError } from './config.ts';
 import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import type { Logger } from './domain/ports/logger.ts';
+import { clusterDirectory } from './storage/embedded-postgres/cluster.ts';
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
 } from './storage/embedded-postgres/embedded-postgres.ts';
+
+/** How the system, SQLite and PostgreSQL say that a disk is full. */
+const FULL = /ENOSPC|EDQUOT|no space left on device|quota exceeded|disk is full/i;
 
 /** The master key of the configuration, or the one that is kept in DATA_DIR. Throws `ConfigError` when it cannot be. */
 export function masterKeyOf({ masterKey, dataDir }: Config): Promise<Buffer> {
@@ -16,11 +22,33 @@ export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise
   return within(dataDir, startEmbeddedPostgres({ dataDir, database: 'gateway', logger }));
 }
 
+/** The directory that holds DATA_DIR's cluster, and how many MB its disk has left; undefined where none can tell. */
+export async function roomOf(dataDir: string): Promise<{ readonly place: string; readonly freeMb?: number }> {
+  const place = dirname(await clusterDirectory(dataDir));
+  const disk = await statfs(place).catch(() => undefined);
+  return disk ? { place, freeMb: Math.floor((disk.bavail * disk.bsize) / 2 ** 20) } : { place };
+}
+
+/** What to tell of an error that says that no room is left where DATA_DIR keeps its files; undefined for any other. */
+export async function faultOfFullDisk(dataDir: string, cause: unknown): Promise<ConfigError | undefined> {
+  if (!FULL.test((cause as Error).message)) return undefined;
+  const { place, freeMb } = await roomOf(dataDir);
+  const free = freeMb === undefined ? '' : ` (${freeMb} MB are free)`;
+  return new ConfigError(
+    `DATA_DIR is ${JSON.stringify(dataDir)}, but no room is left in ${place}${free}. A new gateway takes 60 MB there, ` +
+      'and one in use up to 1 GB more than its data. Make room, or move the directory to a larger disk and set ' +
+      'DATA_DIR to where it is then.',
+    { cause },
+  );
+}
+
 /** Names the variable where the file system refuses. */
 async function within<T>(dataDir: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
+    const full = await faultOfFullDisk(dataDir, cause);
+    if (full) throw full;
     const { code, syscall, path, message } = cause as NodeJS.ErrnoException;
     const isOfFiles = code !== undefined && path !== undefined && !syscall?.startsWith('spawn');
     if (!isOfFiles) throw cause;

@@ -23,16 +23,27 @@ interface Finding {
   readonly detail: string;
 }
 
+/** Where the embedded PostgreSQL keeps its files, and what its disk has left. */
+interface Room {
+  readonly place: string;
+  readonly freeMb?: number;
+}
+
 const OLDEST_POSTGRES = 14;
+/** With less the next messages may find no room to be stored. */
+const ROOM_MIN_MB = 100;
 /** Webhook receivers and signed requests allow minutes; processes on one database should agree far better. */
 const CLOCK_TOLERANCE_MS = 5_000;
 const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
 
-/** Checks everything that a running gateway leans on, a row each. Carriers are connected to, and nothing is sent. */
-export async function examine(patient: Patient): Promise<CliAnswer> {
+/**
+ * Checks everything that a running gateway leans on, a row each. Carriers are connected to, and nothing is sent. `room`
+ * is that of the embedded PostgreSQL; that of any other is its operator's.
+ */
+export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
   return report([
-    await find('database', () => checkDatabase(patient)),
+    await find('database', () => checkDatabase(patient, room)),
     await find('queue', () => checkQueue(patient)),
     await find('carriers', () => checkCarriers(patient)),
     await find('clock', () => checkClock(patient)),
@@ -60,13 +71,16 @@ async function find(check: Finding['check'], look: () => Promise<string>): Promi
   }
 }
 
-async function checkDatabase({ diagnostics, migration }: Patient): Promise<string> {
+async function checkDatabase({ diagnostics, migration }: Patient, room: Room | undefined): Promise<string> {
   const { version } = await diagnostics.server();
   const { to, newerThan } = migration;
   const newer = newerThan === undefined ? '' : `, newer than this release knows (${newerThan})`;
   const found = `PostgreSQL ${version}, schema ${to}${newer}`;
   if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
     throw new Error(`${found}: PostgreSQL ${OLDEST_POSTGRES} or newer is needed`);
+  }
+  if (room?.freeMb !== undefined && room.freeMb < ROOM_MIN_MB) {
+    throw new Error(`${found}, but only ${room.freeMb} MB are free in ${room.place}: make room there`);
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { compose } from '../compose.ts';
 import { ConfigError, loadConfig } from '../config.ts';
-import { masterKeyOf } from '../data-dir.ts';
+import { masterKeyOf, roomOf } from '../data-dir.ts';
 import { createLogger } from '../logger.ts';
 import { isUnreachable } from '../storage/faults.ts';
 import { cannotStart, examine } from './doctor.ts';
@@ -49,7 +49,8 @@ const runner: CliRunner = {
       return print(isJson, cannotStart(faultyPart(error), errorLine(error, isUnreachable)));
     }
     try {
-      await print(isJson, await examine(gateway));
+      const room = config.databaseUrl === undefined ? await roomOf(config.dataDir) : undefined;
+      await print(isJson, await examine(gateway, room));
     } finally {
       await gateway.close();
     }

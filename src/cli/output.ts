@@ -29,6 +29,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '3D000': 'Create it, or name another in DATABASE_URL.',
   '42501':
     'The user in DATABASE_URL must own the database, and may call what PostgreSQL lets every user call.',
+  '53100': "Make room on the database's disk: that of DATA_DIR, unless DATABASE_URL is set.",
 };
 
 /** An error as one line that the operator can act on; `isUnreachable` knows the errors of a database that is not there. */
@@ -37,9 +38,9 @@ export function errorLine(error: unknown, isUnreachable: (error: unknown) => boo
     .trim()
     .split(/\s*\n\s*/)
     .join(' ');
-  if (isUnreachable(error)) return `The database cannot be reached: ${message}. Check DATABASE_URL.`;
   const advice = ADVICE[(error as { code?: string } | undefined)?.code ?? ''];
-  return advice === undefined ? message : `${message}. ${advice}`;
+  if (advice !== undefined) return `${message}. ${advice}`;
+  return isUnreachable(error) ? `The database cannot be reached: ${message}. Check DATABASE_URL.` : message;
 }
 
 function messageOf(error: unknown): string {

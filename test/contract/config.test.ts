@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmdirSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { baseUrlOf } from '../../src/base-url.ts';
@@ -15,6 +18,36 @@ beforeAll(async () => {
   workplace = await buildWorkplace();
 });
 afterAll(() => workplace.remove());
+
+/** A disk of that size, such as 5m, which is there until it is disposed of. */
+async function mountDisk(size: string) {
+  const path = await workplace.directory('disk');
+  const { status, stderr } = spawnSync('mount', [
+    '-t',
+    'tmpfs',
+    '-o',
+    `size=${size},mode=755`,
+    'tmpfs',
+    path,
+  ]);
+  if (status !== 0) throw new Error(String(stderr));
+  return {
+    path,
+    async [Symbol.asyncDispose]() {
+      spawnSync('umount', [path]);
+    },
+  };
+}
+
+/** Root may, but not in every container. */
+const mayMount = (() => {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  const path = mkdtempSync(join(tmpdir(), 'mount-'));
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', path]).status === 0;
+  if (isMounted) spawnSync('umount', [path]);
+  rmdirSync(path);
+  return isMounted;
+})();
 
 function faultOf(variables: Record<string, string>): string {
   try {
@@ -269,6 +302,28 @@ describe('a setting that only its use shows to be bad', () => {
           `DATA_DIR is "${dataDir}", but must be a directory that can be made, or read and written by this user (E`,
         );
       }
+    },
+  );
+
+  (mayMount ? it : it.skip)(
+    'DATA_DIR is named, with the room that is needed, when its disk is full',
+    async () => {
+      for (const others of [{}, { MASTER_KEY: KEY }] as Record<string, string>[]) {
+        await using disk = await mountDisk('5m');
+        expect(await faultWith({ ...others, DATA_DIR: disk.path })).toBe(
+          `DATA_DIR is "${disk.path}", but no room is left in ${disk.path} (4 MB are free). A new gateway takes 60 MB ` +
+            'there, and one in use up to 1 GB more than its data. Make room, or move the directory to a larger disk ' +
+            'and set DATA_DIR to where it is then.',
+        );
+      }
+      await using disk = await mountDisk('90m');
+      const { code, stdout } = await runCli(workplace, ['doctor'], { DATA_DIR: disk.path });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(
+        /^FAIL {2}database .*, but only \d\d MB are free in .*: make room there\nok {4}queue /,
+      );
+      spawnSync('dd', ['if=/dev/zero', `of=${join(disk.path, 'fill')}`, 'bs=64k']);
+      expect(await faultWith({ DATA_DIR: disk.path })).toContain('(0 MB are free)');
     },
   );
 

@@ -41,15 +41,22 @@ export async function identityOf(directory: string): Promise<string> {
   return `${dev}:${ino}`;
 }
 
+/** Where the cluster is or is to be: DATA_DIR/postgres, or where that symbolic link points. */
+export async function clusterDirectory(dataDir: string): Promise<string> {
+  const entry = join(dataDir, 'postgres');
+  const linked = await readlink(entry).catch(() => undefined);
+  return linked === undefined ? entry : resolve(dataDir, linked);
+}
+
 /**
- * Finds the place of the cluster: DATA_DIR/postgres, or where that symbolic link points. When root's
+ * Finds the place of the cluster, as `clusterDirectory` does. When root's
  * DATA_DIR cannot be entered by the server's user, a new place under /var/lib gets linked there.
  * Throws when the cluster belongs to somebody else or cannot be reached.
  */
 export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
   const entry = join(dataDir, 'postgres');
-  const linked = await readlink(entry).catch(() => undefined);
-  const directory = linked === undefined ? entry : resolve(dataDir, linked);
+  const directory = await clusterDirectory(dataDir);
+  const isLinked = directory !== entry;
   const found = await statOf(directory);
   const user = await chooseServerUser(found);
 
@@ -60,7 +67,7 @@ export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
     );
   }
   if (await canEnter(user, dirname(directory))) return { directory, user };
-  if (found || linked !== undefined) {
+  if (found || isLinked) {
     throw new Error(
       `User ${user.name} runs the embedded PostgreSQL but cannot enter ${dirname(directory)}: give every ` +
         'directory in that path the mode o+x (chmod o+x), or move the cluster and link it from ' +
