@@ -42,6 +42,11 @@ const FORGET_FAILURES = statement(
   'sign-in-failure-forget',
   `DELETE FROM sign_in_failures WHERE bucket = $2 OR attempt_id = $1`,
 );
+const FORGET_ATTEMPTS = statement(
+  'sign-in-attempts-forget',
+  `DELETE FROM sign_in_failures
+   WHERE attempt_id IN (SELECT attempt_id FROM sign_in_failures WHERE bucket = $1)`,
+);
 
 /** Sessions, by the hash of their token. */
 export class PgSessionStore implements SessionStore {
@@ -114,5 +119,9 @@ export class PgSignInFailureStore implements SignInFailureStore {
 
   async forget(attemptId: string, bucket?: string): Promise<void> {
     await this.#sql.query(FORGET_FAILURES, [attemptId, bucket ?? null]);
+  }
+
+  async forgetAttempts(bucket: string): Promise<void> {
+    await this.#sql.query(FORGET_ATTEMPTS, [bucket]);
   }
 }

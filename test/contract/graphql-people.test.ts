@@ -177,6 +177,24 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(codesOf(await reset('nobody@test.example'))).toEqual(['NOT_FOUND']);
   });
 
+  it('lets who got another password in with it, however often the lost one was tried from there', async () => {
+    const [person, other] = [await gateway.createAccount(), await gateway.createAccount()];
+    const from = '198.51.100.60';
+    for (let count = 0; count < 10; count += 1) {
+      await tryPassword(count % 2 ? person.email : person.email.toUpperCase(), 'guess', from);
+      await tryPassword(other.email, 'guess', '198.51.100.61');
+    }
+    expect(codesOf(await tryPassword(person.email, person.password, from))).toEqual(['RATE_LIMITED']);
+    const { password } = await gateway.parts.operations.members.resetPassword.run(
+      { kind: 'system', name: 'test' },
+      { email: person.email },
+    );
+    expect(codesOf(await tryPassword(person.email, 'guess', from))).toEqual(['UNAUTHENTICATED']);
+    expect(codesOf(await tryPassword(person.email, password, from))).toEqual([]);
+    const others = await tryPassword(other.email, other.password, '198.51.100.62');
+    expect(codesOf(others)).toEqual(['RATE_LIMITED']);
+  });
+
   it('gives no session for a password that was replaced while it was checked', async () => {
     const person = await gateway.createAccount();
     const { stores, sessions, operations } = gateway.parts;

@@ -7,6 +7,7 @@ import { ALL_IDS } from '../ports/changes.ts';
 import { accountIdOf } from './account-operations.ts';
 import { addUser, type NewUser, newUser, oneTimePassword, refuseTakenEmail } from './new-user.ts';
 import type { Sessions } from './sessions.ts';
+import { forgiveAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH, type User } from './user.ts';
 
 export interface ChangePasswordInput {
@@ -77,8 +78,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Gives a person who has lost their password a one-time one, which is shown this once, and ends their sessions.
-     * Throws `not_found` when nobody signs in with the email.
+     * Gives a person who has lost their password a one-time one, which is shown this once, and ends their sessions;
+     * their sign-ins that failed count no more. Throws `not_found` when nobody signs in with the email.
      */
     resetPassword: operation(
       'member.resetPassword',
@@ -92,6 +93,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           await tx.users.setPassword(user.id, hash, user.mustChangePassword);
           await tx.sessions.removeOf(user.id);
           tx.announce('session', ALL_IDS);
+          await forgiveAttempts(tx, user.email);
           await recordChange(tx, deps, caller, {
             accountId: user.accountId,
             action: 'member.resetPassword',

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError } from '../errors.ts';
+import type { Tx } from '../ports/stores.ts';
 
 /** Failed sign-ins that an email or an address has in the window before it must wait. */
 const FAILURES_MAX = 10;
@@ -35,7 +36,7 @@ export class SignInAttempts {
     address: string,
     check: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const emailBucket = bucketOf('email', email.toLowerCase());
+    const emailBucket = bucketOfEmail(email);
     const buckets = [emailBucket, bucketOf('address', address)].sort();
     const id = this.#deps.ids.uuid();
     for (let waits = 0; ; waits += 1) {
@@ -96,6 +97,14 @@ export class SignInAttempts {
   }
 }
 
+/**
+ * Takes back all that was tried with an email, at the addresses it came from as well: who gets another password has
+ * mostly tried the lost one before, and would still have to wait with the right one.
+ */
+export function forgiveAttempts(tx: Tx, email: string): Promise<void> {
+  return tx.signInFailures.forgetAttempts(bucketOfEmail(email));
+}
+
 function refusalAfter(times: readonly Date[], now: Date): DomainError | undefined {
   const tenthLast = times.at(-FAILURES_MAX);
   if (tenthLast === undefined) return undefined;
@@ -108,6 +117,8 @@ function tooManyAtOnce(): DomainError {
   const message = 'Too many sign-ins of this email or from this address at once. Try again in a moment.';
   return new DomainError('rate_limit_exceeded', message, undefined, 1);
 }
+
+const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
 /** Hashed, since what people type into the field of the email is sometimes their password. */
 function bucketOf(kind: 'email' | 'address', value: string): string {

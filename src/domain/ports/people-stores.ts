@@ -53,4 +53,6 @@ export interface SignInFailureStore {
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
   /** Takes an attempt back that did not fail; once it turned out well, all failures of `bucket` too. */
   forget(attemptId: string, bucket?: string): Promise<void>;
+  /** Takes back every attempt that `bucket` holds, in its other buckets too. */
+  forgetAttempts(bucket: string): Promise<void>;
 }
