@@ -38,7 +38,7 @@ const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
 
 /**
- * Checks everything that a running gateway leans on, a row each. Carriers are connected to, and nothing is sent. `room`
+ * Checks everything that a running gateway leans on, a row each. SMSCs and mail servers are connected to, and nothing is sent. `room`
  * is that of the embedded PostgreSQL; that of any other is its operator's.
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
@@ -95,13 +95,15 @@ async function checkCarriers({ routing, reports }: Patient): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
   // Reports may come as soon as a carrier is connected, and what is acknowledged must have been stored.
   routing.start((provider, taken) => reports.take(provider, taken));
+  // These connect with each message only.
+  const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));
   try {
     const deadline = performance.now() + CARRIERS_PATIENCE_MS;
     while (routing.health().some(({ state }) => state !== 'up') && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, CARRIERS_POLL_MS));
     }
     const health = routing.health();
-    const detail = health.map(describeProvider).join('; ');
+    const detail = health.map((each) => describeProvider(each, untried.has(each.name))).join('; ');
     if (health.some(({ state }) => state !== 'up')) throw new Error(detail);
     return detail;
   } finally {
@@ -109,8 +111,10 @@ async function checkCarriers({ routing, reports }: Patient): Promise<string> {
   }
 }
 
-function describeProvider({ name, state, detail }: ProviderHealth): string {
-  return `${name} is ${state === 'starting' ? 'not connected yet' : state}${detail ? ` (${detail})` : ''}`;
+function describeProvider({ name, state, detail }: ProviderHealth, isUntried: boolean): string {
+  const up = isUntried ? 'set up, not tried' : 'up';
+  const how = { up, down: 'down', starting: 'not connected yet' }[state];
+  return `${name} is ${how}${detail ? ` (${detail})` : ''}`;
 }
 
 async function checkClock({ diagnostics }: Patient): Promise<string> {

@@ -193,7 +193,12 @@ With --json a command prints one JSON document and nothing else:
       runner.run(json, async ({ migration }) => ({ json: migration, text: describeMigration(migration) })),
     );
   leaf(program, 'doctor', 'check database, queue, carriers, clock and master key')
-    .addHelpText('after', examples('doctor'))
+    .addHelpText(
+      'after',
+      `${examples('doctor')}
+It connects to SMSCs and mail servers; what is reached over HTTP shows with the first message.
+`,
+    )
     .action(({ json }) => runner.doctor(json));
   return program;
 }
