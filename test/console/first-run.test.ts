@@ -53,8 +53,14 @@ describe('the first steps in the console [issue 8, 1]', () => {
       await page.getByText('0 of 4 done').waitFor();
       await expectAccessible(page);
 
-      await page.getByRole('button', { name: 'Make a key' }).click();
+      const hasFocus = (heading: string) =>
+        eventually(async () =>
+          String(await page.evaluate('document.activeElement.textContent')).endsWith(heading),
+        );
+      await page.getByRole('button', { name: 'Make a key' }).focus();
+      await page.keyboard.press('Enter');
       await isDone(page, 1);
+      await hasFocus('Make an API key');
       const key = await command(page, 'API key');
       expect(key).toMatch(/^msg_[0-9a-f]{16}_[0-9a-f]{40}$/);
       expect(await command(page, 'command that sends an SMS')).toContain(key);
@@ -66,6 +72,7 @@ describe('the first steps in the console [issue 8, 1]', () => {
       await page.getByLabel('Address').focus();
       await page.keyboard.press('Enter');
       await isDone(page, 2);
+      await hasFocus('Register a webhook');
       expect(await command(page, 'webhook secret')).toMatch(/^whsec_/);
 
       await page.getByLabel('Text').fill('Hello, it’s me');

@@ -141,6 +141,10 @@ describe('members and the account in the console [issue 8, 6]', () => {
   inBrowser('an owner says how long messages are kept, after being asked', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/account' });
     await page.getByText("none: the platform's limits hold").waitFor();
+    // Nothing changes a name or a currency.
+    await page
+      .getByText("Plan and top-ups are the platform operator's to change. Name and currency stay.")
+      .waitFor();
     await expectAccessible(page);
     await page.getByLabel('Days until the text').fill('30');
     await page.getByLabel('Days until a message is deleted').fill('7');

@@ -22,7 +22,7 @@ export default function SettingsPage() {
               <h2 id="facts">The account</h2>
               <KeyValues items={factsOf(account)} />
               <p className="quiet">
-                Name, currency and plan are the platform operator's to change, and so are top-ups.
+                Plan and top-ups are the platform operator's to change. Name and currency stay.
               </p>
             </section>
             <Can

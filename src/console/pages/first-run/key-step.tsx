@@ -33,6 +33,7 @@ export function KeyStep({
       number={1}
       title="Make an API key"
       isDone={key !== undefined}
+      isDoneHere={made !== undefined}
       commands={
         <>
           <CodeBlock text={keyCommand(location.origin, email, NEW_KEY)} label="command that makes a key" />

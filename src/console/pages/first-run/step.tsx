@@ -1,28 +1,38 @@
-import { type ReactNode, useId } from 'react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Badge } from '../../ui/badge.tsx';
 
-/** One of the four steps: what it is, whether it is done, its button and the same as a command. */
+/**
+ * One of the four steps: what it is, whether it is done, its button and the same as a command. Once it was done here its
+ * button is gone, and the focus goes to its heading: what comes next, such as a key that is shown once, stands below.
+ */
 export function Step({
   number,
   title,
   isDone,
+  isDoneHere = false,
   children,
   commands,
 }: {
   number: number;
   title: string;
   isDone: boolean;
+  /** By this page, just now. */
+  isDoneHere?: boolean;
   children: ReactNode;
   commands: ReactNode;
 }) {
   const id = useId();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (isDoneHere && document.activeElement === document.body) heading.current?.focus();
+  }, [isDoneHere]);
   return (
     <section className="card stack first-run-step" aria-labelledby={id} data-done={isDone}>
       <div className="row first-run-title">
         <span className="first-run-number" aria-hidden="true">
           {isDone ? '✓' : number}
         </span>
-        <h2 id={id}>
+        <h2 id={id} ref={heading} tabIndex={-1}>
           <span className="visually-hidden">Step {number}: </span>
           {title}
         </h2>

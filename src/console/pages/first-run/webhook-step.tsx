@@ -33,6 +33,7 @@ export function WebhookStep({
       number={2}
       title="Register a webhook"
       isDone={webhook !== undefined}
+      isDoneHere={secret !== undefined}
       commands={
         <CodeBlock
           text={webhookCommand(location.origin, apiKey, { ...input, url: url || OWN_EXAMPLE })}
