@@ -128,7 +128,7 @@ describe('a database that goes away', () => {
         while (isLive) {
           const response = await client.send();
           if (response.status === 200) accepted.add(((await response.json()) as { id: string }).id);
-          else isLive = false;
+          else await isUnavailable(response);
         }
       });
       await eventually(async () => accepted.size > enough, RECOVERY_MS);
@@ -142,6 +142,7 @@ describe('a database that goes away', () => {
           // The one that was asked has ended.
         }
       }
+      isLive = false;
       await Promise.all(senders);
       await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
       await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
