@@ -115,6 +115,8 @@ describe('signing in to the console [issue 8]', () => {
     const form = page.getByRole('form', { name: 'Send an SMS' });
     await form.getByLabel('To', { exact: true }).fill('0700123456');
     await form.getByLabel('Message').fill('Composed with care');
+    // What the form asks by itself would end the session, too, before it is sent.
+    await form.getByText('for 1 recipient × 1 billing unit').waitFor();
     await page.context().clearCookies();
     await form.getByRole('button', { name: 'Send', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
