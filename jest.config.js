@@ -1,16 +1,11 @@
+import { existsSync } from 'node:fs';
+
 /** @type {import('jest').Config} */
-export default {
+const project = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
-  globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  maxWorkers: 2,
-  // Modules of files that are done stay in a worker's memory; beyond this it is begun anew.
-  workerIdleMemoryLimit: '1GB',
-  // Bounds what hangs. Longer than `eventually` waits, so that what never came true is named.
-  testTimeout: 120_000,
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
@@ -25,4 +20,47 @@ export default {
       },
     ],
   },
+};
+/** A version other than the gateway's own: `npm run test:postgres` sets it. */
+const version = process.env.TEST_POSTGRES;
+const all = {
+  ...project,
+  displayName: version === undefined ? 'all' : `PostgreSQL ${version}`,
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testPathIgnorePatterns: [
+    // `npm run test:pgbouncer` has them.
+    '/test/pgbouncer/',
+    // It is about the PostgreSQL that the gateway brings.
+    ...(version === undefined ? [] : ['/embedded-postgres\\.test\\.ts$']),
+  ],
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+};
+/** What the oldest PostgreSQL is tried with each time: every store's SQL, in the tests that take least. */
+const STORAGE = [
+  'integration/{apply-moves,contact-import,doubled-attempts,hand-over,history-filters,history-walk,intake}',
+  'integration/{ledger,ledger-list,list-counts,list-plans,migrations,pg-listener,queue,rate-limiter,rate-permits}',
+  'integration/{references,retention,search,seq-range,server-check,settled-recipients,statements,transactions}',
+  'integration/{unanswered,uncounted-blocks}',
+  'contract/{api-keys,audit-chain,contact-import,contacts,event-feed,graphql-admin,graphql-lists,graphql-plans}',
+  'contract/{history,idempotency,key-limits,keys-of-people,money,quote,rate-limits,sandbox-wall,sms,webhooks}',
+];
+const oldest = {
+  ...project,
+  displayName: 'PostgreSQL 14',
+  testMatch: STORAGE.map((names) => `<rootDir>/test/${names}.test.ts`),
+  globalSetup: '<rootDir>/test/support/global-setup-oldest.ts',
+  globals: { testServerVariable: 'TEST_PG_OLDEST' },
+};
+/** Its binaries are there for Linux on x64 only. */
+const hasOldest = existsSync(new URL('node_modules/postgres-14', import.meta.url));
+if (!hasOldest) console.warn('There are no binaries of PostgreSQL 14 for this platform: nothing runs on it.');
+
+/** @type {import('jest').Config} */
+export default {
+  projects: hasOldest && version === undefined ? [all, oldest] : [all],
+  maxWorkers: 2,
+  // Modules of files that are done stay in a worker's memory; beyond this it is begun anew.
+  workerIdleMemoryLimit: '1GB',
+  // Bounds what hangs. Longer than `eventually` waits, so that what never came true is named.
+  testTimeout: 120_000,
 };

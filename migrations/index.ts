@@ -32,6 +32,14 @@ import * as searchTerms from './20261121002900_search_terms.ts';
 import * as leftJobs from './20261121003000_left_jobs.ts';
 import * as postponedRecipients from './20261121003100_postponed_recipients.ts';
 import * as recoveredRetries from './20261121003200_recovered_retries.ts';
+import * as sessionBudgets from './20261124000100_session_budgets.ts';
+import * as environments from './20261124000200_environments.ts';
+import * as keyMakers from './20261124000300_key_makers.ts';
+import * as whatsappWriters from './20261124000400_whatsapp_writers.ts';
+import * as invitations from './20261124000401_invitations.ts';
+import * as heartbeats from './20261124000700_heartbeats.ts';
+import * as deferredRefunds from './20261124001000_deferred_refunds.ts';
+import * as refusedByTheDatabase from './20261124002000_refused_by_the_database.ts';
 
 /** One step of the schema. A step never changes once released; later ones stand below earlier ones. */
 export interface Migration {
@@ -76,4 +84,12 @@ export const migrations: readonly Migration[] = [
   { name: '20261121003000_left_jobs', ...leftJobs },
   { name: '20261121003100_postponed_recipients', ...postponedRecipients },
   { name: '20261121003200_recovered_retries', ...recoveredRetries },
+  { name: '20261124000100_session_budgets', ...sessionBudgets },
+  { name: '20261124000200_environments', ...environments },
+  { name: '20261124000300_key_makers', ...keyMakers },
+  { name: '20261124000400_whatsapp_writers', ...whatsappWriters },
+  { name: '20261124000401_invitations', ...invitations },
+  { name: '20261124000700_heartbeats', ...heartbeats },
+  { name: '20261124001000_deferred_refunds', ...deferredRefunds },
+  { name: '20261124002000_refused_by_the_database', ...refusedByTheDatabase },
 ];

@@ -1,5 +1,7 @@
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { baseUrlOf } from './base-url.ts';
+import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
@@ -9,13 +11,16 @@ import { createWebhookTransport } from './channels/webhook/webhook-transport.ts'
 import { checkMasterKey } from './check-master-key.ts';
 import { pushOf, whatsAppOf } from './compose-channels.ts';
 import { type Config, ConfigError } from './config.ts';
+import { createAuditHeads } from './crypto/audit-heads.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
 import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './data-dir.ts';
+import { Budgets } from './domain/accounts/budgets.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
+import { keepSignedHead } from './domain/audit/signed-head.ts';
 import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
@@ -25,19 +30,26 @@ import { Retention } from './domain/messages/retention.ts';
 import { SubmitMessages } from './domain/messages/submit-messages.ts';
 import { SubmitOutcomes } from './domain/messages/submit-outcomes.ts';
 import { Sweeps } from './domain/messages/sweeps.ts';
+import { checkLedgers } from './domain/money/check-ledgers.ts';
 import { createOperations } from './domain/operations.ts';
 import type { Logger } from './domain/ports/logger.ts';
+import { Refusals } from './domain/refusals.ts';
+import { SecurityWatch } from './domain/security/security-watch.ts';
 import { DeliverWebhooks } from './domain/webhooks/deliver.ts';
 import { forgetOldEvents } from './domain/webhooks/event-retention.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
+import { Readiness } from './readiness.ts';
 import { PgDiagnostics } from './storage/diagnostics.ts';
 import { databaseFault, mayPassAlone } from './storage/faults.ts';
+import { PgHeartbeat } from './storage/heartbeat.ts';
 import { PgIntake } from './storage/intake.ts';
 import { migrateDatabase } from './storage/migrate.ts';
 import { PgChanges } from './storage/pg-changes.ts';
 import { PgListener } from './storage/pg-listener.ts';
 import { PgLiveFeed } from './storage/pg-live.ts';
 import { PgRateLimiter } from './storage/rate-limiter.ts';
+import { FileReportSpool } from './storage/report-spool.ts';
+import { checkServer } from './storage/server-check.ts';
 import { PgSpentSignatures } from './storage/spent-signatures.ts';
 import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
 import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
@@ -60,6 +72,7 @@ export async function compose(config: Config, logger: Logger, { withAnyMasterKey
     const gateway = await wire(config, logger, opened);
     if (!withAnyMasterKey) {
       checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
+      await keepSignedHead(gateway.stores, gateway.auditHeads);
     }
     return gateway;
   } catch (error) {
@@ -71,15 +84,27 @@ export async function compose(config: Config, logger: Logger, { withAnyMasterKey
 
 function smsOf(config: Config, logger: Logger) {
   try {
-    return smsRoutes(config.smsRoutes, { logger, publicUrl: baseUrlOf(config) });
+    return smsRoutes(config.smsRoutes, {
+      logger,
+      publicUrl: baseUrlOf(config),
+      isProduction: config.isProduction,
+    });
   } catch (error) {
     throw new ConfigError(`SMS_ROUTES cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
 }
 
-function emailRoutesOf(config: Config, logger: Logger) {
+function dkimOf({ dkim }: Config): DkimSigning | undefined {
   try {
-    return emailRoutes(config.emailUrls, config.emailFrom, logger);
+    return dkim && dkimSigningOf(dkim);
+  } catch (error) {
+    throw new ConfigError(`DKIM_KEY cannot be used: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
+function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Logger) {
+  try {
+    return emailRoutes(config.emailUrls, { defaultFrom: config.emailFrom, dkim, logger });
   } catch (error) {
     throw new ConfigError(`EMAIL_URL cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
@@ -125,19 +150,23 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     allowedNetworks: config.webhookAllowedNetworks,
     requireHttps: config.isProduction,
     maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+    onConcealed: (failure) =>
+      logger.warn(failure, 'a URL of a customer cannot be reached, who was told less'),
   });
   const own = ownReceiverOf(config);
   const transport = createWebhookTransport({ client, own, serviceName: config.serviceName });
   const push = await pushOf(config, logger, client);
   const whatsApp = whatsAppOf(config, logger);
   const sms = smsOf(config, logger);
+  const dkim = dkimOf(config);
   const routing = createRouting([
     ...sms.routes,
-    ...emailRoutesOf(config, logger),
+    ...emailRoutesOf(config, dkim, logger),
     ...push.routes,
     ...whatsApp.routes,
   ]);
   const connection = await connectionOf(config, logger, opened);
+  const server = await checkServer(connection);
   const migration = await migrateDatabase(connection, logger);
   const knex = createKnex(connection, logger);
   opened.defer(() => knex.destroy());
@@ -157,34 +186,70 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   opened.defer(() => queue.stop());
   await queue.start();
 
-  const stores = createStores(sql);
+  const secrets = createSecretBox(masterKey, config.previousMasterKeys);
+  const auditHeads = createAuditHeads(config.dataDir, secrets, config.lostMasterKeys, logger);
+  const stores = createStores(sql, auditHeads);
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
-  const uow = createUnitOfWork(sql, jobsFor, changes);
+  const uow = createUnitOfWork(sql, jobsFor, changes, auditHeads);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
   opened.defer(() => transport.close());
-  const reports = new DeliveryReports(uow, systemClock, systemIds, mayPassAlone);
-  const secrets = createSecretBox(masterKey, config.previousMasterKeys);
+  const spool = new FileReportSpool({
+    directory: join(config.dataDir, 'reports'),
+    maxBytes: config.reportSpoolMb * 2 ** 20,
+  });
+  opened.defer(() => spool.close());
+  const reports = new DeliveryReports(uow, systemClock, systemIds, {
+    mayPassAlone,
+    isFault: (error) => databaseFault(error) !== undefined,
+    spool,
+    progress: stores.reports,
+    logger,
+  });
+  const rateLimiter = new PgRateLimiter(sql);
+  const defaults = config.rateLimits;
+  const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, changes });
   const deps: Dependencies = {
     stores,
     uow,
     intake,
+    budgets,
     routing,
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
     changes,
     live: new LiveUpdates(new PgLiveFeed(listener)),
     csv: csvReader,
+    auditHeads,
     secrets,
     passwords: passwordHasher,
     clock: systemClock,
     ids: systemIds,
     settings: {
       defaultSenderId: config.defaultSenderId,
+      keyRate: config.rateLimits,
       emailFrom: config.emailFrom,
       vapidPublicKey: push.vapidPublicKey,
     },
   };
-  const rateLimiter = new PgRateLimiter(sql);
+  const thisProcess = `${hostname()}:${process.pid}`;
+  const heartbeat = new PgHeartbeat(sql, thisProcess);
+  const readiness = new Readiness({
+    parts: [
+      { name: 'database', look: () => heartbeat.beat() },
+      { name: 'queue', look: () => queue.check() },
+      { name: 'worker', look: () => queue.checkWorking() },
+    ],
+    faultOf: databaseFault,
+    logger,
+  });
+  const refusals = new Refusals({
+    logger,
+    takesWrites: async () => {
+      const verdict = await readiness.check();
+      return verdict.isReady || verdict.check !== 'database';
+    },
+    onDatabaseFault: () => readiness.doubt(),
+  });
   const authenticator = new Authenticator({
     store: stores.apiKeys,
     changes,
@@ -192,7 +257,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     secrets,
     spentSignatures: new PgSpentSignatures(sql),
   });
-  const sessions = new Sessions(deps);
+  const security = new SecurityWatch(deps, logger);
+  const sessions = new Sessions({ ...deps, security });
   const outcomes = new SubmitOutcomes(
     uow,
     { clock: systemClock, ids: systemIds },
@@ -204,13 +270,18 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     stores,
     operations: createOperations(deps, sessions),
     sessions,
+    security,
     authenticator,
     rateLimiter,
     rateLimits: config.rateLimits,
+    budgets,
     routing,
     reports,
+    spool,
     secrets,
-    diagnostics: new PgDiagnostics(sql),
+    auditHeads,
+    dkim: dkim && { recordName: dkim.recordName, record: dkim.record },
+    diagnostics: new PgDiagnostics(sql, server, listener, PgBossQueue.statements),
     live: deps.live,
     queue,
     whatsAppCallbacks: whatsApp.callbacks,
@@ -221,10 +292,13 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     /** Says where this process is reached, once it listens. */
     reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),
     faultOf: databaseFault,
-    /** Resolves when the database and the queue answer; rejects otherwise. */
-    async checkReady(): Promise<void> {
-      await stores.accounts.isEmpty();
-      await queue.check();
+    heartbeat,
+    readiness,
+    refusals,
+    /** One round of the check of balances against ledgers; how many accounts are known not to add up. */
+    async checkLedgers(): Promise<number> {
+      await checkLedgers(uow, logger);
+      return stores.ledgerCheck.countMismatched();
     },
     /** Starts to send, to deliver and to clean up, as this process's roles say. */
     async startWorking() {
@@ -234,20 +308,18 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         reports,
         authenticator,
         rateLimiter,
+        security,
         outcomes,
         submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
-        health: new PublishHealth(
-          stores.providerHealth,
-          routing,
-          `${hostname()}:${process.pid}`,
-          systemClock,
-        ),
+        health: new PublishHealth(stores.providerHealth, routing, thisProcess, systemClock),
         imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
         sweeps: new Sweeps(uow, stores, systemClock, systemIds),
         retention: new Retention(uow, stores, systemClock),
         forgetOldEvents: () => forgetOldEvents(stores.events, systemClock),
         usage: stores.usage,
+        refusals,
+        checkLedgers: () => checkLedgers(uow, logger),
         logger,
         isWorker: config.isWorker,
       });
@@ -256,6 +328,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     async close(): Promise<void> {
       await intake.drain();
       await reports.drain();
+      await auditHeads.idle();
       await opened.disposeAsync();
     },
   };

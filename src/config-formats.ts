@@ -106,6 +106,17 @@ export const emailUrls = z
     error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
   });
 
+/** The domain in whose name mails are signed. */
+export const dkimDomain = z
+  .string()
+  .regex(/^([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, { error: 'must be a domain such as example.com' })
+  .transform((text) => text.toLowerCase());
+
+/** Which of the domain's keys mails are signed with. */
+export const dkimSelector = z.string().regex(/^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}$/, {
+  error: 'must be the name under which the key is published, such as mail2026',
+});
+
 /** An address of a mail, with or without a name. */
 export const mailbox = z.string().transform((text, context) => {
   const parsed = parseMailbox(text);

@@ -3,6 +3,8 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import {
   cidrs,
+  dkimDomain,
+  dkimSelector,
   emailUrls,
   headerText,
   httpUrl,
@@ -60,9 +62,14 @@ const variables = z.object({
   RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
   RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
   RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
+  RATE_LIMIT_SESSION_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(600),
+  REPORT_SPOOL_MB: whole(0, 10_240).default(64),
   SMS_ROUTES: smsRoutes.optional(),
   EMAIL_URL: emailUrls.optional(),
   EMAIL_FROM: mailbox.default('no-reply@localhost'),
+  DKIM_DOMAIN: dkimDomain.optional(),
+  DKIM_SELECTOR: dkimSelector.optional(),
+  DKIM_KEY: z.string().optional(),
   FCM_CREDENTIALS: z.string().optional(),
   FCM_URL: httpUrl.optional(),
   APNS_KEY: z.string().optional(),
@@ -101,6 +108,7 @@ const SECRETS: readonly string[] = [
   'MASTER_KEY_LOST',
   'SMS_ROUTES',
   'EMAIL_URL',
+  'DKIM_KEY',
   'APNS_KEY',
   'VAPID_PRIVATE_KEY',
   'WHATSAPP_TOKEN',
@@ -112,6 +120,7 @@ const SHOWN_LENGTH = 60;
 
 /** Variables of which none is of use without the others. */
 const TOGETHER: readonly (readonly string[])[] = [
+  ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_KEY'],
   ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
   ['VAPID_PUBLIC_KEY', 'VAPID_PRIVATE_KEY'],
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
@@ -207,10 +216,21 @@ function fromVariables(values: z.output<typeof variables>) {
       perMinute: values.RATE_LIMIT_PER_MINUTE,
       perSecond: values.RATE_LIMIT_PER_SECOND,
       webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
+      sessionPerMinute: values.RATE_LIMIT_SESSION_PER_MINUTE,
     },
+    /** Delivery reports that this process keeps on its disk while the database is away; 0 is none. */
+    reportSpoolMb: values.REPORT_SPOOL_MB,
     // In production the simulator works only where it is asked for by name.
     emailUrls: values.EMAIL_URL ?? (isProduction ? [] : ['simulator:']),
     emailFrom: values.EMAIL_FROM,
+    dkim:
+      values.DKIM_KEY === undefined
+        ? undefined
+        : {
+            domain: values.DKIM_DOMAIN ?? '',
+            selector: values.DKIM_SELECTOR ?? '',
+            key: values.DKIM_KEY,
+          },
     smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
     fcm:
       values.FCM_CREDENTIALS === undefined

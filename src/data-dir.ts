@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type Config, ConfigError } from './config.ts';
 import { loadOrCreateMasterKey } from './crypto/master-key.ts';
 import type { Logger } from './domain/ports/logger.ts';
-import { clusterDirectory } from './storage/embedded-postgres/cluster.ts';
+import { clusterDirectory, hasCluster } from './storage/embedded-postgres/cluster.ts';
 import {
   type EmbeddedPostgres,
   startEmbeddedPostgres,
@@ -20,6 +20,19 @@ export function masterKeyOf({ masterKey, dataDir }: Config): Promise<Buffer> {
 /** The PostgreSQL in DATA_DIR, running. Throws `ConfigError` when that is no directory to work in. */
 export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise<EmbeddedPostgres> {
   return within(dataDir, startEmbeddedPostgres({ dataDir, database: 'gateway', logger }));
+}
+
+/**
+ * Throws `ConfigError` where the embedded PostgreSQL would have to be made first: who asks something of a gateway in the
+ * wrong directory wants to hear that, and not a new database that is empty.
+ */
+export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<void> {
+  if (databaseUrl !== undefined || (await hasCluster(dataDir))) return;
+  throw new ConfigError(
+    `DATA_DIR is ${JSON.stringify(dataDir)}, but there is no database of a gateway in ` +
+      `${resolve(await clusterDirectory(dataDir))}. Set DATA_DIR to the directory of the gateway, or DATABASE_URL to its ` +
+      'database; npm start, and the commands migrate and account create, make a new one.',
+  );
 }
 
 /** The directory that holds DATA_DIR's cluster, and how many MB its disk has left; undefined where none can tell. */

@@ -6,7 +6,13 @@ import { baseUrlOf } from './base-url.ts';
 import { isReceiverName, RECEIVER_PATH } from './channels/webhook/own-receiver.ts';
 import type { Gateway } from './compose.ts';
 import type { Config } from './config.ts';
-import { holdsIpAddress, parseForwardedAddress, parseIpNetwork } from './domain/ip-network.ts';
+import {
+  clientOf,
+  holdsIpAddress,
+  parseForwardedAddress,
+  parseIpNetwork,
+  shownClient,
+} from './domain/ip-network.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { type GraphqlServer, startGraphqlServer } from './graphql/server.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -15,6 +21,7 @@ import { createDocsRouter } from './rest/docs.ts';
 import { parseJsonBody, readBody } from './rest/request-body.ts';
 import { requestIdOf } from './rest/request-id.ts';
 import { API_PATH, createRest, type Rest } from './rest/router.ts';
+import { addToEveryAnswer, safetyHeaders } from './rest/safety-headers.ts';
 import { createSmsCallbackRouter } from './rest/sms-callbacks.ts';
 import { createWebhookSimulator } from './rest/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from './rest/whatsapp-callbacks.ts';
@@ -25,12 +32,10 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUT_CHECK_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
-/** A client that asks before it sends more than any route takes (decision 3) is not told to go on. */
-const MAX_CONTINUED_BYTES = 10 * 1024 * 1024;
+/** A client that asks before it sends more than anything takes (an import of contacts, in GraphQL) is not told to go on. */
+const MAX_CONTINUED_BYTES = 16 * 1024 * 1024;
 /** Connections that wait to be taken in: a request beyond the bound is told so, and must get in to be told. */
 const BACKLOG = 4_096;
-/** A database that does not answer within this time is not ready to serve. */
-const READY_TIMEOUT_MS = 3_000;
 
 /** Everything that this process answers over HTTP. */
 function createApp(
@@ -56,18 +61,29 @@ function createApp(
   app.use(API_PATH, rest.router);
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (request, response) => {
-    const requestId = requestIdOf(request);
-    response.setHeader('X-Request-Id', requestId);
-    try {
-      await within(READY_TIMEOUT_MS, gateway.checkReady());
+    response.setHeader('X-Request-Id', requestIdOf(request));
+    response.setHeader('Cache-Control', 'no-store');
+    const verdict = await gateway.readiness.check();
+    if (verdict.isReady) {
       response.json({ status: 'ready' });
-    } catch (error) {
-      logger.warn({ err: error, requestId }, 'not ready');
-      response.status(503).setHeader('Retry-After', '1').json({ status: 'unavailable' });
+      return;
     }
+    const { check, reason } = verdict;
+    response.status(503).setHeader('Retry-After', '1');
+    response.json({ status: 'unavailable', check, reason });
   });
   app.get('/metrics', async (request, response) => {
+    response.setHeader('Cache-Control', 'no-store');
+    if (config.isProduction && config.metricsToken === undefined) {
+      response
+        .status(403)
+        .type('text/plain')
+        .send('Set METRICS_TOKEN: production shows metrics to who has it only.\n');
+      return;
+    }
     if (!mayReadMetrics(request, config.metricsToken)) {
+      const address = shownClient(clientOf(request.ip));
+      gateway.security.refused({ kind: 'metrics_token', reason: 'no or another token', address });
       response.status(401).setHeader('WWW-Authenticate', 'Bearer');
       response
         .type('text/plain')
@@ -84,10 +100,7 @@ function createApp(
   app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
   app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
   app.all('/graphql/stream', (request, response) => graphql.stream(request, response));
-  app.all('/graphql', (request, response) => {
-    const isStream = /(^|[ ,])text\/event-stream *($|[,;])/i.test(request.headers.accept ?? '');
-    return isStream ? graphql.stream(request, response) : graphql.handle(request, response);
-  });
+  app.all('/graphql', (request, response) => graphql.handle(request, response));
   app.use((request: Request, response: Response) => rest.notFound(request, response));
   app.use((error: unknown, request: Request, response: Response, next: NextFunction) =>
     rest.fault(error, request, response, next),
@@ -100,7 +113,7 @@ function observe(metrics: Metrics, request: Request, response: Response): void {
   const startedAt = performance.now();
   response.on('finish', () => {
     // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
-    if (String(response.getHeader('Content-Type')).startsWith('text/event-stream')) return;
+    if (/^(text\/event-stream|multipart\/mixed)/.test(String(response.getHeader('Content-Type')))) return;
     metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
   });
 }
@@ -119,14 +132,6 @@ function mayReadMetrics(request: Request, token: string | undefined): boolean {
   return timingSafeEqual(digest(request.get('authorization') ?? ''), digest(`Bearer ${token}`));
 }
 
-async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
-}
-
 export interface HttpServer {
   /** Address to reach it at. */
   readonly url: string;
@@ -136,17 +141,20 @@ export interface HttpServer {
 
 /** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
-  const rest = createRest({ ...gateway, logger });
+  const always = safetyHeaders(config.isProduction);
+  const rest = createRest({ ...gateway, logger, always });
   const graphql = await startGraphqlServer({
     ...gateway,
     logger,
-    readJson: async (request, maxBytes) => parseJsonBody(request, await readBody(request, maxBytes)),
+    readBody,
+    parseJson: parseJsonBody,
     requestIdOf,
     allowIntrospection: !config.isProduction,
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
   });
   const metrics = createMetrics(gateway);
   const app = createApp(gateway, rest, graphql, config, logger, metrics);
+  addToEveryAnswer(app.response, always);
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,

@@ -10,7 +10,9 @@ const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The process's metrics, in the names of the Prometheus conventions. */
-export function createMetrics(gateway: Pick<Gateway, 'queue' | 'operations' | 'live'>) {
+export function createMetrics(
+  gateway: Pick<Gateway, 'queue' | 'operations' | 'live' | 'stores' | 'security' | 'refusals' | 'spool'>,
+) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
@@ -50,6 +52,25 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'operations' | 'l
         this.set({ provider }, own.every(({ state }) => CAN_TAKE.has(state)) ? 1 : 0);
     },
   });
+  new Counter({
+    name: 'gateway_security_refusals_total',
+    help: 'Requests with a wrong key, signature, address, session, password, callback or metrics token, by kind.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [kind, count] of gateway.security.counts) this.inc({ kind }, count);
+    },
+  });
+  new Gauge({
+    name: 'gateway_ledger_mismatch_accounts',
+    help: 'Accounts whose balance is not the sum of their ledger. Anything but 0 is an alarm.',
+    registers: [registry],
+    async collect() {
+      const count = await gateway.stores.ledgerCheck.countMismatched().catch(() => undefined);
+      if (count !== undefined) this.set(count);
+    },
+  });
   new Gauge({
     name: 'gateway_live_subscribers',
     help: 'Subscriptions that this process feeds.',
@@ -64,6 +85,35 @@ export function createMetrics(gateway: Pick<Gateway, 'queue' | 'operations' | 'l
     registers: [registry],
     collect() {
       this.set(gateway.live.waiting);
+    },
+  });
+  new Counter({
+    name: 'gateway_refusals_total',
+    help: 'Requests that were refused with 503, by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [reason, { total }] of gateway.refusals.counts()) this.inc({ reason }, total);
+    },
+  });
+  new Gauge({
+    name: 'gateway_refusing',
+    help: '1 while requests are refused with 503 for the reason, 0 when they were and are no longer.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [reason, { isGoingOn }] of gateway.refusals.counts())
+        this.set({ reason }, isGoingOn ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'gateway_report_spool_bytes',
+    help: 'Delivery reports that this process keeps on its disk until the database takes them.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.spool.bytes);
     },
   });
   return {

@@ -1,10 +1,22 @@
 /**
  * Builds what is missing in dist or older than anything it is made from: the compilers take a second or more to find
  * that there is nothing to do, this a few milliseconds. A folder's own time tells of files that went. With a name,
- * `server` or `console`, only that.
+ * `server` or `console`, only that. Stops where Node is too old to run what is built.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
+
+/** The oldest that has all that is used (crypto.argon2). */
+const OLDEST_NODE = { major: 24, minor: 7 };
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < OLDEST_NODE.major || (major === OLDEST_NODE.major && minor < OLDEST_NODE.minor)) {
+  console.error(
+    `Node ${process.versions.node} is too old: ${OLDEST_NODE.major}.${OLDEST_NODE.minor} or newer is needed. The ` +
+      'packages bring it along for Linux and Windows, unless optional ones are left out; elsewhere install it from ' +
+      'https://nodejs.org.',
+  );
+  process.exit(1);
+}
 
 const CONSOLE = 'src/console';
 /** `built` is written after a build without a fault, so that one with a fault is not taken for done. */

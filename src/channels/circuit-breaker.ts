@@ -9,6 +9,8 @@ import type { ProviderRecord, ProviderStatus } from '../domain/ports/routing.ts'
 import { SubmissionRecord, withoutSecrets } from './submission-record.ts';
 
 export interface BreakerOptions {
+  /** What the provider is called in health and metrics, where its name is not its alone. */
+  readonly label?: string;
   /** Failures in a row after which a provider rests. */
   readonly failures?: number;
   /** Milliseconds of the first rest; each probe that fails doubles the next one up to `longestRestMs`. */
@@ -36,6 +38,7 @@ const PROBE_PAUSE_MS = 1_000;
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly name: string;
+  readonly #label: string;
   readonly #provider: Provider<S>;
   readonly #failuresToOpen: number;
   readonly #firstRestMs: number;
@@ -52,6 +55,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
 
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
     this.name = provider.name;
+    this.#label = options.label ?? provider.name;
     this.#provider = provider;
     this.#failuresToOpen = options.failures ?? FAILURES;
     this.#firstRestMs = options.restMs ?? REST_MS;
@@ -66,7 +70,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   async submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome> {
     const pauseMs = this.#pauseMs();
     if (pauseMs > 0) {
-      const reason = `${this.name} rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
+      const reason = `${this.#label} rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
       return { kind: 'unavailable', reason, retryAfterMs: pauseMs, nothingLeft: true };
     }
     const isProbe = this.#restsUntil !== undefined;
@@ -103,7 +107,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   }
 
   health(): ProviderHealth {
-    const health = this.#provider.health();
+    const health = { ...this.#provider.health(), name: this.#label };
     if (this.#restsUntil === undefined) return health;
     const detail = `resting after ${this.#failures} failures in a row: ${this.#lastReason}`;
     return { ...health, state: 'down', detail };

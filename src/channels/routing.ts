@@ -16,7 +16,7 @@ export interface Route {
  */
 export function createRouting(routes: readonly Route[]): Routing {
   const breakers = new Map(
-    routes.flatMap((route) => route.providers).map((provider) => [provider, new CircuitBreaker(provider)]),
+    labelled(routes).map(([provider, label]) => [provider, new CircuitBreaker(provider, { label })]),
   );
   const byName = new Map(
     routes.map((route) => [
@@ -63,6 +63,20 @@ export function createRouting(routes: readonly Route[]): Routing {
       await Promise.all(providers.map((provider) => provider.stop()));
     },
   };
+}
+
+/**
+ * Each provider with what it is called in health and metrics: its name, with `#2` and so on where others before it have
+ * the same. Reports are matched by the name: an SMSC sends them over any session of an account.
+ */
+function labelled(routes: readonly Route[]): [Provider<Submission>, string][] {
+  const providers = [...new Set(routes.flatMap((route) => route.providers))];
+  const times = new Map<string, number>();
+  return providers.map((provider) => {
+    const time = (times.get(provider.name) ?? 0) + 1;
+    times.set(provider.name, time);
+    return [provider, time === 1 ? provider.name : `${provider.name}#${time}`];
+  });
 }
 
 function nameOf({ channel, prefix }: Route): string {

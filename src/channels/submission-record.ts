@@ -6,8 +6,11 @@ const MINUTE_MS = 60_000;
 /** Minutes that are counted, the one that goes on included. */
 const MINUTES = 5;
 const MAX_WORDS = 300;
-/** What addresses hold besides their origin may be secret: passwords, tokens, a browser's endpoint. */
-const ADDRESS = /([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
+/**
+ * What addresses hold besides their origin may be secret: passwords, tokens, a browser's endpoint. The scheme is bounded,
+ * since it is looked for from each letter of a word.
+ */
+const ADDRESS = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
 
 /** A provider's words as an operator may read them. */
 export function withoutSecrets(words: string): string {

@@ -1,24 +1,36 @@
 import type { ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
-import type { CliAnswer } from './output.ts';
+import { type CliAnswer, errorLine } from './output.ts';
 
 /** What the doctor looks at; a rejection anywhere is a finding. */
 export interface Patient {
   readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
-    server(): Promise<{ readonly version: string; readonly now: Date }>;
+    readonly server: { readonly version: string; readonly isPooled: boolean };
+    now(): Promise<Date>;
+    /** What a connection should be set to and is not. */
+    settingsNotHeld(): Promise<readonly string[]>;
+    /** How many statements the gateway has, and those that this server refuses. */
+    refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }>;
+    hearsNotifications(): Promise<boolean>;
     /** A sealed secret for each master key that sealed one. */
     sealedSamples(): Promise<readonly string[]>;
   };
+  /** Rejects when the database does not take a write. */
+  readonly heartbeat: { beat(): Promise<void> };
   readonly queue: { check(): Promise<void>; depth(): Promise<Readonly<Record<string, number>>> };
+  /** One round of the check of the ledgers; how many accounts do not add up. */
+  checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health'>;
   readonly reports: { readonly take: ReportSink };
   readonly secrets: Pick<SecretBox, 'open'>;
+  /** What mails are signed with, where they are. */
+  readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
 }
 
 interface Finding {
-  readonly check: 'database' | 'queue' | 'carriers' | 'clock' | 'master key';
+  readonly check: 'database' | 'queue' | 'ledger' | 'carriers' | 'dkim' | 'clock' | 'master key';
   readonly ok: boolean;
   readonly detail: string;
 }
@@ -29,13 +41,14 @@ interface Room {
   readonly freeMb?: number;
 }
 
-const OLDEST_POSTGRES = 14;
 /** With less the next messages may find no room to be stored. */
 const ROOM_MIN_MB = 100;
 /** Webhook receivers and signed requests allow minutes; processes on one database should agree far better. */
 const CLOCK_TOLERANCE_MS = 5_000;
 const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
+/** So many refused statements are named. */
+const MAX_SHOWN = 3;
 
 /**
  * Checks everything that a running gateway leans on, a row each. SMSCs and mail servers are connected to, and nothing is sent. `room`
@@ -45,7 +58,9 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
   return report([
     await find('database', () => checkDatabase(patient, room)),
     await find('queue', () => checkQueue(patient)),
+    await find('ledger', () => checkLedger(patient)),
     await find('carriers', () => checkCarriers(patient)),
+    ...(patient.dkim ? [describeDkim(patient.dkim)] : []),
     await find('clock', () => checkClock(patient)),
     await find('master key', () => checkMasterKey(patient)),
   ]);
@@ -53,7 +68,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
 
 /** The findings when the gateway cannot even be put together because of `check`. */
 export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
-  const checks = ['database', 'queue', 'carriers', 'clock', 'master key'] as const;
+  const checks = ['database', 'queue', 'ledger', 'carriers', 'clock', 'master key'] as const;
   return report(
     checks.map((name) => ({
       check: name,
@@ -71,24 +86,54 @@ async function find(check: Finding['check'], look: () => Promise<string>): Promi
   }
 }
 
-async function checkDatabase({ diagnostics, migration }: Patient, room: Room | undefined): Promise<string> {
-  const { version } = await diagnostics.server();
+async function checkDatabase(
+  { diagnostics, heartbeat, migration }: Patient,
+  room: Room | undefined,
+): Promise<string> {
+  const { version, isPooled } = diagnostics.server;
   const { to, newerThan } = migration;
   const newer = newerThan === undefined ? '' : `, newer than this release knows (${newerThan})`;
-  const found = `PostgreSQL ${version}, schema ${to}${newer}`;
-  if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
-    throw new Error(`${found}: PostgreSQL ${OLDEST_POSTGRES} or newer is needed`);
-  }
+  const found = `PostgreSQL ${version}${isPooled ? ' through a connection pool' : ''}, schema ${to}${newer}`;
   if (room?.freeMb !== undefined && room.freeMb < ROOM_MIN_MB) {
     throw new Error(`${found}, but only ${room.freeMb} MB are free in ${room.place}: make room there`);
   }
-  return found;
+  const settings = await diagnostics.settingsNotHeld();
+  if (settings.length > 0) {
+    throw new Error(
+      `${found}, but the settings of a session do not hold (${settings.join(', ')}): let nothing between the gateway ` +
+        'and PostgreSQL change or forget them',
+    );
+  }
+  const { all, refused } = await diagnostics.refusedStatements();
+  if (refused.length > 0) {
+    const shown = refused.slice(0, MAX_SHOWN).join('; ');
+    throw new Error(`${found}, which refuses ${refused.length} of the gateway's ${all} statements: ${shown}`);
+  }
+  if (!(await diagnostics.hearsNotifications()))
+    throw new Error(
+      `${found}, but what one connection notifies another does not hear: connect straight or through a session pool`,
+    );
+  try {
+    await heartbeat.beat();
+  } catch (error) {
+    throw new Error(`${found}, but it takes no write: ${errorLine(error, () => false)}`);
+  }
+  return `${found}; settings hold, ${all} statements are understood, notifications arrive`;
 }
 
 async function checkQueue({ queue }: Patient): Promise<string> {
   await queue.check();
   const depths = Object.entries(await queue.depth()).map(([name, jobs]) => `${name} ${jobs}`);
   return `jobs that wait or run: ${depths.join(', ')}`;
+}
+
+async function checkLedger(patient: Patient): Promise<string> {
+  const accounts = await patient.checkLedgers();
+  if (accounts === 0) return 'every balance that was checked is the sum of its ledger';
+  const whose = accounts === 1 ? '1 account does' : `${accounts} accounts do`;
+  throw new Error(
+    `${whose} not add up: the table ledger_mismatches names each, and the entry (0: the balance)`,
+  );
 }
 
 async function checkCarriers({ routing, reports }: Patient): Promise<string> {
@@ -117,9 +162,15 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
   return `${name} is ${how}${detail ? ` (${detail})` : ''}`;
 }
 
+/** The key was checked at the start. Whether the record is published only those can say who look it up from outside. */
+function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
+  const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;
+  return { check: 'dkim', ok: true, detail };
+}
+
 async function checkClock({ diagnostics }: Patient): Promise<string> {
   const before = Date.now();
-  const { now } = await diagnostics.server();
+  const now = await diagnostics.now();
   const offMs = Math.round(now.getTime() - (before + Date.now()) / 2);
   const found = `${Math.abs(offMs)} ms ${offMs < 0 ? 'ahead of' : 'behind'} the database's`;
   if (Math.abs(offMs) > CLOCK_TOLERANCE_MS)

@@ -1,16 +1,19 @@
 import { CommanderError } from 'commander';
 import { compose } from '../compose.ts';
 import { ConfigError, loadConfig } from '../config.ts';
-import { masterKeyOf, roomOf } from '../data-dir.ts';
+import { masterKeyOf, requireCluster, roomOf } from '../data-dir.ts';
 import { createLogger } from '../logger.ts';
 import { isUnreachable } from '../storage/faults.ts';
 import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { type CliRunner, createProgram } from './program.ts';
 
+type OpenOptions = NonNullable<Parameters<typeof compose>[2]> & { readonly mayMakeDatabase?: boolean };
+
 /** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
-async function open(options: Parameters<typeof compose>[2] = {}) {
+async function open({ mayMakeDatabase = false, ...options }: OpenOptions = {}) {
   const config = loadConfig();
+  if (!mayMakeDatabase) await requireCluster(config);
   return compose(config, createLogger(config.logLevel ?? 'silent'), options);
 }
 
@@ -26,8 +29,8 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 }
 
 const runner: CliRunner = {
-  async run(isJson, work) {
-    const gateway = await open();
+  async run(isJson, work, options) {
+    const gateway = await open(options);
     // What was done is told even when closing fails: a password is shown only this once.
     try {
       await print(isJson, await work(gateway));
@@ -37,6 +40,12 @@ const runner: CliRunner = {
   },
   async doctor(isJson) {
     const config = loadConfig();
+    try {
+      // Before anything is made there.
+      await requireCluster(config);
+    } catch (error) {
+      return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
+    }
     try {
       await masterKeyOf(config);
     } catch (error) {

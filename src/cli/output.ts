@@ -29,6 +29,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   '3D000': 'Create it, or name another in DATABASE_URL.',
   '42501':
     'The user in DATABASE_URL must own the database, and may call what PostgreSQL lets every user call.',
+  '25006': 'It is a standby, or set to read-only: name the primary in DATABASE_URL, or let it take writes.',
+  '53200': 'Give the database more memory, or fewer connections.',
+  '53300': 'End connections that nobody needs, or raise max_connections.',
   '53100': "Make room on the database's disk: that of DATA_DIR, unless DATABASE_URL is set.",
 };
 

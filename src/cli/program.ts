@@ -6,7 +6,7 @@ import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES, type SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
-import type { CliAnswer } from './output.ts';
+import { asText, type CliAnswer } from './output.ts';
 
 const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
@@ -17,8 +17,15 @@ export interface CliGateway {
 }
 
 export interface CliRunner {
-  /** Opens the gateway, runs `work`, closes it and prints the answer. */
-  run(isJson: boolean | undefined, work: (gateway: CliGateway) => Promise<CliAnswer>): Promise<void>;
+  /**
+   * Opens the gateway, runs `work`, closes it and prints the answer. Where no embedded PostgreSQL is in DATA_DIR yet, it is
+   * refused unless `mayMakeDatabase`.
+   */
+  run(
+    isJson: boolean | undefined,
+    work: (gateway: CliGateway) => Promise<CliAnswer>,
+    options?: { readonly mayMakeDatabase?: boolean },
+  ): Promise<void>;
   doctor(isJson: boolean | undefined): Promise<void>;
 }
 
@@ -52,11 +59,17 @@ With --json a command prints one JSON document and nothing else:
       examples('account create --email you@example.com --currency UGX --name "Your shop" --balance 100000'),
     )
     .action(({ json, ...input }) =>
-      runner.run(json, async ({ operations }) => {
-        const created = await operations.accounts.create.run(CLI, input);
-        const { user, password } = created.owner;
-        return { json: { account: accountResource(created.account), user: { email: user.email, password } } };
-      }),
+      runner.run(
+        json,
+        async ({ operations }) => {
+          const created = await operations.accounts.create.run(CLI, input);
+          const { user, password } = created.owner;
+          return {
+            json: { account: accountResource(created.account), user: { email: user.email, password } },
+          };
+        },
+        { mayMakeDatabase: true },
+      ),
     );
   leaf(account, 'topup', 'add to the balance of an account')
     .requiredOption('--account <id>', 'id of the account')
@@ -137,11 +150,22 @@ With --json a command prints one JSON document and nothing else:
       'the key id, which is the part between the two underscores, or the whole key',
       keyId,
     )
-    .addHelpText('after', examples('key revoke --key f4f3d11fe74a826e'))
-    .action(({ json, key: keyId }) =>
+    .option('--descendants', 'also the keys that it made or rotated, and what these made or rotated in turn')
+    .addHelpText(
+      'after',
+      examples('key revoke --key f4f3d11fe74a826e', 'key revoke --key f4f3d11fe74a826e --descendants'),
+    )
+    .action(({ json, key: keyId, descendants }) =>
       runner.run(json, async ({ operations }) => {
-        const revoked = await operations.apiKeys.revoke.run(CLI, { keyId });
-        return { json: { apiKey: apiKeyResource(revoked) } };
+        if (!descendants) {
+          const revoked = await operations.apiKeys.revoke.run(CLI, { keyId });
+          return { json: { apiKey: apiKeyResource(revoked) } };
+        }
+        const tree = await operations.apiKeys.revokeWithDescendants.run(CLI, { keyId });
+        const apiKey = apiKeyResource(tree.apiKey);
+        const revokedKeys = tree.revokedKeys.map(apiKeyResource);
+        const text = asText({ apiKey, revokedKeys: revokedKeys.map((one) => one.keyId) });
+        return { json: { apiKey, revokedKeys }, text };
       }),
     );
 
@@ -168,10 +192,11 @@ With --json a command prints one JSON document and nothing else:
     'give a person who has lost their password another, shown once; it ends their sessions',
   )
     .requiredOption('--email <email>', 'email, with which they sign in')
+    .option('--account <id>', 'their account, where several people sign in with the email')
     .addHelpText('after', examples('user password --email you@example.com'))
-    .action(({ json, email }) =>
+    .action(({ json, email, account: accountId }) =>
       runner.run(json, async ({ operations }) => {
-        const { user, password } = await operations.members.resetPassword.run(CLI, { email });
+        const { user, password } = await operations.members.resetPassword.run(CLI, { email, accountId });
         return { json: { user: { email: user.email, password } } };
       }),
     );
@@ -181,18 +206,25 @@ With --json a command prints one JSON document and nothing else:
     .addHelpText('after', examples('audit verify'))
     .action(({ json }) =>
       runner.run(json, async ({ operations }) => {
-        const { brokenAt, ...found } = await operations.audit.verify.run(CLI, {});
-        if (brokenAt === null) return { json: { ...found, brokenAt } };
-        return { json: { ...found, brokenAt }, failure: `The audit log is broken at entry ${brokenAt}.` };
+        const found = await operations.audit.verify.run(CLI, {});
+        if (found.isIntact) return { json: found };
+        const failure =
+          found.brokenAt === null
+            ? 'The signed head of the audit log is missing, or no master key opens it: if you changed the key, add the ' +
+              'one before to MASTER_KEY_PREVIOUS.'
+            : `The audit log is broken at entry ${found.brokenAt}.`;
+        return { json: found, failure };
       }),
     );
 
   leaf(program, 'migrate', 'bring the database up to date (the server does it at its start, too)')
     .addHelpText('after', examples('migrate'))
     .action(({ json }) =>
-      runner.run(json, async ({ migration }) => ({ json: migration, text: describeMigration(migration) })),
+      runner.run(json, async ({ migration }) => ({ json: migration, text: describeMigration(migration) }), {
+        mayMakeDatabase: true,
+      }),
     );
-  leaf(program, 'doctor', 'check database, queue, carriers, clock and master key')
+  leaf(program, 'doctor', 'check database, queue, ledgers, carriers, clock and master key')
     .addHelpText(
       'after',
       `${examples('doctor')}

@@ -1,4 +1,4 @@
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { PasswordHasher } from '../domain/ports/system.ts';
 
@@ -6,30 +6,31 @@ const derive = promisify(argon2);
 /** 19 MiB and two passes, one lane: about 20 ms. */
 const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
 
-function parameters(password: string, nonce: Buffer, cost: typeof COST): Argon2Parameters {
-  return { message: password, nonce, ...cost };
-}
+type Settings = Omit<Argon2Parameters, 'message'>;
 
 /** argon2id, stored in the usual PHC form `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export const passwordHasher: PasswordHasher = {
-  async hash(password) {
-    const nonce = randomBytes(16);
-    const hash = await derive('argon2id', parameters(password, nonce, COST));
-    const encode = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
-    return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${encode(nonce)}$${encode(hash)}`;
-  },
-  async verify(stored, password) {
-    const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored);
-    if (!match) return false;
-    const [, memory, passes, parallelism, salt, hash] = match;
-    const expected = Buffer.from(hash ?? '', 'base64');
-    const cost = {
-      memory: Number(memory),
-      passes: Number(passes),
-      parallelism: Number(parallelism),
-      tagLength: expected.length,
-    };
-    const actual = await derive('argon2id', parameters(password, Buffer.from(salt ?? '', 'base64'), cost));
-    return timingSafeEqual(actual, expected);
+  async hash(password, like) {
+    const settings = like === undefined ? { ...COST, nonce: randomBytes(16) } : settingsOf(like);
+    const hash = await derive('argon2id', { message: password, ...settings });
+    const { memory, passes, parallelism, nonce } = settings;
+    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce as Buffer)}$${encode(hash)}`;
   },
 };
+
+function encode(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+function settingsOf(stored: string): Settings {
+  const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored);
+  if (!match) throw new Error('a stored password hash is not one of argon2id');
+  const [, memory, passes, parallelism, salt = '', hash = ''] = match;
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    tagLength: Buffer.from(hash, 'base64').length,
+    nonce: Buffer.from(salt, 'base64'),
+  };
+}

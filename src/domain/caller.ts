@@ -22,6 +22,16 @@ export type Scope = (typeof SCOPES)[number];
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
+/** One account, and of it one environment, or both where `environment` is undefined: what a caller reaches (reach.ts). */
+export interface Reach {
+  readonly accountId: string;
+  readonly environment: Environment | undefined;
+}
+/** One environment of one account: where a thing belongs. */
+export interface Home extends Reach {
+  readonly environment: Environment;
+}
+
 export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 export type Role = AccountRole | 'OPERATOR';
@@ -100,4 +110,10 @@ export function actorOf(caller: Caller): string {
     default:
       return `user:${caller.userId}`;
   }
+}
+
+/** The account that a caller belongs to; operators and the system belong to none and must name one. */
+export function accountIdOf(caller: Caller): string {
+  if (caller.kind === 'api-key' || caller.kind === 'member') return caller.accountId;
+  throw forbidden('Only a key or a member of an account can do this.');
 }

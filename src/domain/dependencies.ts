@@ -1,4 +1,7 @@
+import type { Budgets } from './accounts/budgets.ts';
+import type { PlannedRate } from './api-keys/key-limits.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
+import type { AuditHeads } from './ports/audit-heads.ts';
 import type { Changes } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
@@ -14,6 +17,7 @@ export interface Dependencies {
   readonly stores: Stores;
   readonly uow: UnitOfWork;
   readonly intake: Intake;
+  readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
   readonly transport: WebhookTransport;
   /** Where providers' reports go that come by another way than a provider's own connection. */
@@ -21,12 +25,15 @@ export interface Dependencies {
   readonly changes: Changes;
   readonly live: LiveUpdates;
   readonly csv: CsvReader;
+  readonly auditHeads: AuditHeads;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;
+    /** Requests of a key where neither it nor its account's plan says how many (decision 12). */
+    readonly keyRate: PlannedRate;
     /** Mailbox that mails are from by default. */
     readonly emailFrom: string;
     /** What browsers subscribe with, base64url; undefined where nobody carries Web Push. */

@@ -1,3 +1,5 @@
+import { cut } from './quote.ts';
+
 /** Every way in which an operation can refuse (decision 3). The edges map codes to statuses; operations never do. */
 export type ErrorCode =
   | 'unauthorized'
@@ -22,11 +24,27 @@ export type ErrorCode =
   | 'contact_exists'
   | 'message_not_cancelable'
   | 'webhook_limit'
+  | 'key_ended'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'internal_error'
   | 'provider_error'
-  | 'service_unavailable';
+  | 'service_unavailable'
+  | 'outcome_unknown';
+
+/** Why the gateway cannot serve for now: what the operator's log, metrics and readiness tell apart. */
+export type RefusalKind =
+  | 'database_unreachable'
+  | 'database_silent'
+  | 'database_full'
+  | 'database_disk'
+  | 'database_read_only'
+  | 'database_connections'
+  | 'database_memory'
+  | 'database_busy'
+  | 'reports_not_kept'
+  | 'overloaded'
+  | 'provider_missing';
 
 export interface FieldFault {
   /** Dotted path in the request, e.g. `events.0`. */
@@ -41,34 +59,55 @@ export class DomainError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined;
   /** Seconds after which trying again makes sense, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined;
+  /** For `service_unavailable`: for the operator, never for the caller, as `cause` is. */
+  readonly kind: RefusalKind | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
     details?: Readonly<Record<string, unknown>>,
     retryAfterSeconds?: number,
+    why: { readonly kind?: RefusalKind; readonly cause?: unknown } = {},
   ) {
-    super(message);
+    super(message, why.cause === undefined ? undefined : { cause: why.cause });
     this.code = code;
     this.details = details;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.kind = why.kind;
   }
 }
 
+const FAULTS_MAX = 20;
+
 export const unauthorized = (message: string) => new DomainError('unauthorized', message);
 export const forbidden = (message: string) => new DomainError('forbidden', message);
-export const validationError = (fields: readonly FieldFault[]) =>
-  new DomainError(
-    'validation_error',
-    fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message)).join('; '),
-    { fields },
-  );
-export const notFound = (what: string) => new DomainError('not_found', `${what} not found`);
+/** Names the first 20 faults: a hostile input can have a hundred thousand. */
+export const validationError = (faults: readonly FieldFault[]) => {
+  const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: cut(path), message }));
+  const message = fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message));
+  return new DomainError('validation_error', message.join('; '), { fields });
+};
+export const notFound = (what: string) => new DomainError('not_found', `${cut(what)} not found`);
+export const payloadTooLarge = (maxBytes: number) =>
+  new DomainError('payload_too_large', `The body has more than ${maxBytes} bytes.`, { maximum: maxBytes });
 export const insufficientBalance = (balance: number, required: number, currency: string) =>
   new DomainError(
     'insufficient_balance',
     `The balance of ${balance} ${currency} does not cover the ${required} ${currency} that this message costs.`,
     { balance, required, currency },
   );
-export const serviceUnavailable = (message: string, retryAfterSeconds = 1) =>
-  new DomainError('service_unavailable', message, undefined, retryAfterSeconds);
+/** Nobody can tell whether a change was made: repeating it could make it twice. `details` says what to look for. */
+export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
+  new DomainError(
+    'outcome_unknown',
+    'The database did not say whether this was done. Look it up before you ask for it again. A send may be repeated with the same Idempotency-Key.',
+    details,
+    undefined,
+    cause === undefined ? {} : { kind: 'database_unreachable', cause },
+  );
+export const serviceUnavailable = (
+  message: string,
+  retryAfterSeconds = 1,
+  kind: RefusalKind = 'overloaded',
+  cause?: unknown,
+) => new DomainError('service_unavailable', message, undefined, retryAfterSeconds, { kind, cause });

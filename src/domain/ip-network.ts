@@ -9,6 +9,8 @@ export interface IpNetwork {
   readonly bits: number;
 }
 
+/** The longest address, and a zone. */
+const ADDRESS_MAX_LENGTH = 100;
 const IPV4_OFFSET = 96;
 const IPV4_MAPPED = 0xffffn;
 /** A client with IPv6 has at least this much of it to pick addresses from. */
@@ -16,6 +18,7 @@ const IPV6_CLIENT_BITS = 64n;
 
 /** Reads an address: dotted IPv4 without leading zeros, or IPv6, whose zone is dropped. Undefined for all else. */
 export function parseIpAddress(text: string): bigint | undefined {
+  if (text.length > ADDRESS_MAX_LENGTH) return undefined;
   const ipv4 = parseIpv4(text);
   if (ipv4 !== undefined) return (IPV4_MAPPED << 32n) | ipv4;
   return parseIpv6(text.replace(/%[0-9A-Za-z._-]+$/, ''));
@@ -46,6 +49,13 @@ export function holdsIpAddress({ value, bits }: IpNetwork, address: bigint): boo
   return (value ^ address) >> BigInt(128 - bits) === 0n;
 }
 
+/** Whether every address of `inner` that a network can hold is one of `outer` (see `holdsIpAddress`). */
+export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
+  const isIpv4Inside = inner.bits >= IPV4_OFFSET && isIpv4(inner.value);
+  if (outer.bits < IPV4_OFFSET && isIpv4Inside) return false;
+  return inner.bits >= outer.bits && (outer.value ^ inner.value) >> BigInt(128 - outer.bits) === 0n;
+}
+
 /**
  * What stands for one client, however its address is written: an IPv4 address, or the /64 that an IPv6 client picks its
  * addresses from. All whose address cannot be read are one.
@@ -56,6 +66,16 @@ export function clientOf(text: string | undefined): string {
   return isIpv4(address) ? address.toString(16) : `${(address >> IPV6_CLIENT_BITS).toString(16)}/64`;
 }
 
+/** `clientOf` as people write it: `192.0.2.1`, or `2001:db8:0:1::/64`. */
+export function shownClient(client: string): string {
+  const [hex = '', bits] = client.split('/');
+  if (!/^[0-9a-f]{1,16}$/.test(hex)) return client;
+  if (bits !== undefined) return `${hex.padStart(16, '0').match(/.{4}/g)?.map(plainGroup).join(':')}::/64`;
+  const ipv4 = Number.parseInt(hex.slice(-8), 16);
+  return [24, 16, 8, 0].map((shift) => (ipv4 >>> shift) & 255).join('.');
+}
+
+const plainGroup = (group: string) => group.replace(/^0{1,3}/, '');
 const isIpv4 = (address: bigint) => address >> 32n === IPV4_MAPPED;
 
 function parseIpv4(text: string): bigint | undefined {

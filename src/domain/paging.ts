@@ -58,6 +58,16 @@ export function sliceOf<T>(
   };
 }
 
+/** The slice of a list of which the caller reaches nothing. */
+export function emptySlice(range: KeyRange): Slice<never> {
+  return sliceOf<never>(
+    [],
+    range,
+    () => '',
+    async () => 0,
+  );
+}
+
 /** Cursors of lists that are ordered by a UUID of version 7, and by a dense number. */
 export const UUID_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const SEQ_KEY = /^[0-9]{1,15}$/;

@@ -81,8 +81,23 @@ export class ApiKeyType {
   @Field(() => DateTime, { nullable: true, description: 'When the key was revoked.' })
   revokedAt!: Date | null;
 
-  @Field(() => String, { description: 'Who created the key, as `user:…`, `key:…` or `system:…`.' })
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When another key replaced it: its end can then come sooner, not later.',
+  })
+  rotatedAt!: Date | null;
+
+  @Field(() => String, {
+    description:
+      'Who created the key, as `user:…`, `key:…` or `system:…`; a key that replaces another inherits it.',
+  })
   createdBy!: string;
+
+  @Field(() => String, {
+    description:
+      'Who was given the secret, as `createdBy` says it: who created the key, or rotated the one before it.',
+  })
+  issuedBy!: string;
 }
 
 @ObjectType({ description: 'A new key. Its secrets are shown this once.', simpleResolvers: true })
@@ -200,12 +215,20 @@ export class ApiKeyResolver {
     return run(operations.apiKeys.rotate, { keyId, overlapSeconds: overlapSeconds ?? undefined });
   }
 
-  @Mutation(() => ApiKeyType, { description: 'Revokes a key at once and for good.' })
-  revokeApiKey(
+  @Mutation(() => ApiKeyType, {
+    description: 'Revokes a key at once and for good; `descendants` of the answer are what it made.',
+  })
+  async revokeApiKey(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('keyId', () => ID, { description: 'The key.' }) keyId: string,
+    @Arg('withDescendants', () => Boolean, {
+      nullable: true,
+      description: 'Whether its descendants are revoked, too; no when absent.',
+    })
+    withDescendants?: boolean | null,
   ) {
-    return run(operations.apiKeys.revoke, { keyId });
+    if (!withDescendants) return run(operations.apiKeys.revoke, { keyId });
+    return (await run(operations.apiKeys.revokeWithDescendants, { keyId })).apiKey;
   }
 
   @Mutation(() => ApiKeyType, {
@@ -234,5 +257,13 @@ export class ApiKeyResolver {
   })
   scopeUse(@Root() key: ApiKey, @Ctx() { loaders }: GraphqlContext): Promise<readonly ScopeUse[]> {
     return loaders.scopeUse.load(key.keyId);
+  }
+
+  @FieldResolver(() => [ApiKeyType], {
+    description:
+      'What the key created or rotated, what these keys created or rotated in turn, and what replaced these; ended ones too, the oldest first.',
+  })
+  descendants(@Root() key: ApiKey, @Ctx() { loaders }: GraphqlContext): Promise<readonly ApiKey[]> {
+    return loaders.descendants.load(key.keyId);
   }
 }

@@ -6,7 +6,11 @@ import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 
-@ObjectType('AuditEntry', { description: 'One change: who, what, before and after.', simpleResolvers: true })
+@ObjectType('AuditEntry', {
+  description:
+    'One change: who, what, before and after. Or a sign-in, a failed one, a lockout, or a key used outside its allowlist: the first from each address in 15 minutes, and then how many there were.',
+  simpleResolvers: true,
+})
 class AuditEntryType {
   @Field(() => ID, { description: 'Identifier of the entry.' })
   id!: string;

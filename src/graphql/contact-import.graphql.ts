@@ -12,6 +12,7 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
 import {
   type ContactImport,
   IMPORT_MAX_BYTES,
@@ -22,7 +23,7 @@ import {
 } from '../domain/contacts/contact-import.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { ImportStateEnum } from './enums.ts';
+import { EnvironmentEnum, ImportStateEnum } from './enums.ts';
 import { codeOf } from './error-format.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
@@ -70,6 +71,9 @@ class ContactImportType {
   @Field(() => ID, { description: 'Identifier of the import.' })
   id!: string;
 
+  @Field(() => EnvironmentEnum, { description: 'Where its contacts belong.' })
+  environment!: Environment;
+
   @Field(() => ImportStateEnum, { description: 'How far it has come.' })
   state!: ImportState;
 
@@ -109,8 +113,13 @@ export class ContactImportResolver {
       description: `The file's text, delimited by commas, semicolons or tabs: ${IMPORT_MAX_ROWS} rows and ${IMPORT_MAX_BYTES} bytes at the most.`,
     })
     csv: string,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Where the contacts belong; PRODUCTION when absent.',
+    })
+    environment?: Environment | null,
   ) {
-    return run(operations.contactImports.start, { csv });
+    return run(operations.contactImports.start, { csv, environment: environment ?? undefined });
   }
 
   @Query(() => ContactImportType, { nullable: true, description: 'One import of the account.' })
@@ -123,10 +132,20 @@ export class ContactImportResolver {
 
   @Query(() => ContactImportConnection, {
     nullable: true,
-    description: "The account's imports of the last 30 days, the newest first.",
+    description: "The account's imports of the last 30 days in an environment, the newest first.",
   })
-  async contactImports(@Ctx() { run, operations }: GraphqlContext, @Args(() => SliceArgs) slice: SliceArgs) {
-    return connection(await run(operations.contactImports.list, slice));
+  async contactImports(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Args(() => SliceArgs) slice: SliceArgs,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Where their contacts belong; PRODUCTION when absent.',
+    })
+    environment?: Environment | null,
+  ) {
+    return connection(
+      await run(operations.contactImports.list, { ...slice, environment: environment ?? undefined }),
+    );
   }
 
   @FieldResolver(() => ContactImportErrorConnection, {

@@ -1,7 +1,9 @@
 import { GraphQLJSONObject } from 'graphql-scalars';
 import { Arg, Args, Ctx, Field, ID, InputType, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { EnvironmentEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 
@@ -11,6 +13,9 @@ type Attributes = Readonly<Record<string, unknown>>;
 class ContactType {
   @Field(() => ID, { description: 'Identifier of the contact.' })
   id!: string;
+
+  @Field(() => EnvironmentEnum, { description: 'Where it belongs.' })
+  environment!: Environment;
 
   @Field(() => String, { nullable: true, description: 'Name.' })
   name!: string | null;
@@ -37,8 +42,8 @@ class ContactType {
   updatedAt!: Date;
 }
 
-@InputType({ description: 'A new contact: at least one of phone, email and externalId.' })
-class CreateContactInput {
+@InputType()
+abstract class ContactInput {
   @Field(() => String, { nullable: true, description: 'Name.' })
   name?: string | null;
 
@@ -58,8 +63,14 @@ class CreateContactInput {
   attributes?: Attributes | null;
 }
 
+@InputType({ description: 'A new contact: at least one of phone, email and externalId.' })
+class CreateContactInput extends ContactInput {
+  @Field(() => EnvironmentEnum, { nullable: true, description: 'Where to add it; PRODUCTION when absent.' })
+  environment?: Environment | null;
+}
+
 @InputType({ description: 'What to change of a contact; what is absent stays, null empties it.' })
-class UpdateContactInput extends CreateContactInput {}
+class UpdateContactInput extends ContactInput {}
 
 const ContactConnection = connectionOf('Contact', () => ContactType);
 
@@ -67,7 +78,7 @@ const ContactConnection = connectionOf('Contact', () => ContactType);
 export class ContactResolver {
   @Query(() => ContactConnection, {
     nullable: true,
-    description: "The account's contacts, the newest first.",
+    description: "The account's contacts in an environment, the newest first.",
   })
   async contacts(
     @Ctx() { run, operations }: GraphqlContext,
@@ -79,10 +90,17 @@ export class ContactResolver {
     search?: string | null,
     @Arg('tag', () => String, { nullable: true, description: 'A tag that the contact has.' })
     tag?: string | null,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Where they belong; PRODUCTION when absent.',
+    })
+    environment?: Environment | null,
   ) {
     // An empty search asks for all, as that of messages does.
     const filter = { search: search || undefined, tag: tag ?? undefined };
-    return connection(await run(operations.contacts.slice, { ...slice, filter }));
+    return connection(
+      await run(operations.contacts.slice, { ...slice, filter, environment: environment ?? undefined }),
+    );
   }
 
   @Query(() => ContactType, { nullable: true, description: 'One contact of the account.' })
@@ -98,7 +116,7 @@ export class ContactResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateContactInput, { description: 'The contact.' }) input: CreateContactInput,
   ) {
-    return run(operations.contacts.create, input);
+    return run(operations.contacts.create, { ...input, environment: input.environment ?? undefined });
   }
 
   @Mutation(() => ContactType, { description: 'Changes a contact.' })

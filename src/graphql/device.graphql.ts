@@ -1,8 +1,10 @@
 import { Arg, Args, Ctx, Field, ID, InputType, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
 import type { Platform } from '../domain/devices/device.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { PlatformEnum } from './enums.ts';
+import { EnvironmentEnum, PlatformEnum } from './enums.ts';
+import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 
@@ -13,6 +15,9 @@ import { SliceArgs } from './slice-args.ts';
 class DeviceType {
   @Field(() => ID, { description: 'Identifier of the device.' })
   id!: string;
+
+  @Field(() => EnvironmentEnum, { description: 'Where it belongs: messages of this environment reach it.' })
+  environment!: Environment;
 
   @Field(() => PlatformEnum, { description: 'What the device is.' })
   platform!: Platform;
@@ -54,15 +59,34 @@ class RegisterDeviceInput {
 
   @Field(() => DeviceKeysInput, { nullable: true, description: 'Needed on the web.' })
   keys?: DeviceKeysInput | null;
+
+  @Field(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'Where to register it; PRODUCTION when absent.',
+  })
+  environment?: Environment | null;
 }
 
 const DeviceConnection = connectionOf('Device', () => DeviceType);
 
 @Resolver(() => DeviceType)
 export class DeviceResolver {
-  @Query(() => DeviceConnection, { nullable: true, description: "The account's devices, the newest first." })
-  async devices(@Ctx() { run, operations }: GraphqlContext, @Args(() => SliceArgs) slice: SliceArgs) {
-    return connection(await run(operations.devices.slice, slice));
+  @Query(() => DeviceConnection, {
+    nullable: true,
+    description: "The account's devices in an environment, the newest first.",
+  })
+  async devices(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Args(() => SliceArgs) slice: SliceArgs,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Where they belong; PRODUCTION when absent.',
+    })
+    environment?: Environment | null,
+  ) {
+    return connection(
+      await run(operations.devices.slice, { ...slice, environment: environment ?? undefined }),
+    );
   }
 
   @Mutation(() => DeviceType, { description: 'Registers a device.' })
@@ -70,7 +94,8 @@ export class DeviceResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => RegisterDeviceInput, { description: 'The device.' }) input: RegisterDeviceInput,
   ) {
-    return run(operations.devices.register, { ...input, keys: input.keys ?? undefined });
+    const { keys, environment } = given(input);
+    return run(operations.devices.register, { ...input, keys, environment });
   }
 
   @Mutation(() => Boolean, { description: 'Removes a device.' })

@@ -6,12 +6,12 @@ import {
   type FormattedExecutionResult,
   GraphQLError,
   type GraphQLFormattedError,
-  Kind,
   type ObjectFieldNode,
   visit,
 } from 'graphql';
 import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
 import { DomainError, type ErrorCode } from '../domain/errors.ts';
+import { cut, withShortQuotes } from '../domain/quote.ts';
 
 /** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
 const CODES: Partial<Record<ErrorCode, string>> = {
@@ -23,8 +23,10 @@ const CODES: Partial<Record<ErrorCode, string>> = {
 /** Statuses of refusals made before GraphQL runs. */
 const STATUSES: Partial<Record<ErrorCode, number>> = {
   payload_too_large: 413,
+  rate_limit_exceeded: 429,
   unsupported_media_type: 415,
   service_unavailable: 503,
+  outcome_unknown: 503,
   internal_error: 500,
 };
 /** Codes that GraphQL itself uses for what the caller did; the messages may be shown. */
@@ -34,13 +36,12 @@ const SHOWN: ReadonlySet<unknown> = new Set([
   'REFETCH',
 ]);
 
-/** By which GraphQL would tell names of the schema to who guesses at them. */
-const SUGGESTION = / Did you mean .*\?$/;
-
-/** A refusal of what was given at `path`, before anything runs. */
-export function badUserInput(path: string, message: string): GraphQLError {
-  const fields = [{ path, message }];
-  return new GraphQLError(path === '' ? message : `${path}: ${message}`, {
+/** A refusal of what was given at `path`, before anything runs; `node` is where the document asks for it. */
+export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
+  const place = cut(path);
+  const fields = [{ path: place, message }];
+  return new GraphQLError(place === '' ? message : `${place}: ${message}`, {
+    nodes: node,
     extensions: { code: 'BAD_USER_INPUT', details: { fields }, http: { status: 400 } },
   });
 }
@@ -85,20 +86,19 @@ export function formatError(
   faultOf: (error: unknown) => DomainError | undefined,
 ): GraphQLFormattedError {
   const { locations, path } = formatted;
-  const message = formatted.message.replace(SUGGESTION, '');
+  const message = withShortQuotes(formatted.message);
   const where = { ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
   const refused = domainErrorOf(error, faultOf);
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
   const { code, details, limit, requestId } = formatted.extensions ?? {};
   if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {
-    const told = details ?? (code === 'BAD_USER_INPUT' ? { fields: [variableFault(message)] } : undefined);
     return {
       message,
       ...where,
       extensions: {
         // A value that does not fit its type is the caller's input, wherever it is written.
         code: details === undefined ? code : 'BAD_USER_INPUT',
-        ...(told === undefined ? {} : { details: told }),
+        ...(details === undefined ? {} : { details }),
         ...(limit === undefined ? {} : { limit }),
       },
     };
@@ -120,27 +120,32 @@ export function earlyRefusal(error: DomainError): { status: number; body: Format
 
 /** Gives the validation errors that speak of a value their `details`. */
 export function markValueErrors(document: DocumentNode, errors: readonly GraphQLError[]): void {
-  const paths = errors.length > 0 ? valuePaths(document) : new Map<ASTNode, string>();
+  const wanted = new Set(errors.flatMap(({ nodes }) => nodes?.[0] ?? []));
+  const paths = wanted.size > 0 ? valuePaths(document, wanted) : new Map<ASTNode, string>();
   for (const error of errors) {
     const inside = error.nodes?.[0] && paths.get(error.nodes[0]);
+    const message = withShortQuotes(error.message);
     const missing =
-      /^Field "[^"]*" argument "([^"]*)" of type .* is required/.exec(error.message)?.[1] ??
-      /^Field "[^"]*\.([^".]*)" of required type/.exec(error.message)?.[1];
+      /^Field "[^"]*" argument "([^"]*)" of type .* is required/.exec(message)?.[1] ??
+      /^Field "[^"]*\.([^".]*)" of required type/.exec(message)?.[1];
     const path = [inside, missing].filter((part) => part !== undefined && part !== '').join('.');
     if (inside === undefined && missing === undefined) continue;
-    error.extensions.details = { fields: [{ path, message: error.message }] };
+    error.extensions.details = { fields: [{ path: cut(path), message }] };
   }
 }
 
-/** Where in the arguments each value of a document stands, e.g. `input.scopes`. */
-function valuePaths(document: DocumentNode): Map<ASTNode, string> {
+/** Where in the arguments those of the values of a document stand that are wanted, e.g. `input.scopes`. */
+function valuePaths(document: DocumentNode, wanted: ReadonlySet<ASTNode>): Map<ASTNode, string> {
   const paths = new Map<ASTNode, string>();
   const names: string[] = [];
+  const note = (node: ASTNode) => {
+    if (wanted.has(node)) paths.set(node, names.join('.'));
+  };
   const named = {
     enter: (node: ArgumentNode | ObjectFieldNode) => {
       names.push(node.name.value);
-      if (node.kind === Kind.OBJECT_FIELD) paths.set(node, names.join('.'));
-      paths.set(node.value, names.join('.'));
+      note(node);
+      note(node.value);
     },
     leave: () => void names.pop(),
   };
@@ -148,13 +153,8 @@ function valuePaths(document: DocumentNode): Map<ASTNode, string> {
     Argument: named,
     ObjectField: named,
     ListValue: (list) => {
-      for (const value of list.values) paths.set(value, names.join('.'));
+      for (const value of list.values) note(value);
     },
   });
   return paths;
-}
-
-function variableFault(message: string): { path: string; message: string } {
-  const [, name, at] = /^Variable "\$([^"]*)"(?:.* at "([^"]*)")?/.exec(message) ?? [];
-  return { path: at ?? name ?? '', message };
 }

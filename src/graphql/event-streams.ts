@@ -11,7 +11,7 @@ import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
 import { createContext, type GraphqlContext } from './context.ts';
 import { earlyRefusal } from './error-format.ts';
-import { EventStream } from './event-stream.ts';
+import { EventStream, type Framing } from './event-stream.ts';
 import { readSubscription } from './subscription-request.ts';
 import { TimeShare } from './time-share.ts';
 
@@ -26,7 +26,6 @@ const CHECK_SESSIONS_MS = 500;
 interface Options {
   readonly schema: GraphQLSchema;
   readonly sessions: Sessions;
-  readonly allowIntrospection: boolean;
   /** A result as the caller reads it. */
   readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
   /** What an error is to the caller. */
@@ -50,15 +49,20 @@ export class EventStreams {
   }
 
   /** Answers a request for a subscription; resolves when the stream has ended. */
-  async serve(response: ServerResponse, parts: GraphqlContext, body: unknown): Promise<void> {
-    const stream = new EventStream(response);
-    const { schema, allowIntrospection, refusalOf } = this.#options;
+  async serve(
+    response: ServerResponse,
+    parts: GraphqlContext,
+    body: unknown,
+    framing: Framing,
+  ): Promise<void> {
+    const stream = new EventStream(response, framing);
+    const { schema, refusalOf } = this.#options;
     const tell = (result: ExecutionResult) => this.#options.tell(result, parts.requestId);
     try {
-      const asked = readSubscription(schema, body, allowIntrospection);
+      const asked = readSubscription(schema, body);
       if ('errors' in asked) return stream.complete(tell(asked));
       const refused = parts.auth.session && this.#admit(stream, parts.auth.session);
-      if (refused) return stream.complete(earlyRefusal(refused).body);
+      if (refused) return stream.complete(earlyRefusal(refusalOf(refused, parts.requestId)).body);
       const fresh = () => createContext({ ...parts, ended: stream.closed });
       const source = await createSourceEventStream({ ...asked, contextValue: fresh() });
       if ('errors' in source) return stream.complete(tell(source));

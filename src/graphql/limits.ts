@@ -7,7 +7,6 @@ import {
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
-  getVariableValues,
   isListType,
   isNonNullType,
   isObjectType,
@@ -18,11 +17,14 @@ import {
 } from 'graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
 import { badUserInput } from './error-format.ts';
+import { coerceVariables, type Variables } from './variables.ts';
 
 /** What a query may ask for; over one of these it is refused before it runs. */
 export const LIMITS = {
   /** Checked while parsing. */
   tokens: 1_000,
+  /** Checked before: graphql-js counts the lines above each place that an error speaks of. */
+  lines: 1_000,
   depth: 10,
   aliases: 15,
   directives: 50,
@@ -33,19 +35,23 @@ export const LIMITS = {
    */
   cost: 10_000,
 } as const;
+/** More errors than these of one answer are not told, nor looked for. */
+export const ERRORS_MAX = 10;
+/** How documents are validated: names of the schema that are like a wrong one are nobody's to know. */
+export const VALIDATION = { maxErrors: ERRORS_MAX, hideSuggestions: true } as const;
 const LIST_SIZE = 10;
 /** Events of a subscription that are made at once. */
 const EVENTS_AT_ONCE = 50;
 
-type Variables = Readonly<Record<string, unknown>>;
 interface Measure {
   readonly depth: number;
   readonly cost: number;
 }
 
 /**
- * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds). `variables` are as the
- * caller gave them; they count as what they become with their defaults.
+ * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds), and of the first variable
+ * that does not fit its type. `variables` are as the caller gave them; they count as what they become with their
+ * defaults.
  */
 export function checkLimits(
   schema: GraphQLSchema,
@@ -69,12 +75,7 @@ export function checkLimits(
   refuseOver('directives', directives);
   const type = schema.getRootType(operation.operation);
   if (!type) return;
-  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, {
-    maxErrors: 1,
-  });
-  // What does not fit is refused where variables are read: nothing runs.
-  if (errors) return;
-  const meter = new Meter(document, coerced);
+  const meter = new Meter(document, coerceVariables(schema, operation, variables));
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);

@@ -94,6 +94,16 @@ export function createLoaders(
       const found = new Map((await run(apiKeyLists.findMany, { keyIds })).map((row) => [row.keyId, row]));
       return (keyId) => found.get(keyId) ?? null;
     }),
+    descendants: byKey<string, readonly ApiKey[]>(async (keyIds) => {
+      const rows = await allowance.load((limit) => run(apiKeyLists.descendantsOf, { keyIds, limit }));
+      const groups = Map.groupBy(rows, ({ maker }) => maker);
+      return (keyId) => (groups.get(`key:${keyId}`) ?? []).map(({ key }) => key);
+    }),
+    keysOf: byKey<string, readonly ApiKey[]>(async (userIds) => {
+      const rows = await allowance.load((limit) => run(apiKeyLists.heldBy, { userIds, limit }));
+      const groups = Map.groupBy(rows, ({ maker }) => maker);
+      return (userId) => (groups.get(`user:${userId}`) ?? []).map(({ key }) => key);
+    }),
     scopeUse: byKey<string, readonly ScopeUse[]>(async (keyIds) => {
       const uses = await run(apiKeyLists.scopeUses, { keyIds });
       return (keyId) => uses.get(keyId) ?? [];

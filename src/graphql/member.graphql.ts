@@ -10,9 +10,11 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
-import type { User } from '../domain/accounts/user.ts';
+import { invitationExpiresAt, type User } from '../domain/accounts/user.ts';
+import type { ApiKey } from '../domain/api-keys/api-key.ts';
 import type { AccountRole, Role } from '../domain/caller.ts';
 import { AccountType } from './account.graphql.ts';
+import { ApiKeyType } from './api-key.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { RoleEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
@@ -33,6 +35,19 @@ class UserType {
 
   @Field(() => DateTime, { description: 'When the person was added.' })
   createdAt!: Date;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When the account invited the person; null for those whom an operator added.',
+  })
+  invitedAt!: Date | null;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description:
+      'When the invitation was accepted, by a change of the one-time password; null while it is pending.',
+  })
+  acceptedAt!: Date | null;
 }
 
 @ObjectType('Session', {
@@ -60,6 +75,8 @@ class InvitedMember {
   @Field(() => String, { description: 'One-time password, shown this once.' })
   password!: string;
 }
+
+const KEPT_KEYS = "Whether the person's keys go on working. When absent they are revoked.";
 
 @Resolver(() => UserType)
 export class MemberResolver {
@@ -115,7 +132,10 @@ export class MemberResolver {
     return true;
   }
 
-  @Mutation(() => InvitedMember, { description: 'Adds a person to the account.' })
+  @Mutation(() => InvitedMember, {
+    description:
+      'Invites a person to the account. The invitation is pending until they sign in with the one-time password and change it, for 7 days at the most.',
+  })
   inviteMember(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('email', () => String, { description: 'Email address, with which the person will sign in.' })
@@ -133,8 +153,13 @@ export class MemberResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('email', () => String, { description: 'Email address, with which the person signs in.' })
     email: string,
+    @Arg('accountId', () => ID, {
+      nullable: true,
+      description: 'The account of the person, where several sign in with the email.',
+    })
+    accountId: string | null | undefined,
   ) {
-    return run(operations.members.resetPassword, { email });
+    return run(operations.members.resetPassword, { email, accountId });
   }
 
   @Mutation(() => UserType, {
@@ -144,17 +169,54 @@ export class MemberResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
     @Arg('role', () => RoleEnum, { description: 'The new role; not OPERATOR.' }) role: AccountRole,
+    @Arg('keepKeys', () => Boolean, {
+      nullable: true,
+      description:
+        'Whether keys that go beyond the new role go on working: for a VIEWER all, for a DEVELOPER those with FULL_ACCESS. When absent they are revoked.',
+    })
+    keepKeys?: boolean | null,
   ) {
-    return run(operations.members.setRole, { userId, role });
+    return run(operations.members.setRole, { userId, role, keepKeys: keepKeys ?? false });
   }
 
-  @Mutation(() => Boolean, { description: 'Takes a person out of the account and ends their sessions.' })
+  @Mutation(() => Boolean, {
+    description:
+      'Takes a person out of the account, or an invitation back, ends their sessions and revokes their keys. `dismissMember` does the same and returns them.',
+  })
   async removeMember(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
+    @Arg('keepKeys', () => Boolean, { nullable: true, description: KEPT_KEYS }) keepKeys?: boolean | null,
   ) {
-    await run(operations.members.remove, { userId });
+    await run(operations.members.remove, { userId, keepKeys: keepKeys ?? false });
     return true;
+  }
+
+  @Mutation(() => UserType, {
+    description: 'Does what `removeMember` does, and returns the person with their keys.',
+  })
+  dismissMember(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
+    @Arg('keepKeys', () => Boolean, { nullable: true, description: KEPT_KEYS }) keepKeys?: boolean | null,
+  ) {
+    return run(operations.members.remove, { userId, keepKeys: keepKeys ?? false });
+  }
+
+  @FieldResolver(() => [ApiKeyType], {
+    description:
+      'The keys that the person created or rotated, and what these keys created or rotated in turn; ended ones too, the oldest first. A key that somebody else has rotated since is no longer theirs.',
+  })
+  apiKeys(@Root() user: User, @Ctx() { loaders }: GraphqlContext): Promise<readonly ApiKey[]> {
+    return loaders.keysOf.load(user.id);
+  }
+
+  @FieldResolver(() => DateTime, {
+    nullable: true,
+    description: 'When the pending invitation ends; null once it is accepted.',
+  })
+  invitationExpiresAt(@Root() user: User) {
+    return invitationExpiresAt(user);
   }
 
   @FieldResolver(() => AccountType, { nullable: true, description: 'The account; null for an operator.' })

@@ -138,7 +138,7 @@ export class MessageType {
 
   @Field(() => String, {
     nullable: true,
-    description: 'More about the status, such as `delivery_unconfirmed`.',
+    description: 'More about the status: `delivery_unconfirmed` or `refund_pending`.',
   })
   statusReason!: string | null;
 

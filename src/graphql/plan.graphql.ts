@@ -2,7 +2,9 @@ import { Arg, Ctx, Field, InputType, Int, Mutation, ObjectType, Query, Resolver 
 import type { GraphqlContext } from './context.ts';
 
 @ObjectType('Plan', {
-  description: 'How many requests each key of an account may make, unless the key has figures of its own.',
+  description:
+    'How many requests each key of an account may make, unless the key has figures of its own, and each person of it. ' +
+    'What a person sends counts on `perMinute` and `perSecond`, as the requests of one key do.',
   simpleResolvers: true,
 })
 export class PlanType {
@@ -17,6 +19,12 @@ export class PlanType {
 
   @Field(() => Int, { description: 'Webhook registrations in any 60 seconds.' })
   webhooksPerMinute!: number;
+
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Requests of a session to GraphQL in any 60 seconds; null for the default of the gateway.',
+  })
+  sessionPerMinute!: number | null;
 }
 
 @InputType({ description: 'A plan.' })
@@ -35,6 +43,13 @@ class SetPlanInput {
 
   @Field(() => Int, { description: 'Webhook registrations of a key in any 60 seconds.' })
   webhooksPerMinute!: number;
+
+  @Field(() => Int, {
+    nullable: true,
+    description:
+      'Requests of a session to GraphQL in any 60 seconds; the default of the gateway when absent.',
+  })
+  sessionPerMinute?: number | null;
 }
 
 @Resolver(() => PlanType)
@@ -51,6 +66,11 @@ export class PlanResolver {
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => SetPlanInput, { description: 'The plan.' }) input: SetPlanInput,
   ) {
-    return run(operations.plans.set, { ...input, perSecond: input.perSecond ?? 0 });
+    const { perSecond, sessionPerMinute } = input;
+    return run(operations.plans.set, {
+      ...input,
+      perSecond: perSecond ?? 0,
+      sessionPerMinute: sessionPerMinute ?? null,
+    });
   }
 }

@@ -12,7 +12,8 @@ import { DateTime } from './scalars.ts';
 })
 class ProviderHealth {
   @Field(() => String, {
-    description: 'Name of the carrier or provider, with its address and no credentials.',
+    description:
+      'Name of the carrier or provider, with its address and no credentials; `#2` and so on where several have it.',
   })
   name!: string;
 

@@ -47,6 +47,12 @@ export class RecipientType {
 
   @Field(() => DateTime, { nullable: true, description: 'When it was read, where the channel tells.' })
   readAt!: Date | null;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When it is refunded: it failed although an earlier hand-over may have left.',
+  })
+  refundDueAt!: Date | null;
 }
 
 @Resolver(() => RecipientType)

@@ -11,7 +11,7 @@ import {
   Query,
   Resolver,
 } from 'type-graphql';
-import { validationError } from '../domain/errors.ts';
+import { outcomeUnknown, validationError } from '../domain/errors.ts';
 import type { SendAnswer } from '../domain/messages/accept-message.ts';
 import type { Channel } from '../domain/messages/message.ts';
 import type { SmsQuote } from '../domain/messages/message-operations.ts';
@@ -163,7 +163,11 @@ async function send<Input extends object>(
       : await run(operations.messages.replay, { channel, idempotencyKey, environment });
   const request = { ...given(input), scheduledFor: input.scheduledFor?.toISOString() };
   const answer = earlier ?? (await run(operation, request as unknown as Input));
-  return run(operations.messageLists.find, { id: answer.messageId });
+  const { messageId } = answer;
+  return run(operations.messageLists.find, { id: messageId }).catch(() => {
+    // It was accepted and charged: a refusal of the read must not ask for it again.
+    throw outcomeUnknown({ messageId });
+  });
 }
 
 function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMinor }: SmsQuote): SmsEstimate {

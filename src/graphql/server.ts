@@ -5,26 +5,49 @@ import {
   ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import { expressMiddleware } from '@as-integrations/express5';
-import { type ExecutionResult, type FormattedExecutionResult, GraphQLError } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type FormattedExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  NoSchemaIntrospectionCustomRule,
+  validate,
+} from 'graphql';
+import type { Budgets } from '../domain/accounts/budgets.ts';
 import { SESSION_MS, type Session, type Sessions, type SignedIn } from '../domain/accounts/sessions.ts';
-import { DomainError, serviceUnavailable, validationError } from '../domain/errors.ts';
-import { clientOf } from '../domain/ip-network.ts';
+import { refusal } from '../domain/caller.ts';
+import { DomainError, payloadTooLarge, serviceUnavailable, validationError } from '../domain/errors.ts';
+import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { Refusals } from '../domain/refusals.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
 import { createContext, type GraphqlContext } from './context.ts';
 import { domainErrorOf, earlyRefusal, formatError, isUnforeseen, markValueErrors } from './error-format.ts';
+import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from './event-stream.ts';
 import { EventStreams } from './event-streams.ts';
-import { checkLimits, LIMITS } from './limits.ts';
+import { isContactImport } from './import-request.ts';
+import { checkLimits, ERRORS_MAX, LIMITS, VALIDATION } from './limits.ts';
 import { createSchema } from './schema.ts';
+import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
-/** Nobody who has not signed in needs more; a member may hand over a file of contacts. */
-const MAX_ANONYMOUS_BYTES = 100 * 1024;
-const MAX_BYTES = 16 * 1024 * 1024;
+/** What a body may have: of who has not signed in, of who has, and of who hands over a file of contacts. */
+const MAX_ANONYMOUS_BYTES = 16 * 1024;
+const MAX_BYTES = 1024 * 1024;
+const MAX_IMPORT_BYTES = 16 * 1024 * 1024;
+/** What a stream asks is kept for as long as it goes on. */
+const MAX_STREAM_BYTES = 100 * 1024;
 const MAX_QUERY_LENGTH = 100 * 1024;
-const MAX_ERRORS_SHOWN = 10;
+/** A longer Accept header counts as none: to read one takes Apollo time that grows with its square. */
+const MAX_ACCEPT_LENGTH = 1_000;
 /** Requests that may wait for the database at once; one connection may bring any number of them. */
 const MAX_UNDER_WAY = 500;
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
 
 type Middleware = ReturnType<typeof expressMiddleware>;
 type HttpRequest = Parameters<Middleware>[0];
@@ -33,21 +56,28 @@ type HttpResponse = Parameters<Middleware>[1];
 export interface GraphqlOptions {
   readonly operations: Operations;
   readonly sessions: Sessions;
+  readonly security: SecurityWatch;
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** Reads a request's body as JSON; throws `DomainError`. */
-  readonly readJson: (request: IncomingMessage, maxBytes: number) => Promise<unknown>;
+  readonly refusals: Pick<Refusals, 'note'>;
+  /** The budget that each request counts on (decision 11). */
+  readonly budgets: Pick<Budgets, 'countAnyone' | 'countRequest'>;
+  /** Reads a request's body; throws `DomainError`. */
+  readonly readBody: (request: IncomingMessage, maxBytes: number) => Promise<Buffer>;
+  /** The body as JSON; throws `DomainError`. */
+  readonly parseJson: (request: IncomingMessage, raw: Buffer) => unknown;
   readonly requestIdOf: (request: IncomingMessage) => string;
+  /** Whether who has not signed in may read the schema too. */
   readonly allowIntrospection: boolean;
   /** Whether browsers reach the gateway over HTTPS only. */
   readonly isSecure: boolean;
 }
 
 export interface GraphqlServer {
-  /** Answers one request to `/graphql`; never rejects. */
+  /** Answers one request to `/graphql`, in the form that its operation and its `Accept` ask for; never rejects. */
   handle(request: HttpRequest, response: HttpResponse): Promise<void>;
-  /** Answers one request to `/graphql/stream`, or one to `/graphql` that asks for an event stream; never rejects. */
+  /** Answers one request to `/graphql/stream`, whose answers are event streams; never rejects. */
   stream(request: HttpRequest, response: HttpResponse): Promise<void>;
   /** Ends the event streams, which would go on for as long as somebody reads. */
   drain(): void;
@@ -61,7 +91,8 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const server = new ApolloServer<GraphqlContext>({
     schema,
     nodeEnv: 'production',
-    introspection: options.allowIntrospection,
+    // `guard` decides: it knows who asks.
+    introspection: true,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     persistedQueries: false,
@@ -70,6 +101,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     // Stopped twice, Apollo hangs.
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: LIMITS.tokens },
+    validationOptions: VALIDATION,
     logger: apolloLogger(logger),
     formatError: (formatted, error) => formatError(formatted, error, faultOf),
     plugins: [
@@ -89,11 +121,13 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   });
   const refusalOf = (error: unknown, requestId: string) => {
     const refused = domainErrorOf(error, faultOf);
-    if (!refused) logger.error({ err: error, requestId }, 'GraphQL request failed');
+    if (refused) options.refusals.note(refused);
+    else logger.error({ err: error, requestId }, 'GraphQL request failed');
     const hidden = `Something went wrong here. Quote request ${requestId}.`;
     return refused ?? new DomainError('internal_error', hidden);
   };
-  const streams = new EventStreams({ ...options, schema, refusalOf, tell: teller(options) });
+  const tell = teller(options);
+  const streams = new EventStreams({ ...options, schema, refusalOf, tell });
 
   let underWay = 0;
   /** Does a part of a request that may wait for the database, and not for the client; refuses it where too many do. */
@@ -120,48 +154,144 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'no-store');
     try {
-      const context = await bounded(() => contextOf(options, request, response, requestId));
-      const mostBytes = context.auth.session ? maxBytes : MAX_ANONYMOUS_BYTES;
-      request.body = request.method === 'POST' ? await options.readJson(request, mostBytes) : {};
-      refuseLongQuery(request.body);
+      const context = await bounded(async () => {
+        const found = await contextOf(options, request, response, requestId);
+        await countRequest(options, found);
+        return found;
+      });
+      request.body = request.method === 'POST' ? await bodyOf(options, request, context, maxBytes) : {};
+      refuseLongQuery(queryOf(request));
+      if ((request.headers.accept?.length ?? 0) > MAX_ACCEPT_LENGTH) delete request.headers.accept;
       await answer(context);
     } catch (error) {
-      const { status, body } = earlyRefusal(refusalOf(error, requestId));
-      if (status === 503) response.setHeader('Retry-After', '1');
+      const refused = refusalOf(error, requestId);
+      const { status, body } = earlyRefusal(refused);
+      const { retryAfterSeconds } = refused;
+      if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
       response.status(status).json(body);
     }
   }
+  /** Answers a query or a mutation with an event stream of one result: so graphql-sse sends them too. */
+  async function answerOnce(
+    response: HttpResponse,
+    context: GraphqlContext,
+    form: Exclude<AnswerForm, 'json'>,
+    body: unknown,
+  ): Promise<void> {
+    const stream = new EventStream(response, framingOf(form));
+    try {
+      const { query, operationName, variables } = parametersOf(body);
+      const request = { query, variables, ...(operationName === null ? {} : { operationName }) };
+      const answer = await server.executeOperation(request, { contextValue: context });
+      if (answer.body.kind !== 'single') throw new Error('a query is answered once');
+      stream.complete(answer.body.singleResult);
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error;
+      stream.complete(tell({ errors: [error] }, context.requestId));
+    }
+  }
+
+  /** Answers a request with a stream. */
+  async function answerStream(
+    request: HttpRequest,
+    response: HttpResponse,
+    context: GraphqlContext,
+    form: Exclude<AnswerForm, 'json'>,
+  ): Promise<void> {
+    if (request.method !== 'POST') {
+      const message = 'Send the subscription with POST, as JSON.';
+      response.status(405).setHeader('Allow', 'POST');
+      response.json(badRequest(message));
+    } else if (isSubscription(request.body)) {
+      refuseLongSubscription(request.body);
+      await streams.serve(response, context, request.body, framingOf(form));
+    } else {
+      await bounded(() => answerOnce(response, context, form, request.body));
+    }
+  }
+
   return {
-    handle: (request, response) =>
-      serve(request, response, MAX_BYTES, async (context) => {
-        contexts.set(request, context);
-        await bounded(async () => middleware(request, response, () => undefined));
-      }),
-    async stream(request, response) {
-      if (request.method !== 'POST') {
-        const message = 'Send the subscription with POST, as JSON.';
-        response.status(405).setHeader('Allow', 'POST');
-        response.json({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });
-        return;
-      }
-      // What is asked is kept for as long as the stream goes on.
-      await serve(request, response, MAX_ANONYMOUS_BYTES, (context) =>
-        streams.serve(response, context, request.body),
-      );
+    handle(request, response) {
+      const { accept } = request.headers;
+      if (request.method === 'OPTIONS') return answerOptions(options, request, response);
+      return serve(request, response, MAX_IMPORT_BYTES, async (context) => {
+        const form = answerFormOf(
+          accept,
+          isSubscription(request.method === 'POST' ? request.body : request.query),
+        );
+        if (form === undefined) {
+          response.status(406).json(badRequest(STREAM_WANTED));
+        } else if (form === 'json') {
+          admitOwnGet(request);
+          contexts.set(request, context);
+          await bounded(async () => middleware(request, response, () => undefined));
+        } else {
+          await answerStream(request, response, context, form);
+        }
+      });
     },
+    // What is asked is kept for as long as the stream goes on.
+    stream: (request, response) =>
+      serve(request, response, MAX_STREAM_BYTES, (context) =>
+        answerStream(request, response, context, 'event stream'),
+      ),
     drain: () => streams.drain(),
     stop: () => server.stop(),
   };
 }
 
+/** Says what may be done here, as REST does; of other origins none may do it in a browser. */
+async function answerOptions(
+  { requestIdOf }: GraphqlOptions,
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<void> {
+  const allow = ['GET', 'POST', 'OPTIONS'];
+  response.setHeader('X-Request-Id', requestIdOf(request)).setHeader('Allow', allow.join(', '));
+  response.json({ allow });
+}
+
+function framingOf(form: Exclude<AnswerForm, 'json'>) {
+  return form === 'multipart' ? MULTIPART_PARTS : SERVER_SENT_EVENTS;
+}
+
+const STREAM_WANTED =
+  'Subscriptions are answered with an event stream: send this with Accept: text/event-stream, or with ' +
+  'Accept: multipart/mixed;subscriptionSpec=1.0 as Apollo Client does.';
+
+function badRequest(message: string): FormattedExecutionResult {
+  return { errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] };
+}
+
+/**
+ * Tells Apollo of a GET that no other site can have made a browser send, where the client says so in no way that it
+ * knows (urql queries with GET): a GraphQL client's, with a token or from a page of the gateway's own origin. No page can
+ * send `Authorization` elsewhere without asking first, and none can set `Sec-Fetch-Site` itself.
+ */
+function admitOwnGet({ headers }: HttpRequest): void {
+  const isOwn = headers.authorization !== undefined || headers['sec-fetch-site'] === 'same-origin';
+  if (isOwn && namesGraphql(headers.accept)) headers['apollo-require-preflight'] = 'true';
+}
+
 /** Gives results as the caller reads them: what nobody foresaw is logged and not shown. */
-function teller({ logger, faultOf }: GraphqlOptions) {
+function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   return (result: ExecutionResult, requestId: string): FormattedExecutionResult => {
     if (!result.errors) return result as FormattedExecutionResult;
     noteUnforeseen(result.errors, requestId, { logger, faultOf });
-    const shown = result.errors.slice(0, MAX_ERRORS_SHOWN);
+    const outage = outageIn(result.errors, faultOf);
+    if (outage) refusals.note(outage);
+    const shown = result.errors.slice(0, ERRORS_MAX);
     return { ...result, errors: shown.map((error) => formatError(error.toJSON(), error, faultOf)) };
   };
+}
+
+/** The first of the errors that says that the gateway cannot serve for now. */
+function outageIn(
+  errors: readonly GraphQLError[],
+  faultOf: GraphqlOptions['faultOf'],
+): DomainError | undefined {
+  const known = errors.map((error) => domainErrorOf(error, faultOf));
+  return known.find((refused) => refused?.code === 'service_unavailable');
 }
 
 /** Logs what nobody foresaw, and marks it with the request id to quote. */
@@ -178,37 +308,61 @@ function noteUnforeseen(
 }
 
 /** Refuses what is over the limits before it runs, marks errors and hides none but the unforeseen. */
-function guard({ logger, faultOf }: GraphqlOptions): ApolloServerPlugin<GraphqlContext> {
+function guard({
+  logger,
+  faultOf,
+  refusals,
+  allowIntrospection,
+}: GraphqlOptions): ApolloServerPlugin<GraphqlContext> {
   return {
     async requestDidStart() {
       return {
         async validationDidStart({ document }) {
           return async (errors) => markValueErrors(document, (errors ?? []) as readonly GraphQLError[]);
         },
-        async didResolveOperation({ schema, document, operation, request }) {
+        async didResolveOperation({ schema, document, operation, request, contextValue }) {
           if (!operation) return;
+          // Answered elsewhere; executed here it would be taken for a query.
           if (operation.operation === 'subscription') {
-            const message = 'Subscriptions are event streams: send this with Accept: text/event-stream.';
-            throw new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
+            throw new GraphQLError(STREAM_WANTED, {
+              extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
+            });
           }
+          if (!allowIntrospection && !contextValue.auth.session) refuseIntrospection(schema, document);
           checkLimits(schema, document, operation, request.variables ?? {});
         },
         async didEncounterErrors({ errors, contextValue, response }) {
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
-          const refusals = errors.map((error) => domainErrorOf(error, faultOf));
-          const outage = refusals.find((refused) => refused?.code === 'service_unavailable');
+          const known = errors.map((error) => domainErrorOf(error, faultOf));
+          const unknown = known.find((refused) => refused?.code === 'outcome_unknown');
+          if (unknown) {
+            refusals.note(unknown);
+            response.http.status = 503;
+          }
+          const outage = outageIn(errors, faultOf);
           if (!outage) return;
+          refusals.note(outage);
           response.http.status = 503;
           response.http.headers.set('Retry-After', String(outage.retryAfterSeconds));
         },
         async willSendResponse({ response }) {
           if (response.body.kind !== 'single') return;
           const result = response.body.singleResult;
-          if (result.errors) result.errors = result.errors.slice(0, MAX_ERRORS_SHOWN);
+          if (result.errors) result.errors = result.errors.slice(0, ERRORS_MAX);
         },
       };
     },
   };
+}
+
+/** Apollo's own rule would hold for all alike, and not at all for documents that it has seen before. */
+function refuseIntrospection(schema: GraphQLSchema, document: DocumentNode): void {
+  const [found] = validate(schema, document, [NoSchemaIntrospectionCustomRule], { maxErrors: 1 });
+  if (!found) return;
+  throw new GraphQLError('Sign in to read the schema: strangers may not introspect it.', {
+    nodes: found.nodes,
+    extensions: { code: 'GRAPHQL_VALIDATION_FAILED', http: { status: 400 } },
+  });
 }
 
 async function contextOf(
@@ -221,6 +375,10 @@ async function contextOf(
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) =>
     void response.append('Set-Cookie', cookie(value?.token, options.isSecure));
   const session: Session | undefined = token === undefined ? undefined : await options.sessions.find(token);
+  if (token !== undefined && !session) {
+    const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
+    options.security.refused({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
+  }
   // The cookie would otherwise end in the browser 12 hours after sign-in, however much it was used.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const { operations, sessions } = options;
@@ -248,12 +406,66 @@ function cookie(token: string | undefined, isSecure: boolean): string {
   return `${COOKIE}=${token ?? ''}; Path=/graphql; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }
 
-function refuseLongQuery(body: unknown): void {
+/** Counts a request on its session, or on its address where nobody is signed in. */
+async function countRequest({ budgets }: GraphqlOptions, { auth, client }: GraphqlContext): Promise<void> {
+  if (auth.session) await budgets.countRequest(auth.session);
+  else await budgets.countAnyone(client);
+}
+
+/**
+ * The body as JSON, of up to `maxBytes` where that many are for somebody. Megabytes are read from who may import
+ * contacts only, and are refused unless they are for that.
+ */
+async function bodyOf(
+  options: GraphqlOptions,
+  request: HttpRequest,
+  { auth: { session }, operations }: GraphqlContext,
+  maxBytes: number,
+): Promise<unknown> {
+  const mayImport = session && !refusal(operations.contactImports.start.access, session.caller);
+  const most = mayImport ? MAX_IMPORT_BYTES : session ? MAX_BYTES : MAX_ANONYMOUS_BYTES;
+  const raw = await options.readBody(request, Math.min(most, maxBytes));
+  const body = options.parseJson(request, raw);
+  if (raw.length <= MAX_BYTES) return body;
+  refuseLongQuery(textIn(body));
+  if (!isContactImport(body)) throw payloadTooLarge(MAX_BYTES);
+  return body;
+}
+
+/** The document that a request holds, in its body or in its address. */
+function queryOf(request: HttpRequest): string | undefined {
+  if (request.method === 'POST') return textIn(request.body);
+  const [, search = ''] = request.originalUrl.split('?', 2);
+  return new URLSearchParams(search).get('query') ?? undefined;
+}
+
+function textIn(body: unknown): string | undefined {
   const query = typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined;
-  if (typeof query === 'string' && query.length > MAX_QUERY_LENGTH) {
-    const message = `must have at most ${MAX_QUERY_LENGTH} characters`;
-    throw validationError([{ path: 'query', message }]);
+  return typeof query === 'string' ? query : undefined;
+}
+
+function refuseLongQuery(query = ''): void {
+  const refuse = (message: string) => validationError([{ path: 'query', message }]);
+  if (query.length > MAX_QUERY_LENGTH) throw refuse(`must have at most ${MAX_QUERY_LENGTH} characters`);
+  if (linesOf(query) > LIMITS.lines) throw refuse(`must have at most ${LIMITS.lines} lines`);
+}
+
+/** A line ends with a line feed, a carriage return, or both in this order. */
+function linesOf(text: string): number {
+  let lines = 1;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    const isReturn = code === CARRIAGE_RETURN && text.charCodeAt(index + 1) !== LINE_FEED;
+    if (code === LINE_FEED || isReturn) lines += 1;
   }
+  return lines;
+}
+
+/** A subscription is kept for as long as its stream goes on. */
+function refuseLongSubscription(body: unknown): void {
+  if (Buffer.byteLength(JSON.stringify(body)) <= MAX_STREAM_BYTES) return;
+  const message = `A subscription may have at most ${MAX_STREAM_BYTES} bytes.`;
+  throw new DomainError('payload_too_large', message, { maximum: MAX_STREAM_BYTES });
 }
 
 function apolloLogger(logger: Logger) {

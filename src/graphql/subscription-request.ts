@@ -4,15 +4,12 @@ import {
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
-  getVariableValues,
-  NoSchemaIntrospectionCustomRule,
-  OperationTypeNode,
   parse,
   specifiedRules,
   validate,
 } from 'graphql';
 import { badUserInput, markValueErrors } from './error-format.ts';
-import { checkLimits, LIMITS } from './limits.ts';
+import { checkLimits, LIMITS, VALIDATION } from './limits.ts';
 
 type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>> &
   Pick<ExecutionArgs, 'operationName'>;
@@ -21,26 +18,17 @@ type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValue
 export function readSubscription(
   schema: GraphQLSchema,
   body: unknown,
-  allowIntrospection: boolean,
 ): Asked | { readonly errors: readonly GraphQLError[] } {
   try {
     const { query, operationName, variables } = parametersOf(body);
     const document = parseDocument(query);
-    const rules = allowIntrospection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-    const errors = validate(schema, document, rules, { hideSuggestions: true });
+    const errors = validate(schema, document, specifiedRules, VALIDATION);
     markValueErrors(document, errors);
     if (errors.length > 0) return { errors: coded(errors, 'GRAPHQL_VALIDATION_FAILED') };
     const operation = getOperationAST(document, operationName);
     if (!operation)
       throw refusal('Name one of the operations of the document.', 'OPERATION_RESOLUTION_FAILURE');
-    if (operation.operation !== OperationTypeNode.SUBSCRIPTION) {
-      const message =
-        'Only subscriptions are served as event streams. Send this to /graphql with Accept: application/json.';
-      throw refusal(message, 'BAD_REQUEST');
-    }
     checkLimits(schema, document, operation, variables);
-    const coerced = getVariableValues(schema, operation.variableDefinitions ?? [], variables);
-    if (coerced.errors) return { errors: coded(coerced.errors, 'BAD_USER_INPUT') };
     return { schema, document, operationName, variableValues: variables };
   } catch (error) {
     if (error instanceof GraphQLError) return { errors: [error] };
@@ -48,7 +36,8 @@ export function readSubscription(
   }
 }
 
-function parametersOf(body: unknown) {
+/** The parameters of a request's body. Throws `BAD_USER_INPUT` for what is none. */
+export function parametersOf(body: unknown) {
   if (!isObject(body)) throw badUserInput('', 'The body must be a JSON object.');
   const { query, operationName, variables } = body;
   if (typeof query !== 'string') throw badUserInput('query', 'must be a GraphQL document');

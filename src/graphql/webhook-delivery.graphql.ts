@@ -14,11 +14,12 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
 import type { Message } from '../domain/messages/message.ts';
 import type { DeliveryStatus, EventType, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { DeliveryStatusEnum } from './enums.ts';
+import { DeliveryStatusEnum, EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
 import { DateTime } from './scalars.ts';
@@ -44,6 +45,9 @@ class DeliveryAttemptType {
 export class WebhookDeliveryType {
   @Field(() => ID, { description: 'Identifier, the same on every attempt.' })
   id!: string;
+
+  @Field(() => EnvironmentEnum, { description: 'Where its event and its endpoint belong.' })
+  environment!: Environment;
 
   @Field(() => String, { description: 'Event type.' })
   event!: EventType;
@@ -86,6 +90,12 @@ class WebhookDeliveryFilter {
 
   @Field(() => ID, { nullable: true, description: 'About this message.' })
   messageId?: string | null;
+
+  @Field(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'To endpoints of this environment; both when absent.',
+  })
+  environment?: Environment | null;
 }
 
 const DeliveryConnection = connectionOf('WebhookDelivery', () => WebhookDeliveryType);

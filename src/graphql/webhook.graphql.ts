@@ -13,8 +13,10 @@ import {
   Resolver,
   Root,
 } from 'type-graphql';
+import type { Environment } from '../domain/caller.ts';
 import type { Webhook } from '../domain/webhooks/webhook.ts';
 import type { GraphqlContext } from './context.ts';
+import { EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 
@@ -37,7 +39,16 @@ export class WebhookType {
   @Field(() => ID, { description: 'Identifier of the endpoint.' })
   id!: string;
 
-  @Field(() => String, { description: 'Where events are posted to.' })
+  @Field(() => EnvironmentEnum, {
+    description:
+      'Where it belongs: it is told of events of this environment, in the sandbox of `webhook.test` only.',
+  })
+  environment!: Environment;
+
+  @Field(() => String, {
+    description:
+      'Where events are posted to. Values in its query are shown as `***` in lists, and to who may not change it.',
+  })
   url!: string;
 
   @Field(() => [String], { description: 'Event types it is told of.' })
@@ -117,6 +128,12 @@ class RegisterWebhookInput {
     description: 'Retries after the first attempt, 0 to 5; 3 when absent.',
   })
   maxRetries?: number | null;
+
+  @Field(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'Where to register it; PRODUCTION when absent.',
+  })
+  environment?: Environment | null;
 }
 
 @InputType({ description: 'What to change of an endpoint; what is absent stays.' })
@@ -140,8 +157,16 @@ class UpdateWebhookInput {
 @Resolver(() => WebhookType)
 export class WebhookResolver {
   @Query(() => [WebhookType], { nullable: true, description: "The account's endpoints, the newest first." })
-  async webhooks(@Ctx() { run, operations }: GraphqlContext) {
-    return (await run(operations.webhooks.list, ALL_WEBHOOKS)).rows;
+  async webhooks(
+    @Ctx() { run, operations }: GraphqlContext,
+    @Arg('environment', () => EnvironmentEnum, {
+      nullable: true,
+      description: 'Only those of this one; both when absent.',
+    })
+    environment?: Environment | null,
+  ) {
+    const asked = { ...ALL_WEBHOOKS, environment: environment ?? undefined };
+    return (await run(operations.webhooks.list, asked)).rows;
   }
 
   @Query(() => WebhookType, { nullable: true, description: 'One endpoint of the account.' })

@@ -24,7 +24,7 @@ const hold = (seconds: number) => `INSERT INTO held_jobs (id, due_at, queue, job
   FROM json_to_recordset($1::json) AS j (id uuid, queue text, job json)`;
 const HOLD = hold(LEASE_SECONDS);
 const LEAVE = `${hold(0)} RETURNING pg_notify('${LEFT_CHANNEL}', '')`;
-const EXTEND = `UPDATE held_jobs SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[])`;
+const EXTEND = `UPDATE held_jobs SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[]) RETURNING id`;
 const END = 'DELETE FROM held_jobs WHERE id = ANY($1::uuid[])';
 const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
     SELECT id FROM held_jobs WHERE due_at < now() ORDER BY due_at LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED)
@@ -35,6 +35,15 @@ const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
  * the others. They are no rows of the queue because such a row takes ten times as long to write.
  */
 export const heldJobs = {
+  /** Its statements, for who looks whether a server understands them. */
+  statements: [
+    { name: 'held-jobs-hold', text: HOLD },
+    { name: 'held-jobs-leave', text: LEAVE },
+    { name: 'held-jobs-end', text: END },
+    { name: 'held-jobs-extend', text: EXTEND },
+    { name: 'held-jobs-take-lapsed', text: TAKE_LAPSED },
+  ],
+
   /** Leases jobs to this process, from the commit on. */
   async hold(sql: SqlRunner, jobs: readonly HeldJob[]): Promise<void> {
     await sql.query({ name: 'held-jobs-hold', text: HOLD, values: [JSON.stringify(jobs)] });
@@ -50,9 +59,14 @@ export const heldJobs = {
     await sql.query({ name: 'held-jobs-end', text: END, values: [ids] });
   },
 
-  /** Shows that the process lives and still holds the jobs. */
-  async extend(sql: SqlRunner, ids: readonly string[]): Promise<void> {
-    await sql.query({ name: 'held-jobs-extend', text: EXTEND, values: [ids, LEASE_SECONDS] });
+  /** Renews the leases of jobs and returns the ids that it renewed: the others are not this process's any more. */
+  async extend(sql: SqlRunner, ids: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await sql.query({
+      name: 'held-jobs-extend',
+      text: EXTEND,
+      values: [ids, LEASE_SECONDS],
+    });
+    return (rows as { id: string }[]).map(({ id }) => id);
   },
 
   async giveBack(sql: SqlRunner, id: string): Promise<void> {

@@ -13,6 +13,9 @@ export interface HeldRow {
   readonly isLeased: boolean;
 }
 
+/** What pg-boss answers to `touch`; its types leave the ids out. */
+type Touched = Awaited<ReturnType<PgBoss['touch']>> & { readonly settled?: readonly string[] };
+
 /** What becomes of the rows of held jobs. */
 export class JobRows {
   readonly #boss: PgBoss;
@@ -37,12 +40,20 @@ export class JobRows {
     else await this.#boss.fail(this.#queue, attemptOf(row), { why });
   }
 
-  /** Shows that this process lives and still holds the jobs. */
-  async refresh(rows: readonly HeldRow[]): Promise<void> {
-    const leased = rows.filter((row) => row.isLeased).map((row) => row.id);
+  /** Shows that this process lives and still holds the jobs; returns those of them that it has lost. */
+  async refresh(rows: readonly HeldRow[]): Promise<readonly HeldRow[]> {
+    const leased = rows.filter((row) => row.isLeased);
     const fetched = rows.filter((row) => !row.isLeased);
-    if (leased.length > 0) await heldJobs.extend(this.#pool, leased);
-    if (fetched.length > 0) await this.#boss.touch(this.#queue, fetched.map(attemptOf));
+    const kept = new Set<string>();
+    if (leased.length > 0) {
+      const ids = leased.map(({ id }) => id);
+      for (const id of await heldJobs.extend(this.#pool, ids)) kept.add(id);
+    }
+    if (fetched.length > 0) {
+      const touched: Touched = await this.#boss.touch(this.#queue, fetched.map(attemptOf));
+      for (const id of touched.settled ?? []) kept.add(id);
+    }
+    return rows.filter(({ id }) => !kept.has(id));
   }
 
   async #delete(rows: readonly HeldRow[]): Promise<undefined[]> {

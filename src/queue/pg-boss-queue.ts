@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Db, PgBoss } from 'pg-boss';
+import { OutageLog } from '../domain/outage-log.ts';
 import type {
   JobHandler,
   JobQueue,
@@ -17,6 +18,8 @@ import { Recovery } from './recovery.ts';
 const SCHEMA = 'pgboss';
 /** How often a process looks for what nobody tells it of: bounds how late another process's due job is found. */
 const LOOK_MS = 500;
+/** A worker that has not looked for so long is stuck: a statement without an answer is given up in half of it. */
+const STUCK_MS = 30_000;
 /** A job from the queue whose process shows no life for this long goes back to the queue. */
 const HEARTBEAT_SECONDS = 10;
 /** However long a handler takes, a job with heartbeats is its own; pg-boss allows no more than a day. */
@@ -59,6 +62,12 @@ export interface QueueOptions {
  * of others; deferred jobs are fetched by timer at their due time.
  */
 export class PgBossQueue implements JobQueue {
+  /** The gateway's own statements on the queue; those of pg-boss besides. */
+  static readonly statements = [
+    ...heldJobs.statements,
+    { name: 'queue-look', text: LOOK },
+    { name: 'queue-held', text: HELD },
+  ];
   readonly #boss: PgBoss;
   readonly #logger: Logger;
   readonly #pool: SqlRunner;
@@ -67,6 +76,10 @@ export class PgBossQueue implements JobQueue {
   #isStopping = false;
   #lookTimer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
+  /** When a look for jobs last succeeded (performance.now, ms). */
+  #lookedAt: number | undefined;
+  readonly #outage: OutageLog;
+  readonly #supervision: OutageLog;
   readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, keyof QueueWorker<QueueName>>>();
 
   constructor({ pool, transaction, logger, listen }: QueueOptions) {
@@ -105,7 +118,9 @@ export class PgBossQueue implements JobQueue {
       transaction: (work) => transaction((connection) => work(connection, dbOn(connection))),
       logger,
     });
-    this.#boss.on('error', (error) => logger.warn({ err: error }, 'queue error'));
+    this.#outage = new OutageLog(logger, 'cannot look for jobs', 'jobs are looked for again');
+    this.#supervision = new OutageLog(logger, 'queue error', 'the queue works again');
+    this.#boss.on('error', (error) => this.#supervision.failed(error));
   }
 
   /** Creates pg-boss's tables and the queues where they are missing. */
@@ -165,6 +180,7 @@ export class PgBossQueue implements JobQueue {
     );
     this.#workers.set(queue, worker);
     worker.start();
+    this.#lookedAt ??= performance.now();
     this.#looking ??= this.#look();
     if (this.#listen) await this.#recovery.listen(this.#listen);
   }
@@ -178,6 +194,13 @@ export class PgBossQueue implements JobQueue {
 
   async stop(): Promise<void> {
     await this.#boss.stop({ graceful: false, close: false });
+  }
+
+  /** Rejects when this process should work on jobs and has not been able to look for any for `STUCK_MS`. */
+  async checkWorking(): Promise<void> {
+    if (this.#lookedAt === undefined || this.#isStopping) return;
+    const sinceMs = performance.now() - this.#lookedAt;
+    if (sinceMs > STUCK_MS) throw new Error(`no look for jobs in ${Math.round(sinceMs)} ms`);
   }
 
   /** Resolves when the queue's tables answer. */
@@ -209,8 +232,11 @@ export class PgBossQueue implements JobQueue {
       const [found] = rows as { lapsed: boolean; due: string[] }[];
       for (const queue of found?.due ?? []) this.#wake(queue);
       if (found?.lapsed) await this.#recovery.run();
+      this.#lookedAt = performance.now();
+      this.#outage.worked();
+      this.#supervision.worked();
     } catch (error) {
-      if (!this.#isStopping) this.#logger.warn({ err: error }, 'cannot look for jobs');
+      if (!this.#isStopping) this.#outage.failed(error);
     }
     if (this.#isStopping) return;
     this.#lookTimer = setTimeout(() => {

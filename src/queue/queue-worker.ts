@@ -1,4 +1,5 @@
 import type { PgBoss } from 'pg-boss';
+import { OutageLog } from '../domain/outage-log.ts';
 import { PassingMap } from '../domain/passing-map.ts';
 import type {
   JobData,
@@ -11,7 +12,7 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SqlRunner } from './held-jobs.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
-import { Lease } from './lease.ts';
+import { type Claim, Lease } from './lease.ts';
 import { type Place, Places } from './places.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -40,6 +41,7 @@ interface HeldJob<Q extends QueueName> extends HeldRow {
 interface Held {
   /** Another one once it has come back here, lost and found while the work at it went on. */
   row: HeldRow;
+  readonly claim: Claim;
   readonly done: Promise<void>;
   /** It ended with the transaction that recorded its work. */
   hasEnded: boolean;
@@ -47,7 +49,7 @@ interface Held {
 
 /** A place for a job that is about to be committed, and what it will be held under. */
 export interface Reservation extends Place {
-  readonly signal: AbortSignal;
+  readonly lease: Lease;
 }
 
 /**
@@ -59,6 +61,8 @@ export class QueueWorker<Q extends QueueName> {
   readonly #queue: Q;
   readonly #options: WorkOptions;
   readonly #logger: Logger;
+  readonly #fetching: OutageLog;
+  readonly #refreshing: OutageLog;
   readonly #handler: JobHandler<Q>;
   readonly #rows: JobRows;
   readonly #held = new PassingMap<string, Held>();
@@ -91,6 +95,10 @@ export class QueueWorker<Q extends QueueName> {
     this.#queue = queue;
     this.#options = options;
     this.#logger = logger;
+    this.#fetching = new OutageLog(logger, 'cannot fetch jobs', 'jobs are fetched again', { queue });
+    this.#refreshing = new OutageLog(logger, 'cannot refresh held jobs', 'held jobs are refreshed again', {
+      queue,
+    });
     this.#handler = handler;
     this.#places = new Places(options, () => this.#fill());
   }
@@ -131,7 +139,7 @@ export class QueueWorker<Q extends QueueName> {
   reserve(group: string): Reservation | undefined {
     if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
     if (!this.#places.hasRoomFor(group)) return undefined;
-    return { ...this.#places.take(group), signal: this.#validLease().signal };
+    return { ...this.#places.take(group), lease: this.#validLease() };
   }
 
   /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
@@ -142,7 +150,7 @@ export class QueueWorker<Q extends QueueName> {
       place.free();
       void this.#giveBack(held, 'the process stops');
     } else {
-      this.#hold(held, place, place.signal);
+      this.#hold(held, place, place.lease);
     }
   }
 
@@ -194,7 +202,7 @@ export class QueueWorker<Q extends QueueName> {
     if (batchSize <= 0) return false;
     const full = this.#places.fullGroups();
     // As of now, not of when the answer comes.
-    const { signal } = this.#validLease();
+    const lease = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
         batchSize,
@@ -208,24 +216,27 @@ export class QueueWorker<Q extends QueueName> {
         const held = this.#held.get(id);
         // It was lost, and what was handed over is not recorded yet: nobody else must begin with it anew.
         if (held) held.row = row;
-        else this.#hold(row, this.#places.take(group), signal);
+        else this.#hold(row, this.#places.take(group), lease);
       }
+      this.#fetching.worked();
       return jobs.length === batchSize;
     } catch (error) {
-      if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue }, 'cannot fetch jobs');
+      if (!this.#isStopping) this.#fetching.failed(error);
       return false;
     }
   }
 
-  #hold(job: HeldJob<Q>, place: Place, signal: AbortSignal): void {
+  #hold(job: HeldJob<Q>, place: Place, lease: Lease): void {
     const { countedMs } = this.#options;
+    const claim = lease.claim();
     const timer = countedMs === undefined ? undefined : setTimeout(place.uncount, countedMs).unref();
-    const done = this.#work(job, place, signal).finally(() => {
+    const done = this.#work(job, place, claim.signal).finally(() => {
       clearTimeout(timer);
+      claim.release();
       this.#held.delete(job.id);
       place.free();
     });
-    this.#held.set(job.id, { row: job, done, hasEnded: false });
+    this.#held.set(job.id, { row: job, claim, done, hasEnded: false });
   }
 
   async #work(job: HeldJob<Q>, { onlyWaits }: Place, signal: AbortSignal): Promise<void> {
@@ -252,13 +263,25 @@ export class QueueWorker<Q extends QueueName> {
 
   async #touch(): Promise<void> {
     const lease = this.#validLease();
-    const at = performance.now();
+    const sign = lease.sign();
+    const held = [...this.#held.values()].map(({ row }) => row);
     try {
-      await this.#rows.refresh([...this.#held.values()].map(({ row }) => row));
-      lease.renew(at);
+      const lost = await this.#rows.refresh(held);
+      lease.renew(sign);
+      this.#refreshing.worked();
+      for (const row of lost) this.#lose(row);
     } catch (error) {
-      this.#logger.warn({ err: error, queue: this.#queue }, 'cannot refresh held jobs');
+      this.#refreshing.failed(error);
     }
+  }
+
+  /** Stops the work at a job that PostgreSQL has given to others: going on would do it twice. */
+  #lose(row: HeldRow): void {
+    const held = this.#held.get(row.id);
+    // A job that came back here meanwhile has another row; one whose work is recorded has none.
+    if (held?.row !== row || held.hasEnded) return;
+    this.#logger.warn({ queue: this.#queue, job: row.id }, 'a held job was lost to another process');
+    held.claim.lose();
   }
 
   /** The lease of what is taken from now on: a new one where the last one ran out. */

@@ -1,5 +1,6 @@
 import type { Db, PgBoss } from 'pg-boss';
 import { Batcher } from '../domain/batcher.ts';
+import { OutageLog } from '../domain/outage-log.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { heldJobs, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './held-jobs.ts';
 
@@ -20,10 +21,16 @@ export class Recovery {
     pauseMs: PAUSE_MS,
   });
   #stopListening: Promise<() => Promise<void>> | undefined;
+  readonly #outage: OutageLog;
   #isStopping = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#outage = new OutageLog(
+      parts.logger,
+      'cannot put jobs into the queue',
+      'jobs are put into the queue again',
+    );
   }
 
   /** Hears from now on of what other processes leave. */
@@ -43,8 +50,9 @@ export class Recovery {
   async run(): Promise<void> {
     try {
       if (!this.#isStopping) await this.#runs.add(undefined);
+      this.#outage.worked();
     } catch (error) {
-      this.#parts.logger.warn({ err: error }, 'cannot put jobs into the queue');
+      this.#outage.failed(error);
     }
   }
 

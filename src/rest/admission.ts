@@ -1,16 +1,13 @@
 import type { Request } from 'express';
-import { type Authenticator, callerOf, type KnownKey } from '../domain/api-keys/authenticate.ts';
+import { bucketOfClient, type DefaultLimits, rateRefusal } from '../domain/accounts/budgets.ts';
+import { type Authenticator, callerOf, KeyRefused, type KnownKey } from '../domain/api-keys/authenticate.ts';
 import type { ApiKeyCaller } from '../domain/caller.ts';
 import { DomainError } from '../domain/errors.ts';
-import { clientOf, parseForwardedAddress } from '../domain/ip-network.ts';
+import { clientOf, parseForwardedAddress, shownClient } from '../domain/ip-network.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../domain/ports/rate-limiter.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { AnswerHeaders } from './answer.ts';
 import { headerOf } from './request-header.ts';
-
-/** The default plan (RATE_LIMIT_PER_MINUTE, …): it holds where neither the key nor its account has figures. */
-export interface DefaultLimits extends RateLimits {
-  readonly webhooksPerMinute: number;
-}
 
 /** What admission must know of the route that a request is for. */
 export interface Entrance {
@@ -33,11 +30,18 @@ export class Admission {
   readonly #authenticator: Authenticator;
   readonly #rateLimiter: RateLimiter;
   readonly #defaults: DefaultLimits;
+  readonly #security: SecurityWatch;
 
-  constructor(authenticator: Authenticator, rateLimiter: RateLimiter, defaults: DefaultLimits) {
-    this.#authenticator = authenticator;
-    this.#rateLimiter = rateLimiter;
-    this.#defaults = defaults;
+  constructor(parts: {
+    authenticator: Authenticator;
+    rateLimiter: RateLimiter;
+    rateLimits: DefaultLimits;
+    security: SecurityWatch;
+  }) {
+    this.#authenticator = parts.authenticator;
+    this.#rateLimiter = parts.rateLimiter;
+    this.#defaults = parts.rateLimits;
+    this.#security = parts.security;
   }
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
@@ -57,6 +61,7 @@ export class Admission {
       }
       this.#authenticator.checkAddress(known, () => clientAddressOf(request));
     } catch (error) {
+      if (error instanceof KeyRefused) this.#note(error, request);
       // Neither may somebody without the key's secrets use up the budget of those who have them.
       if (error instanceof DomainError) await this.admitAnyone(request, headers);
       throw error;
@@ -85,9 +90,21 @@ export class Admission {
     return { caller: callerOf(known), rawBody };
   }
 
+  #note({ check: kind, reason, known }: KeyRefused, request: Request): void {
+    const keyId = known?.key.keyId;
+    const caller = kind === 'allowlist' && known ? callerOf(known) : undefined;
+    const audited = caller && {
+      accountId: caller.accountId,
+      caller,
+      action: 'apiKey.outsideAllowlist' as const,
+      target: caller.keyId,
+    };
+    this.#security.refused({ kind, reason, address: shownClient(clientOf(request.ip)), keyId, audited });
+  }
+
   /** Counts a request that no valid key stands for on its address's budget (decision 11). */
   async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
-    const verdict = await this.#rateLimiter.take(`address:${clientOf(request.ip)}`, this.#defaults);
+    const verdict = await this.#rateLimiter.take(bucketOfClient(clientOf(request.ip)), this.#defaults);
     tell(headers, verdict, this.#defaults, 'requests');
   }
 
@@ -98,19 +115,10 @@ export class Admission {
 }
 
 /** Tells in the headers what the limiter said of a request under these limits, and refuses it where that did. */
-function tell(
-  headers: AnswerHeaders,
-  verdict: RateVerdict,
-  { perMinute, perSecond }: RateLimits,
-  what: string,
-): void {
+function tell(headers: AnswerHeaders, verdict: RateVerdict, limits: RateLimits, what: string): void {
   Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
-  if (verdict.isAllowed) return;
-  const rule =
-    verdict.rule === 'second' ? `${perSecond} ${what} in one second` : `${perMinute} ${what} in 60 seconds`;
-  const seconds = verdict.retryAfterSeconds;
-  const message = `More than ${rule}. Try again in ${seconds} s.`;
-  throw new DomainError('rate_limit_exceeded', message, undefined, seconds);
+  const refused = rateRefusal(verdict, limits, what);
+  if (refused) throw refused;
 }
 
 function rateHeaders(limit: number, remaining: number, resetAt: number): Record<string, string> {

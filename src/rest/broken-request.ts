@@ -35,7 +35,6 @@ export function answerBroken(
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
     'X-Request-Id': randomUUID(),
-    'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'no-store',
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,6 +1,7 @@
 import express, { type Request, type Response, type Router } from 'express';
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { Refusals } from '../domain/refusals.ts';
 import { sendJson } from './answer.ts';
 import { errorResponse } from './error-response.ts';
 import { requestIdOf } from './request-id.ts';
@@ -9,6 +10,7 @@ export interface CallbackOptions {
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
+  readonly refusals: Pick<Refusals, 'note'>;
 }
 
 type Work = (request: Request, response: Response) => Promise<void>;
@@ -18,7 +20,7 @@ type Work = (request: Request, response: Response) => Promise<void>;
  * refusal is answered as the contract's are. A provider calls again what was not answered with 200.
  */
 export function createCallbackRouter(
-  { logger, faultOf }: CallbackOptions,
+  { logger, faultOf, refusals }: CallbackOptions,
   what: string,
 ): { router: Router; serve: (work: Work) => Work } {
   const serve = (work: Work) => async (request: Request, response: Response) => {
@@ -28,7 +30,8 @@ export function createCallbackRouter(
       await work(request, response);
     } catch (error) {
       const refused = error instanceof DomainError ? error : faultOf(error);
-      if (!refused) logger.error({ err: error, requestId }, `a ${what} callback failed`);
+      if (refused) refusals.note(refused);
+      else logger.error({ err: error, requestId }, `a ${what} callback failed`);
       const { status, headers, body } = errorResponse(
         refused ??
           new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),

@@ -27,7 +27,6 @@ const HEADERS = {
   ].join('; '),
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
 };
 
 /** The web console at `/console`: dist/console, compressed at the build. Its pages are addresses below it. */

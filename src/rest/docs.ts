@@ -21,7 +21,6 @@ const HEADERS = {
   ].join('; '),
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
 };
 
 const PAGE = `<!doctype html>

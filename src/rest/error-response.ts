@@ -17,7 +17,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   forbidden: {
     status: 403,
     shape: 'A',
-    when: "The key lacks the scope, or the request comes from an address outside the key's allowlist.",
+    when: "The key lacks the scope, the request comes from an address outside the key's allowlist, or it would give another key more than the key has.",
   },
   rate_limit_exceeded: {
     status: 429,
@@ -67,7 +67,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   invalid_webhook_url: {
     status: 400,
     shape: 'B',
-    when: 'The webhook URL is malformed, not allowed, or leads to an address that is not public.',
+    when: 'The webhook URL is malformed, not allowed, or does not resolve to a public address: unknown names and private addresses are told alike.',
   },
   idempotency_key_mismatch: {
     status: 400,
@@ -82,7 +82,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   session_window_closed: {
     status: 400,
     shape: 'B',
-    when: 'The recipient sent no WhatsApp message in the last 24 hours, so only a template can be sent.',
+    when: 'The recipient sent this account no WhatsApp message in the last 24 hours, so only a template can be sent.',
   },
   unknown_template: {
     status: 400,
@@ -119,6 +119,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'The account has as many webhook endpoints as it can have.',
   },
+  key_ended: {
+    status: 409,
+    shape: 'B',
+    when: 'The API key was revoked, has expired or was rotated: what has ended cannot be changed or revived.',
+  },
   payload_too_large: {
     status: 413,
     shape: 'B',
@@ -143,6 +148,11 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     status: 503,
     shape: 'B',
     when: "The gateway, or the channel's provider, cannot take the request now. `Retry-After` says when to try again.",
+  },
+  outcome_unknown: {
+    status: 503,
+    shape: 'B',
+    when: 'The database did not say whether the change was made, so it may have been. Look it up; of a send `details.messageId` is the id that the message has if it was accepted. A send may be repeated with the same `Idempotency-Key`. There is no `Retry-After`: repeating it otherwise could do it twice.',
   },
 };
 

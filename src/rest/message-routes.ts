@@ -27,7 +27,12 @@ export const messageMembers = {
   sandbox: z.boolean().describe('True when it was sent with a sandbox key.'),
   createdAt: isoTime,
   scheduledFor: isoTime.optional().describe('When it is to be sent; absent for now.'),
-  statusReason: z.string().optional().describe('`delivery_unconfirmed`: sent, but no delivery report came.'),
+  statusReason: z
+    .string()
+    .optional()
+    .describe(
+      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more.',
+    ),
 };
 
 /** Members that a looked-up message has besides (decision 20). */
@@ -39,6 +44,9 @@ export const detailMembers = {
       sid: z.string().nullable(),
       cost: z.number(),
       refunded: z.number().describe('What of `cost` was given back: all of it where nobody accepted it.'),
+      refundDueAt: isoTime
+        .optional()
+        .describe('When it is refunded: it failed although an earlier hand-over may have left.'),
       error: z.object({ code: z.string(), message: z.string() }).nullable(),
     }),
   ),
@@ -72,6 +80,7 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
       sid: recipient.sid,
       cost: fromMinor(recipient.costMinor, message.currency),
       refunded: fromMinor(refundedMinor(recipient), message.currency),
+      ...(recipient.refundDueAt ? { refundDueAt: recipient.refundDueAt.toISOString() } : {}),
       error: recipient.error,
     })),
     timeline: timeline.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
@@ -188,7 +197,12 @@ const historyQuery = pageQuery.extend({
     ),
   from: timeFilter.describe('Only messages created at this ISO 8601 time or later.'),
   until: timeFilter.describe('Only messages created at this ISO 8601 time or earlier.'),
-  environment: z.enum(ENVIRONMENTS).optional(),
+  environment: z
+    .enum(ENVIRONMENTS)
+    .optional()
+    .describe(
+      'Only messages of this environment; for a production key both when absent. A sandbox key sees the sandbox only.',
+    ),
 });
 
 /**

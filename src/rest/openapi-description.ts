@@ -7,7 +7,14 @@ export function describeService(): string {
 ## Authentication
 Every request carries the full API key in \`X-Api-Key\`. A key has scopes and an environment: with a \`sandbox\` key
 everything is validated and recorded, nothing is sent, charged or told to webhooks. A key can be bound to addresses,
-and can be made to sign its requests:
+and can be made to sign its requests (below).
+
+Messages, events, webhooks, deliveries, contacts and devices belong to the environment of the key that made them. A
+sandbox key sees and changes those of the sandbox only: any other is \`not_found\`, and no list shows it. A production key
+reaches both: histories show both, lists of contacts, devices and webhooks production unless \`environment=sandbox\` asks.
+Sandbox messages cause no events, so a webhook registered by a sandbox key is told of \`webhook.test\` only.
+
+To sign a request:
 
 1. \`message\` is the HTTP method, the request path with \`/api/v1\` and without the query, the timestamp and the
    lowercase hexadecimal SHA-256 of the body's bytes, one after the other without separators.

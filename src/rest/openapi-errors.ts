@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ZodOpenApiResponseObject, ZodOpenApiSchemaObject } from 'zod-openapi';
+import type { ZodOpenApiHeadersObject, ZodOpenApiResponseObject, ZodOpenApiSchemaObject } from 'zod-openapi';
 import { DomainError, type ErrorCode } from '../domain/errors.ts';
 import type { Route } from './define-route.ts';
 import { ERROR_RESPONSES, errorResponse } from './error-response.ts';
@@ -48,6 +48,7 @@ function errorCodesOf(route: Route): readonly ErrorCode[] {
       'internal_error',
       'service_unavailable',
     ] as const),
+    ...(route.method === 'get' ? [] : (['outcome_unknown'] as const)),
   ]);
   return CODES.filter((code) => codes.has(code));
 }
@@ -58,7 +59,7 @@ export function errorResponsesOf(route: Route): Record<string, ZodOpenApiRespons
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       String(status),
-      (codes.length === 1 && codes[0] && SHARED_ANSWERS.get(codes[0])) || errorAnswer(codes),
+      SHARED_ANSWERS.get(codes.join()) ?? errorAnswer(codes),
     ]),
   );
 }
@@ -74,7 +75,7 @@ function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiRespon
   return {
     ...(id === undefined ? {} : { id }),
     description: codes.map((name) => `- \`${name}\`: ${ERROR_RESPONSES[name].when}`).join('\n'),
-    headers: responseHeaders(isRetryable ? ['Retry-After'] : []),
+    headers: isRetryable ? waitingHeaders(codes) : responseHeaders(),
     content: {
       'application/json': {
         schema: {
@@ -87,6 +88,15 @@ function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiRespon
       },
     },
   };
+}
+
+/** Of an outcome that nobody knows no answer says when to try again. */
+function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
+  if (!codes.includes('outcome_unknown')) return responseHeaders(['Retry-After']);
+  if (codes.length === 1) return responseHeaders();
+  const description =
+    'Whole seconds after which trying again makes sense; absent where trying again could do it twice.';
+  return { ...responseHeaders(), 'Retry-After': { description, schema: { type: 'integer', minimum: 1 } } };
 }
 
 /** What a refusal looks like; details and waiting times differ. */
@@ -107,12 +117,17 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown
   contact_exists: { id: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' },
 };
 
-/** Answers with one code are components, under the code's name: `not_found` is `NotFound`. */
+/**
+ * Answers that many routes share are components, under the names of their codes: `not_found` is `NotFound`. Those with one
+ * code, and what a change is answered while the database is away.
+ */
 const SHARED_ANSWERS = new Map(
-  CODES.map((code) => {
-    const name = code.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
-    return [code, errorAnswer([code], name)];
-  }),
+  [...CODES.map((code) => [code]), CODES.filter((code) => ERROR_RESPONSES[code].status === 503)].map(
+    (codes) => {
+      const name = codes.join('_or_').replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+      return [codes.join(), errorAnswer(codes, name)];
+    },
+  ),
 );
 
 /** Both error shapes. */

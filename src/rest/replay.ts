@@ -21,6 +21,8 @@ export async function replayOf(
   error: unknown,
 ): Promise<RouteAnswer<unknown>> {
   if (!route.replay || !(error instanceof DomainError)) throw error;
+  // The lookup would fail as the send did, and its refusal would say to try again.
+  if (error.code === 'outcome_unknown') throw error;
   const idempotencyKey = keyOf(sources, error);
   const earlier =
     idempotencyKey === undefined ? undefined : await route.replay({ ...asking, idempotencyKey });

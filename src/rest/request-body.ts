@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { DomainError } from '../domain/errors.ts';
+import { DomainError, payloadTooLarge } from '../domain/errors.ts';
 
 /** Deeper JSON is refused before it is parsed: recursive code must not meet it. */
 const MAX_DEPTH = 32;
@@ -10,8 +10,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * known to have more than `maxBytes`; the rest is then left unread.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const tooLarge = () =>
-    new DomainError('payload_too_large', `The body has more than ${maxBytes} bytes.`, { maximum: maxBytes });
+  const tooLarge = () => payloadTooLarge(maxBytes);
   const brokenOff = () => new DomainError('invalid_json', 'The body broke off before its end.');
   if (Number(request.headers['content-length']) > maxBytes) return Promise.reject(tooLarge());
   if (request.destroyed) return Promise.reject(brokenOff());

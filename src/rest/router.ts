@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import type { z } from 'zod';
+import type { DefaultLimits } from '../domain/accounts/budgets.ts';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { refusal } from '../domain/caller.ts';
 import {
@@ -13,7 +14,9 @@ import {
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
-import { Admission, type DefaultLimits } from './admission.ts';
+import type { Refusals } from '../domain/refusals.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import { Admission } from './admission.ts';
 import { type AnswerHeaders, sendJson } from './answer.ts';
 import { answerBroken, statusOfParserError } from './broken-request.ts';
 import type { Route, RouteAnswer } from './define-route.ts';
@@ -29,9 +32,6 @@ import { routes } from './routes/all.ts';
 import { UnderWay } from './under-way.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** More faults than these of one request are not told: a hostile body can have a hundred thousand. */
-const MAX_FAULTS = 20;
-const MAX_SHOWN_PATH = 200;
 /** A tenth of a second's work, and as much as may wait for a database that is some ten times slower. */
 const MAX_UNDER_WAY = 500;
 
@@ -40,9 +40,13 @@ export interface RestOptions {
   readonly authenticator: Authenticator;
   readonly rateLimiter: RateLimiter;
   readonly rateLimits: DefaultLimits;
+  readonly security: SecurityWatch;
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
+  /** Headers of every answer, for those that go to a bare socket. */
+  readonly always: Readonly<Record<string, string>>;
+  readonly refusals: Pick<Refusals, 'note'>;
   /** Requests that may wait for the database at once; more are refused before anything is done for them. */
   readonly maxUnderWay?: number;
 }
@@ -72,14 +76,14 @@ export interface Rest {
 }
 
 export function createRest(options: RestOptions): Rest {
-  const { operations, authenticator, rateLimiter, rateLimits } = options;
+  const { operations } = options;
   const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
-  const admission = new Admission(authenticator, rateLimiter, rateLimits);
+  const admission = new Admission(options);
   const serve = (work: Work<Promise<void>>) => {
     return (request: Request, response: Response) =>
       underWay.tryEnter()
         ? respond(options, admission, underWay, request, response, work)
-        : refuseBusy(admission, request, response);
+        : refuseBusy(options, admission, request, response);
   };
   const anyone = (work: Work<void>) =>
     serve(async (request, response, headers) => {
@@ -138,8 +142,12 @@ export function createRest(options: RestOptions): Rest {
       throw new DomainError('validation_error', 'A request of HTTP/1.1 must have a Host header.');
     }),
     answerBroken: (error, socket) =>
-      answerBroken(socket, statusOfParserError(error), admission.uncountedHeaders()),
-    refuseTunnel: (socket) => answerBroken(socket, 404, admission.uncountedHeaders()),
+      answerBroken(socket, statusOfParserError(error), {
+        ...options.always,
+        ...admission.uncountedHeaders(),
+      }),
+    refuseTunnel: (socket) =>
+      answerBroken(socket, 404, { ...options.always, ...admission.uncountedHeaders() }),
   };
 }
 
@@ -155,14 +163,14 @@ async function respond(
   const requestId = requestIdOf(request);
   const headers: AnswerHeaders = {
     'X-Request-Id': requestId,
-    'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'no-store',
   };
   try {
     await work(request, response, headers);
   } catch (error) {
     const refused = error instanceof DomainError ? error : options.faultOf(error);
-    if (!refused) options.logger.error({ err: error, requestId }, 'request failed');
+    if (refused) options.refusals.note(refused);
+    else options.logger.error({ err: error, requestId }, 'request failed');
     const told = errorResponse(
       refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
     );
@@ -222,19 +230,25 @@ async function answer(
   );
 }
 
-const BUSY = errorResponse(
-  serviceUnavailable('More requests are under way than can be answered in time. Try again.'),
+const REFUSED_BUSY = serviceUnavailable(
+  'More requests are under way than can be answered in time. Try again.',
 );
+const BUSY = errorResponse(REFUSED_BUSY);
 const BUSY_BODY = JSON.stringify(BUSY.body);
 
 /** Costs next to nothing: who refuses for want of time must not spend it on refusing. */
-function refuseBusy(admission: Admission, request: Request, response: Response): void {
+function refuseBusy(
+  { refusals }: RestOptions,
+  admission: Admission,
+  request: Request,
+  response: Response,
+): void {
+  refusals.note(REFUSED_BUSY);
   response
     .writeHead(BUSY.status, {
       ...admission.uncountedHeaders(1),
       ...BUSY.headers,
       'X-Request-Id': requestIdOf(request),
-      'X-Content-Type-Options': 'nosniff',
       'Cache-Control': 'no-store',
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(BUSY_BODY),
@@ -262,7 +276,7 @@ function refuseUndecodable(error: unknown, request: Request): never {
 }
 
 function refuseAddress(request: Request): never {
-  const path = request.originalUrl.replace(/[?#].*$/s, '').slice(0, MAX_SHOWN_PATH);
+  const path = request.originalUrl.replace(/[?#].*$/s, '');
   throw notFound(`${request.method} ${path}`);
 }
 
@@ -278,7 +292,7 @@ function parse(schema: z.ZodType, value: unknown): unknown {
     checkText(result.data);
     return result.data;
   }
-  const faults = result.error.issues.slice(0, MAX_FAULTS).map((issue): FieldFault => {
+  const faults = result.error.issues.map((issue): FieldFault => {
     return { path: issue.path.map(String).join('.'), message: issue.message };
   });
   throw validationError(faults);

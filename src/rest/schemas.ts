@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ENVIRONMENTS } from '../domain/caller.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { storable } from '../domain/storable.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
@@ -64,6 +65,17 @@ export function paginated<Row, Item>(
     },
   };
 }
+
+export const environment = z
+  .enum(ENVIRONMENTS)
+  .describe('Where it belongs: what a key makes belongs to the environment of the key.');
+/** Which environment a list shows. */
+export const environmentQuery = z
+  .enum(ENVIRONMENTS)
+  .optional()
+  .describe(
+    "What belongs to this environment; to the key's own when absent. To a sandbox key production shows nothing.",
+  );
 
 export const isoTime = z.iso.datetime().describe('ISO 8601 time in UTC.');
 export const messageStatus = z.enum(MESSAGE_STATUSES).meta({

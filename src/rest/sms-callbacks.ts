@@ -1,11 +1,14 @@
 import type { Router } from 'express';
+import type { DefaultLimits } from '../domain/accounts/budgets.ts';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { DomainError, notFound, unauthorized } from '../domain/errors.ts';
+import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { ReportSink } from '../domain/ports/provider.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { ReadSmsCallback } from '../domain/ports/sms-callbacks.ts';
-import { Admission, type DefaultLimits } from './admission.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import { Admission } from './admission.ts';
 import { sendJson } from './answer.ts';
 import { type CallbackOptions, createCallbackRouter } from './callback-router.ts';
 import { readBody } from './request-body.ts';
@@ -14,8 +17,8 @@ const MAX_BODY_BYTES = 64 * 1024;
 
 /**
  * Carriers' calls about what became of messages (decision 15), to be mounted at `/callbacks/sms`. One that nothing proves
- * to be the carrier's counts on its address's budget, as a request without a key does (decision 11): beyond it, what it
- * says of messages that we know is taken, since it must have been told their ids, and nothing else.
+ * to be the carrier's counts on its address's budget, as a request without a key does (decision 11). What it says of
+ * messages that were sent is taken, since it must have been told their ids; nothing is kept for one that was not.
  */
 export function createSmsCallbackRouter(
   options: CallbackOptions & {
@@ -26,10 +29,11 @@ export function createSmsCallbackRouter(
     readonly authenticator: Authenticator;
     readonly rateLimiter: RateLimiter;
     readonly rateLimits: DefaultLimits;
+    readonly security: SecurityWatch;
   },
 ): Router {
   const { router, serve } = createCallbackRouter(options, 'carrier');
-  const admission = new Admission(options.authenticator, options.rateLimiter, options.rateLimits);
+  const admission = new Admission(options);
   router.post(
     '/:carrier',
     serve(async (request, response) => {
@@ -42,13 +46,18 @@ export function createSmsCallbackRouter(
       });
       if (reading.kind === 'unknown') throw notFound('Carrier');
       if (reading.kind === 'refused') {
+        const reason = `${request.params.carrier}: wrong signature or token`;
+        options.security.refused({ kind: 'callback', reason, address: shownClient(clientOf(request.ip)) });
         await admission.admitAnyone(request, {});
         throw unauthorized('The signature or token of the callback is not right.');
       }
       const { provider, reports } = reading;
-      const overBudget = reading.isProven ? undefined : await refusalOf(admission.admitAnyone(request, {}));
-      if (!overBudget) await options.takeReports(provider, reports);
-      else if ((await options.takeKnownReports(provider, reports)) > 0) throw overBudget;
+      if (reading.isProven) await options.takeReports(provider, reports);
+      else {
+        const overBudget = await refusalOf(admission.admitAnyone(request, {}));
+        const unknown = await options.takeKnownReports(provider, reports);
+        if (overBudget && unknown > 0) throw overBudget;
+      }
       sendJson(request, response, 200, '{}');
     }),
   );

@@ -31,7 +31,6 @@ export function createWebhookSimulator(
         hasSignature: request.get(signature) !== undefined,
         bytes: body.length,
       };
-      response.setHeader('X-Content-Type-Options', 'nosniff');
       sendJson(request, response, 200, JSON.stringify(answer));
     }),
   );

@@ -1,8 +1,10 @@
-import type { Router } from 'express';
+import type { Request, Router } from 'express';
 import type { SystemCaller } from '../domain/caller.ts';
 import { forbidden, unauthorized } from '../domain/errors.ts';
+import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { WhatsAppCallbacks } from '../domain/ports/whatsapp-callbacks.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { sendJson } from './answer.ts';
 import { type CallbackOptions, createCallbackRouter } from './callback-router.ts';
 import { readBody } from './request-body.ts';
@@ -15,16 +17,22 @@ export function createWhatsAppCallbackRouter(
   options: CallbackOptions & {
     readonly operations: Operations;
     readonly whatsAppCallbacks: WhatsAppCallbacks;
+    readonly security: SecurityWatch;
   },
 ): Router {
-  const { operations, whatsAppCallbacks } = options;
+  const { operations, whatsAppCallbacks, security } = options;
+  const note = (request: Request, reason: string) =>
+    security.refused({ kind: 'callback', reason, address: shownClient(clientOf(request.ip)) });
   const { router, serve } = createCallbackRouter(options, 'WhatsApp');
   router.get(
     '/',
     serve(async (request, response) => {
       const challenge = whatsAppCallbacks.challengeAnswer(request.query);
-      if (challenge === undefined) throw forbidden('The handshake has no right hub.verify_token.');
-      response.type('text/plain').setHeader('X-Content-Type-Options', 'nosniff').send(challenge);
+      if (challenge === undefined) {
+        note(request, 'whatsapp: wrong verify token');
+        throw forbidden('The handshake has no right hub.verify_token.');
+      }
+      response.type('text/plain').send(challenge);
     }),
   );
   router.post(
@@ -32,7 +40,10 @@ export function createWhatsAppCallbackRouter(
     serve(async (request, response) => {
       const body = await readBody(request, MAX_BODY_BYTES);
       const callback = whatsAppCallbacks.read(body, request.get('x-hub-signature-256'));
-      if (!callback) throw unauthorized('X-Hub-Signature-256 is missing or not right.');
+      if (!callback) {
+        note(request, 'whatsapp: wrong signature');
+        throw unauthorized('X-Hub-Signature-256 is missing or not right.');
+      }
       // A callback that is not answered with 200 is sent again, so the answer waits for the records.
       await operations.messages.takeWhatsAppCallback.run(PLATFORM, callback);
       sendJson(request, response, 200, '{}');

@@ -15,11 +15,12 @@ interface AccountRow {
   created_at: Date;
   content_days: number | null;
   message_days: number | null;
-  /** Null, all four of them, without a plan. */
+  /** Null, all of them, without a plan. */
   plan_name: string | null;
   per_minute: number | null;
   per_second: number | null;
   webhooks_per_minute: number | null;
+  session_per_minute: number | null;
 }
 
 const COLUMNS = [
@@ -35,6 +36,7 @@ const COLUMNS = [
   'plans.per_minute',
   'plans.per_second',
   'plans.webhooks_per_minute',
+  'plans.session_per_minute',
 ] as const;
 
 function mapRow(row: AccountRow): Account {
@@ -55,9 +57,10 @@ function planOf({
   per_minute: perMinute,
   per_second: perSecond,
   webhooks_per_minute: webhooksPerMinute,
+  session_per_minute: sessionPerMinute,
 }: AccountRow): Plan | null {
   const has = name !== null && perMinute !== null && perSecond !== null && webhooksPerMinute !== null;
-  return has ? { name, perMinute, perSecond, webhooksPerMinute } : null;
+  return has ? { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } : null;
 }
 
 // Accounts are always locked in the order of their ids, so two transactions never wait for each other in a ring.

@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../domain/caller.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
-import type { ApiKeyPatch, ApiKeyStore } from '../domain/ports/stores.ts';
+import type { ApiKeyPatch, ApiKeyStore, MakersQuery } from '../domain/ports/stores.ts';
 import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -16,6 +16,8 @@ interface ApiKeyRow {
   per_minute: number | null;
   per_second: number | null;
   created_by: string;
+  issued_by: string | null;
+  rotated_at: Date | null;
   created_at: Date;
   expires_at: Date | null;
   last_used_at: Date | null;
@@ -33,6 +35,8 @@ const COLUMNS = [
   'per_minute',
   'per_second',
   'created_by',
+  'issued_by',
+  'rotated_at',
   'created_at',
   'expires_at',
   'last_used_at',
@@ -51,6 +55,8 @@ function mapRow(row: ApiKeyRow): ApiKey {
     rateLimit: { perMinute: row.per_minute, perSecond: row.per_second },
     createdAt: row.created_at,
     createdBy: row.created_by,
+    issuedBy: row.issued_by ?? row.created_by,
+    rotatedAt: row.rotated_at,
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
     revokedAt: row.revoked_at,
@@ -84,6 +90,23 @@ const SCOPE_USES = statement(
    ORDER BY k.key_id, s.place`,
 );
 
+// Any number: it tells these locks from other advisory locks.
+const LOCK_ACCOUNT = statement('api-keys-lock', 'SELECT pg_advisory_xact_lock(7350115, hashtext($1))');
+/** Keys made by `maker`. Parameter 2 says whether those count that somebody else has rotated since. */
+const madeByOne = (maker: string) => `CROSS JOIN LATERAL (
+     SELECT key_id FROM api_keys WHERE issued_by = ${maker}
+     UNION SELECT key_id FROM api_keys WHERE created_by = ${maker} AND ($2 OR issued_by IS NULL)) AS k`;
+const MADE_BY = statement(
+  'api-keys-made-by',
+  `WITH RECURSIVE made (maker, key_id) AS (
+     SELECT m.maker, k.key_id FROM unnest($1::text[]) AS m (maker) ${madeByOne('m.maker')}
+     UNION
+     SELECT m.maker, k.key_id FROM made m ${madeByOne("'key:' || m.key_id")})
+   SELECT m.maker, ${COLUMNS.map((column) => `k.${column}`).join(', ')} FROM made m JOIN api_keys k USING (key_id)
+   WHERE $3::uuid IS NULL OR k.account_id = $3
+   ORDER BY k.created_at, k.key_id LIMIT $4`,
+);
+
 /** API keys; every change is announced, so that no process goes on with what it has cached. */
 export class PgApiKeyStore implements ApiKeyStore {
   readonly #sql: Sql;
@@ -106,9 +129,15 @@ export class PgApiKeyStore implements ApiKeyStore {
       per_minute: key.rateLimit.perMinute,
       per_second: key.rateLimit.perSecond,
       created_by: key.createdBy,
+      issued_by: key.issuedBy,
+      rotated_at: key.rotatedAt,
       created_at: key.createdAt,
       expires_at: key.expiresAt,
     });
+  }
+
+  async lockAccount(accountId: string): Promise<void> {
+    await this.#sql.query(LOCK_ACCOUNT, [accountId]);
   }
 
   async find(keyId: string, accountId?: string): Promise<ApiKey | undefined> {
@@ -160,9 +189,18 @@ export class PgApiKeyStore implements ApiKeyStore {
     };
   }
 
-  async page(accountId: string, { page, limit }: PageRequest): Promise<Page<ApiKey>> {
-    const own = this.#sql.table<ApiKeyRow>('api_keys').where({ account_id: accountId });
-    const total = await ownRows(this.#sql, accountId, 'api_keys');
+  async page(
+    accountId: string,
+    { page, limit }: PageRequest,
+    environment?: Environment,
+  ): Promise<Page<ApiKey>> {
+    const own = this.#sql
+      .table<ApiKeyRow>('api_keys')
+      .where({ account_id: accountId, ...(environment === undefined ? {} : { environment }) });
+    const total =
+      environment === undefined
+        ? await ownRows(this.#sql, accountId, 'api_keys')
+        : await this.#sql.count(own);
     const rows: ApiKeyRow[] = await own
       .clone()
       .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'key_id' }])
@@ -170,6 +208,12 @@ export class PgApiKeyStore implements ApiKeyStore {
       .offset((page - 1) * limit)
       .select(...COLUMNS);
     return { rows: rows.map(mapRow), total };
+  }
+
+  async madeBy({ makers, accountId, isRotatedByOthersToo, limit }: MakersQuery) {
+    const values = [makers, isRotatedByOthersToo, accountId ?? null, limit ?? null];
+    const rows = await this.#sql.query<ApiKeyRow & { maker: string }>(MADE_BY, values);
+    return rows.map((row) => ({ maker: row.maker, key: mapRow(row) }));
   }
 
   async update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey> {
@@ -182,6 +226,7 @@ export class PgApiKeyStore implements ApiKeyStore {
         ...(patch.environment === undefined ? {} : { environment: patch.environment }),
         ...(patch.ipAllowlist === undefined ? {} : { ip_allowlist: [...patch.ipAllowlist] }),
         ...(patch.expiresAt === undefined ? {} : { expires_at: patch.expiresAt }),
+        ...(patch.rotatedAt === undefined ? {} : { rotated_at: patch.rotatedAt }),
         ...(patch.revokedAt === undefined ? {} : { revoked_at: patch.revokedAt }),
         ...(patch.rateLimit === undefined
           ? {}

@@ -1,3 +1,4 @@
+import type { Environment, Home, Reach } from '../domain/caller.ts';
 import type {
   ContactImport,
   ImportProgress,
@@ -8,11 +9,13 @@ import type {
 } from '../domain/contacts/contact-import.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { ContactImportStore } from '../domain/ports/contact-import-store.ts';
+import { reached } from './reached.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface ImportRow {
   id: string;
   account_id: string;
+  environment: Environment;
   created_at: Date;
   finished_at: Date | null;
   rows_total: number;
@@ -38,6 +41,7 @@ interface FaultRow {
 const COLUMNS = [
   'id',
   'account_id',
+  'environment',
   'created_at',
   'finished_at',
   'rows_total',
@@ -56,6 +60,7 @@ function mapRow(row: ImportRow): ContactImport {
   return {
     id: row.id,
     accountId: row.account_id,
+    environment: row.environment,
     state: row.state,
     progress: { rowsTotal, rowsDone, created, updated, failed },
     faults: row.faults,
@@ -126,6 +131,7 @@ export class PgContactImportStore implements ContactImportStore {
     await this.#sql.table('contact_imports').insert({
       id: one.id,
       account_id: one.accountId,
+      environment: one.environment,
       created_at: one.createdAt,
       rows_total: one.progress.rowsTotal,
       state: one.state,
@@ -134,30 +140,30 @@ export class PgContactImportStore implements ContactImportStore {
     });
   }
 
-  async find(accountId: string, id: string): Promise<ContactImport | undefined> {
-    const row: ImportRow | undefined = await this.#of(accountId)
+  async find(reach: Reach, id: string): Promise<ContactImport | undefined> {
+    const row: ImportRow | undefined = await this.#of(reach)
       .where({ id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async slice(accountId: string, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
-    const query = this.#of(accountId).orderBy('id', 'desc').limit(limit);
+  async slice(home: Home, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
+    const query = this.#of(home).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) query.where('id', '<', after);
     const rows: ImportRow[] = await query.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(accountId: string): Promise<number> {
-    return this.#sql.count(this.#of(accountId));
+  count(home: Home): Promise<number> {
+    return this.#sql.count(this.#of(home));
   }
 
   unfinished(accountId: string): Promise<number> {
-    return this.#sql.count(this.#of(accountId).whereNull('finished_at'));
+    return this.#sql.count(this.#of({ accountId, environment: undefined }).whereNull('finished_at'));
   }
 
-  #of(accountId: string) {
-    return this.#sql.table<ImportRow>('contact_imports').where({ account_id: accountId });
+  #of(reach: Reach) {
+    return this.#sql.table<ImportRow>('contact_imports').where(reached(reach));
   }
 
   async faults(

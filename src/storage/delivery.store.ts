@@ -1,3 +1,4 @@
+import type { Environment, Reach } from '../domain/caller.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type {
   AttemptRecord,
@@ -14,13 +15,14 @@ import type {
   WebhookDelivery,
 } from '../domain/webhooks/webhook.ts';
 import { deliveryPart } from './delivery-finder.ts';
-import { type EventBodyRow, eventBody } from './event-rows.ts';
+import { EVENT_ENVIRONMENT, type EventBodyRow, eventBody } from './event-rows.ts';
 import { RECORD, RECORD_BESIDE } from './record-attempts.ts';
 import { type Sql, type Statement, statement } from './sql.ts';
 
 interface DeliveryRow {
   id: string;
   account_id: string;
+  environment: Environment;
   webhook_id: string;
   event_seq: number;
   event: EventType;
@@ -38,14 +40,15 @@ type DueRow = Pick<DeliveryRow, 'id' | 'account_id' | 'event' | 'attempts' | 'ne
   retries_from: number;
 };
 
-const COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status, d.http_status,
-  d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
+const COLUMNS = `d.id, d.account_id, ${EVENT_ENVIRONMENT} AS environment, d.webhook_id, d.event_seq, d.event,
+  e.message_id, d.status, d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
 const OF_EVENT = 'JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq';
 
 function mapRow(row: DeliveryRow): WebhookDelivery {
   return {
     id: row.id,
     accountId: row.account_id,
+    environment: row.environment,
     webhookId: row.webhook_id,
     eventSeq: row.event_seq,
     event: row.event,
@@ -62,7 +65,8 @@ function mapRow(row: DeliveryRow): WebhookDelivery {
 
 const FIND = statement(
   'delivery-find',
-  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2`,
+  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2
+     AND ($3::text IS NULL OR $3 = ${EVENT_ENVIRONMENT})`,
 );
 // Counts and deliveries must be of one moment, or a page would not be where the counts say.
 const SNAPSHOT = statement(
@@ -206,8 +210,8 @@ export class PgDeliveryStore implements DeliveryStore {
     return rows.map((row) => ({ id: row.id, accountId: row.account_id }));
   }
 
-  async find(accountId: string, id: string): Promise<WebhookDelivery | undefined> {
-    const [row] = await this.#sql.query<DeliveryRow>(FIND, [accountId, id]);
+  async find({ accountId, environment }: Reach, id: string): Promise<WebhookDelivery | undefined> {
+    const [row] = await this.#sql.queryOnDisk<DeliveryRow>(FIND, [accountId, id, environment ?? null]);
     return row && mapRow(row);
   }
 
@@ -220,7 +224,7 @@ export class PgDeliveryStore implements DeliveryStore {
       await sql.execute(SNAPSHOT, []);
       const part = { skipped: (page - 1) * limit, limit };
       const { ids, total } = await deliveryPart(sql, [webhookId], filter, part);
-      const rows = ids.length === 0 ? [] : await sql.query<DeliveryRow>(BY_IDS, [ids]);
+      const rows = ids.length === 0 ? [] : await sql.queryOnDisk<DeliveryRow>(BY_IDS, [ids]);
       return { rows: rows.map(mapRow), total };
     });
   }

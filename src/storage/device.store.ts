@@ -1,13 +1,16 @@
+import type { Environment, Home, Reach } from '../domain/caller.ts';
 import type { Device, Platform } from '../domain/devices/device.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type { DeviceStore } from '../domain/ports/device-store.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
-import { ownRows } from './list-counts.ts';
+import { ownRowsIn } from './list-counts.ts';
+import { reached } from './reached.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface DeviceRow {
   id: string;
   account_id: string;
+  environment: Environment;
   created_at: Date;
   updated_at: Date;
   platform: Platform;
@@ -20,6 +23,7 @@ interface DeviceRow {
 const COLUMNS = [
   'id',
   'account_id',
+  'environment',
   'created_at',
   'updated_at',
   'platform',
@@ -29,12 +33,19 @@ const COLUMNS = [
   'auth',
 ] as const;
 
+/**
+ * Stands before the tokens of sandbox devices, and in no token. So the unique index on account and token, which processes
+ * of the version before name in their statement, tells the environments apart.
+ */
+const SANDBOX_MARK = ' ';
+
 function mapRow(row: DeviceRow): Device {
   return {
     id: row.id,
     accountId: row.account_id,
+    environment: row.environment,
     platform: row.platform,
-    token: row.token,
+    token: row.environment === 'sandbox' ? row.token.slice(SANDBOX_MARK.length) : row.token,
     keys: row.p256dh !== null && row.auth !== null ? { p256dh: row.p256dh, auth: row.auth } : null,
     userId: row.user_id,
     createdAt: row.created_at,
@@ -44,7 +55,7 @@ function mapRow(row: DeviceRow): Device {
 
 const UPSERT = statement(
   'device-upsert',
-  `INSERT INTO devices (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  `INSERT INTO devices (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
    ON CONFLICT (account_id, token) DO UPDATE SET updated_at = excluded.updated_at, platform = excluded.platform,
      user_id = excluded.user_id, p256dh = excluded.p256dh, auth = excluded.auth
    RETURNING ${COLUMNS.join(', ')}`,
@@ -52,7 +63,7 @@ const UPSERT = statement(
 const TARGETS = statement(
   'device-targets',
   `SELECT ${COLUMNS.join(', ')} FROM devices
-   WHERE account_id = $1 AND (user_id = ANY($2::text[]) OR id = ANY($3::uuid[])) ORDER BY id LIMIT $4`,
+   WHERE account_id = $1 AND environment = $5 AND (user_id = ANY($2::text[]) OR id = ANY($3::uuid[])) ORDER BY id LIMIT $4`,
 );
 const FIND_MANY = statement(
   'device-find-many',
@@ -62,7 +73,7 @@ const FIND_MANY = statement(
 const REMOVE = statement(
   'device-remove',
   `DELETE FROM devices WHERE id IN (
-     SELECT id FROM devices WHERE account_id = $1 AND id = ANY($2::uuid[]) ORDER BY id FOR UPDATE)
+     SELECT id FROM devices WHERE account_id = $1 AND id = ANY($2::uuid[]) AND ($3::text IS NULL OR environment = $3) ORDER BY id FOR UPDATE)
    RETURNING id`,
 );
 
@@ -78,11 +89,12 @@ export class PgDeviceStore implements DeviceStore {
     const [row] = await this.#sql.query<DeviceRow>(UPSERT, [
       device.id,
       device.accountId,
+      device.environment,
       device.createdAt,
       device.updatedAt,
       device.platform,
       device.userId,
-      device.token,
+      device.environment === 'sandbox' ? SANDBOX_MARK + device.token : device.token,
       device.keys?.p256dh ?? null,
       device.keys?.auth ?? null,
     ]);
@@ -90,17 +102,17 @@ export class PgDeviceStore implements DeviceStore {
     return mapRow(row);
   }
 
-  async find(accountId: string, id: string): Promise<Device | undefined> {
+  async find(reach: Reach, id: string): Promise<Device | undefined> {
     const row: DeviceRow | undefined = await this.#sql
       .table('devices')
-      .where({ account_id: accountId, id })
+      .where({ ...reached(reach), id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async page(accountId: string, { page, limit }: PageRequest): Promise<Page<Device>> {
-    const own = this.#sql.table<DeviceRow>('devices').where({ account_id: accountId });
-    const total = await this.count(accountId);
+  async page(home: Home, { page, limit }: PageRequest): Promise<Page<Device>> {
+    const own = this.#sql.table<DeviceRow>('devices').where(reached(home));
+    const total = await this.count(home);
     const rows: DeviceRow[] = await own
       .clone()
       .select(...COLUMNS)
@@ -110,28 +122,30 @@ export class PgDeviceStore implements DeviceStore {
     return { rows: rows.map(mapRow), total };
   }
 
-  async slice(accountId: string, { limit, after }: KeyRange): Promise<readonly Device[]> {
-    const own = this.#sql
-      .table<DeviceRow>('devices')
-      .where({ account_id: accountId })
-      .orderBy('id', 'desc')
-      .limit(limit);
+  async slice(home: Home, { limit, after }: KeyRange): Promise<readonly Device[]> {
+    const own = this.#sql.table<DeviceRow>('devices').where(reached(home)).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) own.where('id', '<', after);
     const rows: DeviceRow[] = await own.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(accountId: string): Promise<number> {
-    return ownRows(this.#sql, accountId, 'devices');
+  count(home: Home): Promise<number> {
+    return ownRowsIn(this.#sql, home, 'devices');
   }
 
   async targets(
-    accountId: string,
+    { accountId, environment }: Home,
     userIds: readonly string[],
     deviceIds: readonly string[],
     limit: number,
   ): Promise<readonly Device[]> {
-    const rows = await this.#sql.query<DeviceRow>(TARGETS, [accountId, userIds, deviceIds, limit]);
+    const rows = await this.#sql.query<DeviceRow>(TARGETS, [
+      accountId,
+      userIds,
+      deviceIds,
+      limit,
+      environment,
+    ]);
     return rows.map(mapRow);
   }
 
@@ -140,8 +154,8 @@ export class PgDeviceStore implements DeviceStore {
     return rows.map(mapRow);
   }
 
-  async remove(accountId: string, ids: readonly string[]): Promise<number> {
+  async remove({ accountId, environment }: Reach, ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
-    return (await this.#sql.query(REMOVE, [accountId, ids])).length;
+    return (await this.#sql.query(REMOVE, [accountId, ids, environment ?? null])).length;
   }
 }

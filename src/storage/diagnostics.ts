@@ -1,9 +1,16 @@
-import { type Sql, statement } from './sql.ts';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PgListener } from './pg-listener.ts';
+import type { ServerFacts } from './server-check.ts';
+import { SESSION_SETTINGS } from './session-settings.ts';
+import { knownStatements, type Sql, type Statement, statement } from './sql.ts';
 
-const SERVER = statement(
-  'diagnose-server',
-  `SELECT current_setting('server_version') AS version, clock_timestamp() AS now`,
+const NOW = statement('diagnose-now', 'SELECT clock_timestamp() AS now');
+const SETTINGS = statement(
+  'diagnose-settings',
+  `SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name`,
 );
+const NOTIFY = statement('diagnose-notify', 'SELECT pg_notify($1, $2)');
 const SEALED_SAMPLES = statement(
   'diagnose-sealed',
   `SELECT DISTINCT ON (split_part(sealed, '.', 2)) sealed FROM (
@@ -13,19 +20,74 @@ const SEALED_SAMPLES = statement(
    ) AS secrets`,
 );
 
+/** What PREPARE does not take, and no version refuses. */
+const UTILITY = /^SET /;
+const CHANNEL = 'gateway_doctor';
+const HEARD_MS = 3_000;
+
 /** What the command line's doctor asks of the database. */
 export class PgDiagnostics {
   readonly #sql: Sql;
+  readonly #listener: PgListener;
+  readonly #queueStatements: readonly Statement[];
+  /** What the server said of itself at the start. */
+  readonly server: ServerFacts;
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, server: ServerFacts, listener: PgListener, queueStatements: readonly Statement[]) {
     this.#sql = sql;
+    this.server = server;
+    this.#listener = listener;
+    this.#queueStatements = queueStatements;
   }
 
-  /** The server's version, such as `18.4`, and its clock. */
-  async server(): Promise<{ version: string; now: Date }> {
-    const [row] = await this.#sql.query<{ version: string; now: Date }>(SERVER, []);
+  /** The server's clock. */
+  async now(): Promise<Date> {
+    const [row] = await this.#sql.query<{ now: Date }>(NOW, []);
     if (!row) throw new Error('the database gave no answer');
-    return row;
+    return row.now;
+  }
+
+  /** Settings that a connection should have and has not, such as `jit is on`. */
+  async settingsNotHeld(): Promise<string[]> {
+    const rows = await this.#sql.query<{ name: string; setting: string }>(SETTINGS, [
+      Object.keys(SESSION_SETTINGS),
+    ]);
+    return rows
+      .filter(({ name, setting }) => setting !== SESSION_SETTINGS[name])
+      .map(({ name, setting }) => `${name} is ${setting}`);
+  }
+
+  /** Has the server analyse each of the gateway's statements, and run none: those that it refuses, with its words. */
+  async refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }> {
+    const all = [...knownStatements(), ...this.#queueStatements].filter(({ text }) => !UTILITY.test(text));
+    const refused: string[] = [];
+    for (const { name, text } of all) {
+      try {
+        await this.#sql.pool.query({ text: `PREPARE diagnosed AS ${text}; DEALLOCATE diagnosed` });
+      } catch (error) {
+        // Anything without a code is no answer of the server.
+        if (!(error as { code?: string }).code) throw error;
+        refused.push(`${name} (${(error as Error).message})`);
+      }
+    }
+    return { all: all.length, refused };
+  }
+
+  /** Whether this process hears what is notified on another connection. */
+  async hearsNotifications(): Promise<boolean> {
+    const word = randomUUID();
+    const heard = Promise.withResolvers<true>();
+    const close = await this.#listener.listen(
+      CHANNEL,
+      (payload) => payload === word && heard.resolve(true),
+      () => undefined,
+    );
+    try {
+      await this.#sql.query(NOTIFY, [CHANNEL, word]);
+      return await Promise.race([heard.promise, sleep(HEARD_MS, false as const, { ref: false })]);
+    } finally {
+      await close();
+    }
   }
 
   /** One sealed secret for each master key under which any is stored. */

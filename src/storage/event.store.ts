@@ -1,3 +1,4 @@
+import type { Reach } from '../domain/caller.ts';
 import { shiftedTime } from '../domain/iso-time.ts';
 import type { EventStore, TimeSpan } from '../domain/ports/webhook-stores.ts';
 import type { NewEvent, RecordedEvent } from '../domain/webhooks/event.ts';
@@ -18,13 +19,19 @@ const LOCK = statement(
 );
 const APPEND = statement(
   'events-append',
-  `INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body)
+  `INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body, is_sandbox)
    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::smallint[], $6::text[],
-     $7::text[])`,
+     $7::text[], $8::boolean[])`,
 );
 const AFTER = statement(
   'events-after',
-  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
+   ORDER BY e.seq LIMIT $3`,
+);
+/** These are few among many, and have an index of their own. */
+const AFTER_IN_SANDBOX = statement(
+  'events-after-in-sandbox',
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
 );
 /**
  * By halving, as feeds are in the order of time but for moments: where the span begins (1) and ends (2), give or take
@@ -102,12 +109,21 @@ export class PgEventStore implements EventStore {
       recorded.map((event) => event.position),
       recorded.map((event) => event.type),
       recorded.map(storedBody),
+      recorded.map((event) => event.environment === 'sandbox'),
     ]);
     return recorded;
   }
 
-  async after(accountId: string, seq: number, limit: number): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.query<EventRow>(AFTER, [accountId, seq, limit])).map(mapEvent);
+  async after(
+    { accountId, environment }: Reach,
+    seq: number,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    const from = [accountId, seq, limit];
+    const rows = await (environment === 'sandbox'
+      ? this.#sql.queryOnDisk<EventRow>(AFTER_IN_SANDBOX, from)
+      : this.#sql.queryOnDisk<EventRow>(AFTER, [...from, environment === undefined]));
+    return rows.map(mapEvent);
   }
 
   async missing(
@@ -116,6 +132,8 @@ export class PgEventStore implements EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
+    // All events of the sandbox are tests, and the others are production's.
+    if (webhook.environment === 'sandbox') return [];
     const { accountId, id, events } = webhook;
     const around = [shiftedTime(since, -DISORDER_MS), shiftedTime(until, DISORDER_MS)];
     const values = [accountId, afterSeq, since, until, events, id, limit, around];

@@ -1,5 +1,7 @@
 import { isNativeError } from 'node:util/types';
-import { type DomainError, serviceUnavailable } from '../domain/errors.ts';
+import { type DomainError, outcomeUnknown, type RefusalKind, serviceUnavailable } from '../domain/errors.ts';
+import { isUndecided } from './pipeline.ts';
+import { isUnanswered } from './unanswered.ts';
 
 /** What ends a connection, or the search for where it goes; whatever a connect fails with counts besides. */
 const NETWORK_CODES = new Set([
@@ -39,16 +41,52 @@ export function isUnreachable(error: unknown): boolean {
 
 /**
  * The `service_unavailable` that an error stands for when PostgreSQL cannot serve now, and the same may be asked again
- * (decision 3); undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
+ * (decision 3); `outcome_unknown` where it may have been done; undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
  * gateway's own, which must be seen.
  */
 export function databaseFault(error: unknown): DomainError | undefined {
-  if (isUnreachable(error))
-    return serviceUnavailable('The database cannot be reached at the moment. Try again.');
+  if (isUndecided(error)) return outcomeUnknown(undefined, error);
+  const kind = faultKind(error);
+  return kind && serviceUnavailable(MESSAGES[kind], 1, kind, error);
+}
+
+type FaultKind = Extract<RefusalKind, `database_${string}`>;
+
+/** What callers are told: that they may try again, and nothing that only the operator can do something about. */
+const MESSAGES: Readonly<Record<FaultKind, string>> = {
+  database_unreachable: 'The database cannot be reached at the moment. Try again.',
+  database_silent: 'The database does not answer at the moment. Try again.',
+  database_full: 'The database has no room for this at the moment. Try again.',
+  database_disk: 'The database cannot store this at the moment. Try again.',
+  database_read_only: 'The database takes no changes at the moment. Try again.',
+  database_connections: 'The database has no connection free at the moment. Try again.',
+  database_memory: 'The database has no memory for this at the moment. Try again.',
+  database_busy: 'The database is too busy for this at the moment. Try again.',
+};
+
+/** PostgreSQL's own codes of a server that is there and cannot serve. */
+const KINDS: Readonly<Record<string, FaultKind>> = {
+  '53100': 'database_full',
+  '25006': 'database_read_only',
+  '53300': 'database_connections',
+  '53200': 'database_memory',
+  // An error of the disk below a file of the database.
+  '58030': 'database_disk',
+};
+/** It has no code of its own for these: they come as an internal error, or as one of permissions. */
+const OVER_QUOTA = /disk quota exceeded/i;
+const READ_ONLY_DISK = /read-only file system/i;
+
+function faultKind(error: unknown): FaultKind | undefined {
+  if (isUnanswered(error)) return 'database_silent';
   const code = codeOf(error);
-  if (OUT_OF_TIME.test(code) || GAVE_WAY.test(code))
-    return serviceUnavailable('The database is too busy for this at the moment. Try again.');
-  return undefined;
+  const kind = KINDS[code];
+  if (kind) return kind;
+  if (code === 'XX000' && OVER_QUOTA.test((error as Error).message)) return 'database_full';
+  if ((code === '42501' || code === 'XX000') && READ_ONLY_DISK.test((error as Error).message))
+    return 'database_disk';
+  if (isUnreachable(error)) return 'database_unreachable';
+  return OUT_OF_TIME.test(code) || GAVE_WAY.test(code) ? 'database_busy' : undefined;
 }
 
 /** Whether what failed together may pass one by one: not where the database serves nobody, or each would wait as long. */

@@ -21,33 +21,40 @@ const FIND = statement(
    ) r`,
 );
 
+interface AnswerRow {
+  account_id: string;
+  environment: string;
+  route: string;
+  key: string;
+  message_id: string;
+  status_code: number;
+  body: string;
+}
+
 /** One text for a claim with its scope. */
 export function claimKey({ accountId, environment, idempotency: { route, key } }: ScopedClaim): string {
   return `${accountId} ${environment} ${route} ${key}`;
 }
 
-/** What the claims were answered with, by `claimKey`, as far as they are still kept at `now`. */
+/**
+ * What the claims were answered with, by `claimKey`, as far as they are still kept at `now`; `isTold`: resolves when that
+ * is on the disk.
+ */
 export async function findAnswers(
   sql: Sql,
   claims: readonly ScopedClaim[],
   now: Date,
+  { isTold = false } = {},
 ): Promise<Map<string, StoredAnswer>> {
   if (claims.length === 0) return new Map();
-  const rows = await sql.query<{
-    account_id: string;
-    environment: string;
-    route: string;
-    key: string;
-    message_id: string;
-    status_code: number;
-    body: string;
-  }>(FIND, [
+  const values = [
     claims.map((claim) => claim.accountId),
     claims.map((claim) => claim.environment),
     claims.map((claim) => claim.idempotency.route),
     claims.map((claim) => claim.idempotency.key),
     now,
-  ]);
+  ];
+  const rows = await (isTold ? sql.queryOnDisk<AnswerRow>(FIND, values) : sql.query<AnswerRow>(FIND, values));
   return new Map(
     rows.map((row) => [
       claimKey({

@@ -1,6 +1,6 @@
 import { Batcher, type TakeMore } from '../domain/batcher.ts';
 import type { Environment } from '../domain/caller.ts';
-import { serviceUnavailable } from '../domain/errors.ts';
+import { outcomeUnknown, serviceUnavailable } from '../domain/errors.ts';
 import { decideBatch } from '../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../domain/messages/message.ts';
 import { PassingMap } from '../domain/passing-map.ts';
@@ -15,7 +15,7 @@ import {
   writeAccepted,
 } from './intake-write.ts';
 import { announceLive } from './pg-live.ts';
-import { ON_DISK } from './pipeline.ts';
+import { isUndecided } from './pipeline.ts';
 import { SharedAccount } from './shared-account.ts';
 import { type Sql, statement } from './sql.ts';
 import { submitJobs } from './submit-jobs.ts';
@@ -67,14 +67,18 @@ export class PgIntake implements Intake {
     });
   }
 
-  accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
+  async accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
     const waiting = this.#batches.waitingWeight;
     if (waiting > 0 && waiting + weightOf(prepared) > this.#options.maxWaitingRecipients) {
-      const refusal = serviceUnavailable('More messages are waiting than can be stored. Try again.');
-      return Promise.reject(refusal);
+      throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
     }
     const claim = claimOf(prepared);
-    return claim ? this.#acceptOnce(prepared, claimKey(claim)) : this.#batches.add(prepared);
+    try {
+      return await (claim ? this.#acceptOnce(prepared, claimKey(claim)) : this.#batches.add(prepared));
+    } catch (error) {
+      if (isUndecided(error)) throw outcomeUnknown({ messageId: prepared.id }, error);
+      throw error;
+    }
   }
 
   /** Accepts a message unless its idempotency key has an answer. */
@@ -101,10 +105,11 @@ export class PgIntake implements Intake {
     const claim = { accountId, environment, idempotency };
     // A twin may be on its way to being accepted.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
-    const answer = (await findAnswers(this.#sql, [claim], now)).get(claimKey(claim));
-    // Another process may have let go of it before it was there.
-    if (answer) await this.#sql.query(ON_DISK, []);
-    return answer;
+    const isThere = (await findAnswers(this.#sql, [claim], now)).size > 0;
+    // Another process may have let go of it before it was on the disk. Most have no answer, and do not wait for that.
+    return isThere
+      ? (await findAnswers(this.#sql, [claim], now, { isTold: true })).get(claimKey(claim))
+      : undefined;
   }
 
   drain(): Promise<void> {

@@ -86,7 +86,7 @@ export class PgLedgerStore implements LedgerStore {
     const [low, high] = await this.#seek(accountId, [start(from, -1), end(to, 1)]);
     const before = Math.min(high, Number(after ?? Number.MAX_SAFE_INTEGER));
     const values = [accountId, from ?? null, to ?? null, low, before, limit];
-    return (await this.#sql.query<LedgerRow>(ENTRIES, values)).map(mapLedgerEntry);
+    return (await this.#sql.queryOnDisk<LedgerRow>(ENTRIES, values)).map(mapLedgerEntry);
   }
 
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {

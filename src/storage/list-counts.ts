@@ -1,3 +1,4 @@
+import type { Home } from '../domain/caller.ts';
 import { type Sql, statement } from './sql.ts';
 
 const COUNT = statement(
@@ -5,12 +6,17 @@ const COUNT = statement(
   'SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2',
 );
 
-/** How many rows an account has in a table that triggers count. */
+/** How many rows an account has in an environment, in a table that triggers count by environment. */
+export function ownRowsIn(sql: Sql, { accountId, environment }: Home, table: 'contacts' | 'devices') {
+  return ownRows(sql, accountId, environment === 'sandbox' ? `${table}_sandbox` : table);
+}
+
+/** How many rows an account has in a list that triggers count. */
 export async function ownRows(
   sql: Sql,
   accountId: string,
-  table: 'contacts' | 'devices' | 'api_keys' | 'audit_entries',
+  list: 'contacts' | 'contacts_sandbox' | 'devices' | 'devices_sandbox' | 'api_keys' | 'audit_entries',
 ): Promise<number> {
-  const [row] = await sql.query<{ rows: number }>(COUNT, [accountId, table]);
+  const [row] = await sql.query<{ rows: number }>(COUNT, [accountId, list]);
   return row?.rows ?? 0;
 }

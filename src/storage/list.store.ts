@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../domain/audit/audit-entry.ts';
+import type { Environment } from '../domain/caller.ts';
 import type { KeyRange } from '../domain/paging.ts';
 import type {
   AuditFilter,
@@ -19,11 +20,12 @@ import {
   deliveriesBefore,
   deliveriesOfEachBefore,
 } from './delivery-finder.ts';
+import { EVENT_ENVIRONMENT } from './event-rows.ts';
 import { ownRows } from './list-counts.ts';
 import { type Sql, statement } from './sql.ts';
 
-const DELIVERY_COLUMNS = `d.id, d.account_id, d.webhook_id, d.event_seq, d.event, e.message_id, d.status,
-  d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
+const DELIVERY_COLUMNS = `d.id, d.account_id, ${EVENT_ENVIRONMENT} AS environment, d.webhook_id, d.event_seq,
+  d.event, e.message_id, d.status, d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
 /** Found first and cut then: a limit makes PostgreSQL go through the ids of all deliveries there are. */
 const DELIVERIES_OF = statement(
   'list-deliveries-of',
@@ -36,16 +38,18 @@ const DELIVERIES_OF = statement(
 /** A message's events are found by their index, and its deliveries by theirs; what is shown is all that is read out. */
 const OF_MESSAGE = `FROM events e JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
   WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
-    AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)`;
+    AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)
+    AND ($6::text IS NULL OR $6 = ${EVENT_ENVIRONMENT})`;
 const DELIVERIES_OF_MESSAGE = statement(
   'list-deliveries-of-message',
   `SELECT * FROM (SELECT ${DELIVERY_COLUMNS} ${OF_MESSAGE} OFFSET 0) f
-   WHERE $6::uuid IS NULL OR f.id < $6 ORDER BY f.id DESC LIMIT $7`,
+   WHERE $7::uuid IS NULL OR f.id < $7 ORDER BY f.id DESC LIMIT $8`,
 );
 const COUNT_OF_MESSAGE = statement('list-count-of-message', `SELECT count(*) AS total ${OF_MESSAGE}`);
 const ENDPOINTS = statement(
   'list-endpoints',
-  'SELECT id FROM webhooks WHERE account_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))',
+  `SELECT id FROM webhooks WHERE account_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))
+     AND ($3::text IS NULL OR environment = $3)`,
 );
 const FIND_DELIVERIES = statement(
   'list-deliveries-by-id',
@@ -65,6 +69,7 @@ const AUDIT_COLUMNS = ['id', 'account_id', 'at', 'actor', 'action', 'target', 'b
 interface DeliveryRow {
   id: string;
   account_id: string;
+  environment: Environment;
   webhook_id: string;
   event_seq: number;
   event: EventType;
@@ -82,6 +87,7 @@ function mapDelivery(row: DeliveryRow): WebhookDelivery {
   return {
     id: row.id,
     accountId: row.account_id,
+    environment: row.environment,
     webhookId: row.webhook_id,
     eventSeq: row.event_seq,
     event: row.event,
@@ -110,7 +116,7 @@ export class PgListStore implements ListStore {
     limit: number,
   ): Promise<readonly WebhookDelivery[]> {
     const values = [accountId, messageIds, limit];
-    return (await this.#sql.query<DeliveryRow>(DELIVERIES_OF, values)).map(mapDelivery);
+    return (await this.#sql.queryOnDisk<DeliveryRow>(DELIVERIES_OF, values)).map(mapDelivery);
   }
 
   async deliveries(
@@ -121,14 +127,14 @@ export class PgListStore implements ListStore {
     if (filter.messageId !== undefined) {
       const values = ofMessage(accountId, filter);
       if (!values) return [];
-      const rows = await this.#sql.query<DeliveryRow>(DELIVERIES_OF_MESSAGE, [
+      const rows = await this.#sql.queryOnDisk<DeliveryRow>(DELIVERIES_OF_MESSAGE, [
         ...values,
         after ?? null,
         limit,
       ]);
       return rows.map(mapDelivery);
     }
-    const endpoints = await this.#endpoints(accountId, filter.webhookId);
+    const endpoints = await this.#endpoints(accountId, filter);
     const ids = await deliveriesBefore(this.#sql, endpoints, filter, after, limit);
     return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
   }
@@ -138,22 +144,22 @@ export class PgListStore implements ListStore {
     webhookIds: readonly string[],
     { limit, after }: KeyRange,
   ): Promise<readonly WebhookDelivery[]> {
-    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds]);
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
     const endpoints = own.map(({ id }) => id);
     const ids = await deliveriesOfEachBefore(this.#sql, endpoints, after, limit);
     return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
   }
 
-  /** The account's endpoints, deleted ones too, or the one of them that is named. */
-  async #endpoints(accountId: string, webhookId: string | undefined): Promise<string[]> {
+  /** The account's endpoints, deleted ones too: all, those of an environment, or the one that is named. */
+  async #endpoints(accountId: string, { webhookId, environment }: DeliveryListFilter): Promise<string[]> {
     if (webhookId !== undefined && !isUuid(webhookId)) return [];
-    const values = [accountId, webhookId === undefined ? null : [webhookId]];
+    const values = [accountId, webhookId === undefined ? null : [webhookId], environment ?? null];
     return (await this.#sql.query<{ id: string }>(ENDPOINTS, values)).map(({ id }) => id);
   }
 
   async findDeliveries(accountId: string, ids: readonly string[], webhookId: string | undefined) {
     const values = [accountId, ids, webhookId ?? null];
-    return (await this.#sql.query<DeliveryRow>(FIND_DELIVERIES, values)).map(mapDelivery);
+    return (await this.#sql.queryOnDisk<DeliveryRow>(FIND_DELIVERIES, values)).map(mapDelivery);
   }
 
   async countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number> {
@@ -162,11 +168,11 @@ export class PgListStore implements ListStore {
       const [counted] = values ? await this.#sql.query<{ total: number }>(COUNT_OF_MESSAGE, values) : [];
       return counted?.total ?? 0;
     }
-    return countDeliveries(this.#sql, await this.#endpoints(accountId, filter.webhookId), filter);
+    return countDeliveries(this.#sql, await this.#endpoints(accountId, filter), filter);
   }
 
   async deliveryCounts(accountId: string, webhookIds: readonly string[]) {
-    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds]);
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
     const rows = await countsByStatus(
       this.#sql,
       own.map(({ id }) => id),
@@ -249,10 +255,10 @@ export class PgListStore implements ListStore {
 /** What finds the deliveries of a message; undefined where an id is none, so that nothing matches. */
 function ofMessage(
   accountId: string,
-  { messageId = '', webhookId, status, event }: DeliveryListFilter,
+  { messageId = '', webhookId, status, event, environment }: DeliveryListFilter,
 ): unknown[] | undefined {
   if (!isUuid(messageId) || (webhookId !== undefined && !isUuid(webhookId))) return undefined;
-  return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null];
+  return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null, environment ?? null];
 }
 
 function idAround(time: Date, slackMs: number): string {

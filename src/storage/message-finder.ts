@@ -159,8 +159,8 @@ async function findPage<Row extends { id: string }>(
   const narrow = filter.status ?? (filter.environment === 'sandbox' ? 'sandbox' : 'any');
   const values = [...matching(accountId, channel, filter), highest, skipped, limit];
   const rows = await (filter.from === undefined && filter.until === undefined
-    ? sql.query<PageRow<Row>>(statements.whole[narrow], values)
-    : sql.query<PageRow<Row>>(statements.span[narrow], [...values, timesOf(filter)]));
+    ? sql.queryOnDisk<PageRow<Row>>(statements.whole[narrow], values)
+    : sql.queryOnDisk<PageRow<Row>>(statements.span[narrow], [...values, timesOf(filter)]));
   return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 

@@ -1,3 +1,4 @@
+import type { Environment } from '../domain/caller.ts';
 import type { Channel, Message } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { MessageFilter } from '../domain/ports/stores.ts';
@@ -18,6 +19,8 @@ const BY_SEQS = statement(
    WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY($3::bigint[]) ORDER BY m.seq DESC`,
 );
 
+type Filter = MessageFilter & { readonly environment?: Environment | undefined };
+
 interface Found {
   /** In falling order. */
   readonly seqs: readonly number[];
@@ -29,7 +32,7 @@ export async function messageHistory(
   sql: Sql,
   accountId: string,
   channel: Channel,
-  filter: MessageFilter,
+  filter: Filter,
   { page, limit }: PageRequest,
 ): Promise<Page<Message>> {
   const part = { skipped: (page - 1) * limit, limit };
@@ -42,7 +45,7 @@ export async function messageHistory(
       ? newest(await seqRange(sql, accountId, channel, filter), part)
       : await toRecipient(sql, accountId, channel, filter, part);
   if (seqs.length === 0) return { rows: [], total };
-  const rows = await sql.query<MessageRow>(BY_SEQS, [accountId, channel, seqs]);
+  const rows = await sql.queryOnDisk<MessageRow>(BY_SEQS, [accountId, channel, seqs]);
   return { rows: rows.map(mapMessage), total };
 }
 
@@ -64,7 +67,7 @@ async function toRecipient(
   sql: Sql,
   accountId: string,
   channel: Channel,
-  filter: MessageFilter,
+  filter: Filter,
   { skipped, limit }: Part,
 ): Promise<Found> {
   const to = filter.to ?? '';

@@ -137,15 +137,15 @@ export class PgMessageListStore implements MessageListStore {
   ): Promise<readonly Message[]> {
     if (ids.length === 0) return [];
     const values = [...messageMatch(accountId, filter), ids];
-    return (await this.#sql.query<MessageRow>(FIND_MANY, values)).map(mapMessage);
+    return (await this.#sql.queryOnDisk<MessageRow>(FIND_MANY, values)).map(mapMessage);
   }
 
   async recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]> {
-    return (await this.#sql.query<RecipientRow>(RECIPIENTS, [accountId, messageIds])).map(mapRecipient);
+    return (await this.#sql.queryOnDisk<RecipientRow>(RECIPIENTS, [accountId, messageIds])).map(mapRecipient);
   }
 
   async timelineNotes(accountId: string, messageIds: readonly string[]) {
-    const rows = await this.#sql.query<{
+    const rows = await this.#sql.queryOnDisk<{
       message_id: string;
       position: number;
       at: Date;
@@ -156,11 +156,11 @@ export class PgMessageListStore implements MessageListStore {
   }
 
   async eventsOf(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.query<EventRow>(EVENTS_OF, [accountId, messageIds])).map(mapEvent);
+    return (await this.#sql.queryOnDisk<EventRow>(EVENTS_OF, [accountId, messageIds])).map(mapEvent);
   }
 
   async events(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.query<EventRow>(EVENTS, [accountId, seqs])).map(mapEvent);
+    return (await this.#sql.queryOnDisk<EventRow>(EVENTS, [accountId, seqs])).map(mapEvent);
   }
 }
 

@@ -86,6 +86,8 @@ export interface RecipientRow {
   failed_at: Date | null;
   read_at: Date | null;
   claimed: boolean;
+  refund_due_at: Date | null;
+  attempts: number | null;
 }
 
 /** The recipient that a row of `RECIPIENT_COLUMNS` stands for. */
@@ -104,6 +106,8 @@ export function mapRecipient(row: RecipientRow): Recipient {
     failedAt: row.failed_at,
     readAt: row.read_at,
     isClaimed: row.claimed,
+    refundDueAt: row.refund_due_at,
+    handOvers: row.attempts ?? 0,
   };
 }
 
@@ -150,4 +154,6 @@ export const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
     FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
   CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
 export const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
-  error_message, sent_at, delivered_at, failed_at, read_at, claimed`;
+  error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts,
+  (SELECT due_at FROM deferred_refunds d
+   WHERE d.message_id = recipients.message_id AND d.position = recipients.position) AS refund_due_at`;

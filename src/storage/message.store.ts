@@ -1,3 +1,4 @@
+import type { Reach } from '../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../domain/messages/message.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type {
@@ -33,7 +34,8 @@ import { type Sql, statement } from './sql.ts';
 
 const FIND = statement(
   'message-find',
-  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.account_id = $1 AND m.id = $2`,
+  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.account_id = $1 AND m.id = $2
+     AND ($3::text IS NULL OR m.environment = $3)`,
 );
 const BY_IDS = statement('message-by-ids', MESSAGES_BY_IDS);
 const RECIPIENTS = statement(
@@ -102,6 +104,11 @@ interface KeyRow {
   position: number;
 }
 
+const NOTES_OF = statement(
+  'timeline-notes-of',
+  'SELECT at, status, detail, position FROM timeline_notes WHERE message_id = $1 ORDER BY at',
+);
+
 const keyOf = (row: KeyRow): RecipientKey => ({ messageId: row.message_id, position: row.position });
 
 /** Messages, their recipients and what happened to them. */
@@ -112,18 +119,18 @@ export class PgMessageStore implements MessageStore {
     this.#sql = sql;
   }
 
-  async find(accountId: string, id: string): Promise<Message | undefined> {
-    const [row] = await this.#sql.query<MessageRow>(FIND, [accountId, id]);
+  async find({ accountId, environment }: Reach, id: string): Promise<Message | undefined> {
+    const [row] = await this.#sql.queryOnDisk<MessageRow>(FIND, [accountId, id, environment ?? null]);
     return row && mapMessage(row);
   }
 
   async history(
-    accountId: string,
+    { accountId, environment }: Reach,
     channel: Channel,
     filter: MessageFilter,
     request: PageRequest,
   ): Promise<Page<Message>> {
-    return messageHistory(this.#sql, accountId, channel, filter, request);
+    return messageHistory(this.#sql, accountId, channel, { ...filter, environment }, request);
   }
 
   async #byIds(ids: readonly string[]): Promise<Map<string, Message>> {
@@ -133,7 +140,7 @@ export class PgMessageStore implements MessageStore {
   }
 
   async recipients(messageIds: readonly string[]): Promise<readonly Recipient[]> {
-    const rows = await this.#sql.query<RecipientRow>(RECIPIENTS, [messageIds]);
+    const rows = await this.#sql.queryOnDisk<RecipientRow>(RECIPIENTS, [messageIds]);
     return rows.map(mapRecipient);
   }
 
@@ -143,12 +150,9 @@ export class PgMessageStore implements MessageStore {
   }
 
   async timelineNotes(messageId: string) {
-    const rows: { at: Date; status: string; detail: string; position: number }[] = await this.#sql
-      .table('timeline_notes')
-      .where({ message_id: messageId })
-      .orderBy('at')
-      .select('at', 'status', 'detail', 'position');
-    return rows;
+    return this.#sql.queryOnDisk<{ at: Date; status: string; detail: string; position: number }>(NOTES_OF, [
+      messageId,
+    ]);
   }
 
   async pending(messageIds: readonly string[], attempts: number) {
@@ -274,5 +278,14 @@ export class PgMessageStore implements MessageStore {
       .table('messages')
       .whereIn('id', [...messageIds])
       .update({ status_reason: reason });
+  }
+
+  async clearStatusReason(messageIds: readonly string[], reason: string): Promise<void> {
+    if (messageIds.length === 0) return;
+    await this.#sql
+      .table('messages')
+      .whereIn('id', [...messageIds])
+      .where({ status_reason: reason })
+      .update({ status_reason: null });
   }
 }

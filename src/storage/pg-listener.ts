@@ -1,5 +1,7 @@
 import pg from 'pg';
+import { OutageLog } from '../domain/outage-log.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { setSession } from './session-settings.ts';
 import type { DatabaseConnection } from './sql.ts';
 
 const RECONNECT_MS = 500;
@@ -19,7 +21,7 @@ interface Subscription {
  */
 export class PgListener {
   readonly #connection: DatabaseConnection;
-  readonly #logger: Logger;
+  readonly #outage: OutageLog;
   readonly #subscriptions = new Set<Subscription>();
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -27,7 +29,11 @@ export class PgListener {
 
   constructor(connection: DatabaseConnection, logger: Logger) {
     this.#connection = connection;
-    this.#logger = logger;
+    this.#outage = new OutageLog(
+      logger,
+      'cannot listen for database notifications',
+      'database notifications are heard again',
+    );
   }
 
   get isListening(): boolean {
@@ -82,16 +88,18 @@ export class PgListener {
     });
     try {
       await client.connect();
+      await setSession(client, true);
       for (const { channel } of this.#subscriptions) {
         await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
       }
       if (this.#isStopped) return void client.end();
       this.#client = client;
+      this.#outage.worked();
       for (const subscription of this.#subscriptions) subscription.onReconnect();
       this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
     } catch (error) {
       client.end().catch(() => undefined);
-      this.#logger.warn({ err: error }, 'cannot listen for database notifications');
+      this.#outage.failed(error);
       this.#retry();
     }
   }

@@ -35,15 +35,24 @@ interface DriverConnection {
   sync(): void;
 }
 
-/** A transaction was committed, and it is not known whether that is on the disk. */
+/** A COMMIT was sent, and it is not known whether the transaction is there and on the disk. */
 class Undecided extends Error {
   /** What PostgreSQL calls a transaction whose end is unknown. */
   readonly code = '08007';
 
   constructor(cause: unknown) {
-    super('it is not known whether the transaction is on the disk', { cause });
+    super('it is not known whether the transaction was committed', { cause });
   }
 }
+
+/** Whether it is unknown if a transaction was committed: asked again, it might be done twice. */
+export const isUndecided = (error: unknown): boolean => error instanceof Undecided;
+
+/** PostgreSQL ends all connections because one of its processes crashed: commits under way may be done or not. */
+const CRASHED = '57P02';
+/** Whether an error says nothing of the statement itself: the answer never came. */
+const isAnswerLost = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) || error.code === CRASHED;
 
 /** pg's types tell less of its queries than pg does. */
 const Query = pg.Query as unknown as new (
@@ -60,13 +69,18 @@ class Group extends Query {
   readonly #queries: readonly DriverQuery[];
   /** So many of them are its transaction. */
   readonly #ownCount: number;
+  /** Once they are done, the transaction is committed. */
+  readonly #commits: boolean;
+  #isSent = false;
   /** How many have been answered. */
   #answered = 0;
   #failure: unknown;
 
-  constructor(statements: readonly Waiting[], told: Told) {
+  /** `isWhole`: the statements are a transaction by themselves, without BEGIN and COMMIT. */
+  constructor(statements: readonly Waiting[], isWhole: boolean, told: Told) {
     super('', undefined, told);
     const commit = statements.findIndex(({ isCommit }) => isCommit);
+    this.#commits = isWhole || commit !== -1;
     this.#ownCount = commit === -1 ? Number.POSITIVE_INFINITY : commit + 1;
     this.#queries = statements.map(({ name, text, values, told }) => {
       const query = new Query(text, values, (error, result) => {
@@ -94,6 +108,7 @@ class Group extends Query {
       if (refusal) return refusal as Error;
     }
     connection.sync.call(collector);
+    this.#isSent = true;
     connection.stream.write(Buffer.concat(pieces));
     return null;
   }
@@ -113,8 +128,9 @@ class Group extends Query {
   }
 
   override handleError(cause: unknown, connection: DriverConnection): void {
-    const isUndecided = this.#answered >= this.#ownCount && cause instanceof pg.DatabaseError;
-    const error = isUndecided ? new Undecided(cause) : cause;
+    const isFateUnknown =
+      this.#answered >= this.#ownCount || (this.#commits && this.#isSent && isAnswerLost(cause));
+    const error = isFateUnknown ? new Undecided(cause) : cause;
     for (const query of this.#queries.slice(this.#answered)) {
       if (query.name !== undefined) delete connection.submittedNamedStatements[query.name];
     }
@@ -149,6 +165,16 @@ const COMMIT = { name: 'commit', text: 'COMMIT' };
 const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
 /** Writes next to nothing and commits as the database is set to: whatever was committed before is on the disk, too, then. */
 export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
+/**
+ * Behind a read in the same piece: writes, and so waits for the disk, only where the log is not on the disk up to what
+ * the read can have seen. Readers that wait at once share one write to the disk, as all commits do. How far standbys
+ * are is not compared: where there are synchronous ones, every such read waits for them.
+ */
+const READ_ON_DISK = {
+  name: 'read-on-disk',
+  text: `SELECT pg_logical_emit_message(true, '', '')
+    WHERE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() OR current_setting('synchronous_standby_names') <> ''`,
+};
 
 /**
  * One connection, on which what is asked within one turn goes to PostgreSQL as one group. A transaction that fits in one
@@ -163,6 +189,8 @@ export class Pipeline {
   #transaction: 'none' | 'asked' | 'open' = 'none';
   /** Whether it commits, and lets go of its locks, before it is on the disk. */
   #isEarly = false;
+  /** Whether what it reads is told to others, even where it writes nothing. */
+  #isTold = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
@@ -192,10 +220,25 @@ export class Pipeline {
     return rows.catch(traced);
   }
 
+  /**
+   * The statement's rows, once all that it can have seen is on the disk. On this connection, so that rows of before a
+   * crash are never held for stored by a PostgreSQL that began anew without them.
+   */
+  async addOnDisk<Row>(statement: BoundStatement): Promise<Row[]> {
+    const [rows] = await Promise.all([this.add<Row>(statement), this.add(READ_ON_DISK)]);
+    return rows;
+  }
+
   /** What follows is one transaction. */
   begin(): void {
     this.#transaction = 'asked';
     this.#isEarly = false;
+    this.#isTold = false;
+  }
+
+  /** Has `commit` resolve when all that the transaction has read is on the disk, too: one that writes does so anyway. */
+  tellWhatIsRead(): void {
+    this.#isTold = true;
   }
 
   /** Has the transaction commit before it is on the disk, so that others wait less; `commit` resolves when it is, as ever. */
@@ -206,7 +249,10 @@ export class Pipeline {
   /** Commits what was added since `begin`; rejects where any of it that has not been answered fails, or nothing is committed. */
   async commit(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      if (this.#transaction === 'open' || this.#isEarly) {
+      const hasBegun = this.#transaction === 'open' || this.#isEarly;
+      if (this.#isTold && !this.#isEarly && (hasBegun || this.#waiting.length > 0))
+        this.#waiting.push({ ...READ_ON_DISK, told: unheard });
+      if (hasBegun) {
         const told: Told = (error, result) =>
           result?.command === 'COMMIT' ? resolve() : reject(error ?? rolledBack());
         const commit: Waiting = { ...COMMIT, told, isCommit: true };
@@ -215,7 +261,7 @@ export class Pipeline {
         else this.#waiting.push(commit);
         this.#flush();
       } else if (this.#waiting.length > 0) {
-        this.#send((error) => (error ? reject(error) : resolve()));
+        this.#send(true, (error) => (error ? reject(error) : resolve()));
       } else {
         resolve();
       }
@@ -240,11 +286,11 @@ export class Pipeline {
       this.#transaction = 'open';
       this.#waiting.unshift({ ...BEGIN, told: unheard });
     }
-    if (this.#waiting.length > 0) this.#send(unheard);
+    if (this.#waiting.length > 0) this.#send(false, unheard);
   }
 
-  #send(told: Told): void {
-    this.#query(new Group(this.#waiting, told));
+  #send(isWhole: boolean, told: Told): void {
+    this.#query(new Group(this.#waiting, isWhole, told));
     this.#waiting = [];
   }
 }

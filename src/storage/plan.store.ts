@@ -8,9 +8,17 @@ interface PlanRow {
   per_minute: number;
   per_second: number;
   webhooks_per_minute: number;
+  session_per_minute: number | null;
 }
 
-const COLUMNS = ['id', 'name', 'per_minute', 'per_second', 'webhooks_per_minute'] as const;
+const COLUMNS = [
+  'id',
+  'name',
+  'per_minute',
+  'per_second',
+  'webhooks_per_minute',
+  'session_per_minute',
+] as const;
 
 function mapRow(row: PlanRow): Plan {
   return {
@@ -18,6 +26,7 @@ function mapRow(row: PlanRow): Plan {
     perMinute: row.per_minute,
     perSecond: row.per_second,
     webhooksPerMinute: row.webhooks_per_minute,
+    sessionPerMinute: row.session_per_minute,
   };
 }
 
@@ -47,10 +56,11 @@ export class PgPlanStore implements PlanStore {
         per_minute: plan.perMinute,
         per_second: plan.perSecond,
         webhooks_per_minute: plan.webhooksPerMinute,
+        session_per_minute: plan.sessionPerMinute,
         created_at: at,
       })
       .onConflict('name')
-      .merge(['per_minute', 'per_second', 'webhooks_per_minute']);
+      .merge(['per_minute', 'per_second', 'webhooks_per_minute', 'session_per_minute']);
     return before && mapRow(before);
   }
 

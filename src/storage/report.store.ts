@@ -1,6 +1,14 @@
 import { sidCandidates, sidKey } from '../domain/messages/sid-keys.ts';
 import type { DeliveryReport } from '../domain/ports/provider.ts';
-import type { KeptReport, MatchedReport, ReportStore, SidRow } from '../domain/ports/report-store.ts';
+import type {
+  KeptPlace,
+  KeptReport,
+  MatchedReport,
+  ReportStore,
+  SidRow,
+  SoughtReport,
+  StoredReport,
+} from '../domain/ports/report-store.ts';
 import { LOCK_MESSAGES } from './locks.ts';
 import { type Sql, statement } from './sql.ts';
 
@@ -40,11 +48,33 @@ const INCOMPLETE = statement(
   `SELECT DISTINCT message_id, position FROM provider_sids
    WHERE message_id = ANY($1::uuid[]) AND NOT delivered`,
 );
-const TAKE_MATCHABLE = statement(
-  'reports-take-matchable',
-  `DELETE FROM unmatched_reports u WHERE u.received_at > $1 AND EXISTS (
+const LOCK_MATCHABLE = statement(
+  'reports-lock-matchable',
+  `SELECT id, provider, report, received_at AS "receivedAt", received_at::text AS place FROM unmatched_reports u
+   WHERE (u.received_at, u.id) > ($1::timestamptz, $2) AND EXISTS (
      SELECT 1 FROM provider_sids s WHERE s.sid_key = ANY(u.sid_keys) AND s.provider = u.provider)
-   RETURNING provider, report, received_at AS "receivedAt"`,
+   ORDER BY u.received_at, u.id LIMIT $3 FOR UPDATE SKIP LOCKED`,
+);
+const FORGET = statement(
+  'reports-forget-matched',
+  'DELETE FROM unmatched_reports WHERE id = ANY($1::uuid[])',
+);
+const SPOOL_APPLIED_TO = statement(
+  'report-spool-applied-to',
+  'SELECT applied_to FROM report_spools WHERE spool = $1',
+);
+const NOTE_SPOOL_APPLIED = statement(
+  'report-spool-note',
+  `INSERT INTO report_spools AS s (spool, applied_to, applied_at)
+   SELECT $1::uuid, $3::bigint, now() WHERE $2::bigint = 0 OR EXISTS (SELECT FROM report_spools WHERE spool = $1::uuid)
+   ON CONFLICT (spool) DO UPDATE SET applied_to = excluded.applied_to, applied_at = excluded.applied_at
+     WHERE s.applied_to = $2
+   RETURNING spool`,
+);
+// A file whose process never came back is forgotten here after a season.
+const FORGET_SPOOL = statement(
+  'report-spool-forget',
+  `DELETE FROM report_spools WHERE spool = $1 OR applied_at < now() - interval '90 days'`,
 );
 
 interface MatchRow {
@@ -80,11 +110,12 @@ export class PgReportStore implements ReportStore {
     return this.#sql.query<KeptReport>(TAKE_EARLY, [keys, [...new Set(rows.map((row) => row.provider))]]);
   }
 
-  async match(provider: string, reports: readonly DeliveryReport[]) {
-    const keys = reports.flatMap((report, index) =>
+  async match(provider: string, reports: readonly SoughtReport[]) {
+    const keys = reports.flatMap(({ report }, index) =>
       sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
     );
-    const rows = await this.#sql.query<MatchRow>(MATCH, [
+    // A report that changes nothing is acknowledged because of what is read here.
+    const rows = await this.#sql.queryOnDisk<MatchRow>(MATCH, [
       keys.map(({ index }) => index),
       keys.map(({ rank }) => rank),
       keys.map(({ key }) => key),
@@ -93,8 +124,9 @@ export class PgReportStore implements ReportStore {
     const byReport = Map.groupBy(rows, (row) => row.index);
     const unmatched: DeliveryReport[] = [];
     const found: { report: DeliveryReport; row: MatchRow }[] = [];
-    reports.forEach((report, index) => {
-      const row = bestMatch(report, byReport.get(index) ?? []);
+    reports.forEach((sought, index) => {
+      const { report } = sought;
+      const row = bestMatch(sought, byReport.get(index) ?? []);
       if (row) found.push({ report, row });
       else unmatched.push(report);
     });
@@ -141,24 +173,57 @@ export class PgReportStore implements ReportStore {
     );
   }
 
-  async takeMatchable(since: Date) {
-    return this.#sql.query<KeptReport>(TAKE_MATCHABLE, [since]);
+  async lockMatchable({ place, id }: KeptPlace, limit: number) {
+    return this.#sql.query<StoredReport>(LOCK_MATCHABLE, [place, id, limit]);
+  }
+
+  async forget(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#sql.execute(FORGET, [ids]);
+  }
+
+  async spoolAppliedTo(spool: string): Promise<number> {
+    const [row] = await this.#sql.query<{ applied_to: number }>(SPOOL_APPLIED_TO, [spool]);
+    return row?.applied_to ?? 0;
+  }
+
+  async noteSpoolApplied(spool: string, from: number, to: number): Promise<boolean> {
+    return (await this.#sql.query(NOTE_SPOOL_APPLIED, [spool, from, to])).length > 0;
+  }
+
+  async forgetSpool(spool: string): Promise<void> {
+    await this.#sql.query(FORGET_SPOOL, [spool]);
   }
 }
 
 const digits = (address: string) => address.replace(/\D/g, '');
 
+/** Digits by which two spellings of a number are compared: carriers shorten numbers to their national form. */
+const COMPARED_DIGITS = 9;
+/** Fewer digits, or other characters, are a short code, a sender's name or a masked number: they name nobody. */
+const NUMBER = /^\+?[\d\s().-]{7,40}$/;
+
+/** The end of the number that a report names; undefined where it names none. */
+function namedNumber({ to }: DeliveryReport): string | undefined {
+  if (to === undefined || !NUMBER.test(to)) return undefined;
+  const number = digits(to);
+  return number.length >= 7 ? number.slice(-COMPARED_DIGITS) : undefined;
+}
+
 /**
- * Of the recipients that a report's sid may mean, the one it names, else the literal reading of the sid. A carrier that
- * begins to count anew gives a sid again: the report is on the youngest message that has it.
+ * Of the recipients that a report's sid may mean, the one with its number; for a report without a number, the literal
+ * reading of the sid. Carriers begin to count anew and give a sid again: the report is on the youngest message that has
+ * it, and never on one to another number unless `acceptsOtherNumber` says so.
  */
-function bestMatch(report: DeliveryReport, rows: readonly MatchRow[]): MatchRow | undefined {
+function bestMatch(
+  { report, acceptsOtherNumber }: SoughtReport,
+  rows: readonly MatchRow[],
+): MatchRow | undefined {
   const sorted = [...rows].sort(
     (left, right) => left.rank - right.rank || (left.message_id < right.message_id ? 1 : -1),
   );
-  if (report.to === undefined) return sorted[0];
-  const to = digits(report.to);
-  // Carriers shorten numbers to their national form, so the last digits decide.
-  const named = sorted.find((row) => digits(row.address).endsWith(to.slice(-9)));
-  return named ?? (sorted.length === 1 && sorted[0]?.rank === 0 ? sorted[0] : undefined);
+  const number = namedNumber(report);
+  if (number === undefined) return sorted[0];
+  const named = sorted.find((row) => digits(row.address).endsWith(number));
+  if (named || !acceptsOtherNumber) return named;
+  return sorted.length === 1 && sorted[0]?.rank === 0 ? sorted[0] : undefined;
 }

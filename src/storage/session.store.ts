@@ -1,25 +1,25 @@
 import type { SessionStore, SignInFailureStore } from '../domain/ports/people-stores.ts';
 import { type Sql, statement } from './sql.ts';
-import { mapUser, USER_COLUMNS, type UserRow } from './user.store.ts';
+import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
 
 // Shares the person's row: who replaces a password ends the sessions that began before, and none begins after.
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, created_at, expires_at)
    SELECT $1::bytea, id, $4::timestamptz, $5::timestamptz FROM users
-   WHERE id = $2 AND password_hash = $3 AND removed_at IS NULL FOR SHARE
+   WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
 const FIND = statement(
   'session-find',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.expires_at
-   FROM sessions s JOIN users u ON u.id = s.user_id AND u.removed_at IS NULL
+   FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
    WHERE s.token_hash = $1 AND s.expires_at > $2`,
 );
 const FIND_MANY = statement(
   'sessions-find-many',
   `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.token_hash
-   FROM sessions s JOIN users u ON u.id = s.user_id AND u.removed_at IS NULL
+   FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
    WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2`,
 );
 const EXTEND = statement(

@@ -2,7 +2,8 @@ import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../domain/ports/logger.ts';
 import { arrayLiteral } from './array-literal.ts';
-import { type BoundStatement, Pipeline } from './pipeline.ts';
+import { type BoundStatement, isUndecided, Pipeline } from './pipeline.ts';
+import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
 // Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
@@ -35,27 +36,26 @@ export function checkDatabaseUrl(url: string): void {
   if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
 }
 
-// A statement's plan, and that of each foreign key's check, is made once a connection, often while the tables are
-// still small; a sequential scan chosen then would stay when they have grown. Every query here has its index, and
-// compiling it would take longer than it takes.
-const SESSION_SETTINGS =
-  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off -c TimeZone=UTC';
-
 /** A statement is sent without waiting for the answer to the one before it. Knex's types do not know of it. */
 const PIPELINED: object = { pipeline: true };
 
-/** No statement of the gateway takes this long; one that does waits for a peer that is gone without a word. */
+/** Event of the pool: what was to happen after a transaction's end threw. */
+const CALLBACK_ERROR = 'callback-error';
+
+/** A process holds so many connections at the most, and one more that listens. */
+export const POOL_SIZE = 12;
+/** PostgreSQL gives up any statement before (session-settings.ts): one without an answer by then waits for a peer that is gone. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
 /**
  * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
- * logged, since the pool replaces it. Where a statement got no answer in time, no connection made before is used
- * again. `statementTimeoutMs` 0 is for work that may take long.
+ * logged, since the pool replaces it. Where a statement got no answer in time, or was refused for a read-only connection,
+ * no connection made before is used again. `statementTimeoutMs` 0 is for work that may take long.
  */
 export function createKnex(
   connection: DatabaseConnection,
   logger: Logger,
-  poolSize = 12,
+  poolSize = POOL_SIZE,
   statementTimeoutMs = STATEMENT_TIMEOUT_MS,
 ): Knex {
   const base = typeof connection === 'string' ? { connectionString: connection } : connection;
@@ -73,7 +73,6 @@ export function createKnex(
       ...base,
       ...PIPELINED,
       application_name: 'messaging-gateway',
-      options: SESSION_SETTINGS,
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     },
@@ -87,16 +86,33 @@ export function createKnex(
         endWhenUnanswered(client, statementTimeoutMs);
         client.on('end', () => connections.delete(client));
         client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
-        done(null, client);
+        setSession(client, statementTimeoutMs > 0).then(
+          () => done(null, client),
+          (error: Error) => {
+            // Knex forgets it then.
+            client.end().catch(() => undefined);
+            done(error, client);
+          },
+        );
       },
     },
   });
   knex.on('query-error', (error: unknown) => {
     // The mark by which Knex's pool knows a connection that must not be handed out.
-    if (isUnanswered(error)) for (const client of connections) client.__knex__disposed = error;
+    if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
   });
+  knex.on(CALLBACK_ERROR, (error: unknown) =>
+    logger.error({ err: error }, 'a callback failed after its transaction had ended'),
+  );
   return knex;
 }
+
+/**
+ * Whether an error says that the connections are of no use any more: they get no answer, or are read-only, which they stay
+ * when the database takes writes again, or when another is the primary.
+ */
+const isUseless = (error: unknown) =>
+  isUnanswered(error) || (error as { code?: unknown } | undefined)?.code === '25006';
 
 /** A statement with a name: PostgreSQL parses and plans it once a connection. */
 export interface Statement {
@@ -104,10 +120,17 @@ export interface Statement {
   readonly text: string;
 }
 
+const statements: Statement[] = [];
+
 /** Gives each hot statement a name of its own; the name must be unique within the project. */
 export function statement(name: string, text: string): Statement {
-  return { name, text };
+  const made = { name, text };
+  statements.push(made);
+  return made;
 }
+
+/** All that `statement` has made. */
+export const knownStatements = (): readonly Statement[] => statements;
 
 /** Values: channels; what is heard on each. */
 const NOTIFY = statement(
@@ -153,6 +176,19 @@ export class Sql {
     const bound = bind(prepared, values);
     if (this.#pipeline) return this.#pipeline.add<Row>(bound);
     return this.#onConnection((connection) => Pipeline.of(connection).add<Row>(bound));
+  }
+
+  /**
+   * Runs a prepared statement whose rows are told to others, and resolves when all that it can have seen is on the disk:
+   * other transactions are seen before they are there, and a crash of PostgreSQL would give their numbers again. In a
+   * transaction the rows come at once, and it is the transaction that waits.
+   */
+  async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const bound = bind(prepared, values);
+    if (!this.#pipeline)
+      return this.#onConnection((connection) => Pipeline.of(connection).addOnDisk<Row>(bound));
+    this.#pipeline.tellWhatIsRead();
+    return this.#pipeline.add<Row>(bound);
   }
 
   /**
@@ -246,14 +282,26 @@ export class Sql {
         return result;
       } catch (error) {
         const failure = await inside.#failure();
-        const cause = failure ? failure.error : error;
+        // What was sent before the commit may have no answer either: that the commit has none is what counts.
+        const cause = failure && !isUndecided(error) ? failure.error : error;
         // A connection that cannot even roll back is broken; the pool drops it on its own validation.
         if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
         throw cause;
       } finally {
-        for (const callback of inside.#onEnd) callback(isCommitted);
+        inside.#end(isCommitted);
       }
     });
+  }
+
+  /** Tells each callback. One that throws must not make a committed transaction look failed: it would be run again. */
+  #end(isCommitted: boolean): void {
+    for (const callback of this.#onEnd) {
+      try {
+        callback(isCommitted);
+      } catch (error) {
+        this.#knex.emit(CALLBACK_ERROR, error);
+      }
+    }
   }
 
   #sendNotices(): void {
@@ -273,7 +321,7 @@ export class Sql {
       return await work(connection);
     } catch (error) {
       // Knex tells only of its own builder's queries.
-      if (isUnanswered(error)) this.#knex.emit('query-error', error);
+      if (isUseless(error)) this.#knex.emit('query-error', error);
       throw error;
     } finally {
       await this.#knex.client.releaseConnection(connection);

@@ -14,7 +14,8 @@ class Unanswered extends Error {
 }
 
 /** Whether a statement got no answer in time; its connection is of no use any more. */
-export const isUnanswered = (error: unknown) => error instanceof Unanswered;
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Unanswered || (error instanceof Error && error.cause instanceof Unanswered);
 
 /**
  * Ends a connected client's connection where something was asked and nothing has come for `timeoutMs`; all that was asked

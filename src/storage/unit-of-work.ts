@@ -1,3 +1,4 @@
+import type { AuditHeads } from '../domain/ports/audit-heads.ts';
 import type { JobSink } from '../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../domain/ports/stores.ts';
 import { PgAccountStore } from './account.store.ts';
@@ -10,6 +11,7 @@ import { PgDeviceStore } from './device.store.ts';
 import { PgEventStore } from './event.store.ts';
 import { PgInboundStore } from './inbound.store.ts';
 import { PgLedgerStore } from './ledger.store.ts';
+import { PgLedgerCheckStore } from './ledger-check.store.ts';
 import { PgListStore } from './list.store.ts';
 import { PgMessageStore } from './message.store.ts';
 import { PgMessageListStore } from './message-list.store.ts';
@@ -18,6 +20,7 @@ import { announceLive } from './pg-live.ts';
 import { PgPlanStore } from './plan.store.ts';
 import { PgPriceStore } from './price.store.ts';
 import { PgProviderHealthStore } from './provider-health.store.ts';
+import { PgRefundStore } from './refund.store.ts';
 import { PgReportStore } from './report.store.ts';
 import { PgRetentionStore } from './retention.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from './session.store.ts';
@@ -37,10 +40,11 @@ export interface JobTransaction {
 export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 
 /** Every store, on the pool or on one transaction. */
-export function createStores(sql: Sql): Stores {
+export function createStores(sql: Sql, heads: AuditHeads): Stores {
   return {
     accounts: new PgAccountStore(sql),
     ledger: new PgLedgerStore(sql),
+    ledgerCheck: new PgLedgerCheckStore(sql),
     users: new PgUserStore(sql),
     sessions: new PgSessionStore(sql),
     signInFailures: new PgSignInFailureStore(sql),
@@ -50,6 +54,7 @@ export function createStores(sql: Sql): Stores {
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),
     contactImports: new PgContactImportStore(sql),
+    refunds: new PgRefundStore(sql),
     reports: new PgReportStore(sql),
     events: new PgEventStore(sql),
     webhooks: new PgWebhookStore(sql),
@@ -59,7 +64,7 @@ export function createStores(sql: Sql): Stores {
     sweeps: new PgSweepStore(sql),
     retention: new PgRetentionStore(sql),
     providerHealth: new PgProviderHealthStore(sql),
-    audit: new PgAuditStore(sql),
+    audit: new PgAuditStore(sql, heads),
     lists: new PgListStore(sql),
     messageLists: new PgMessageListStore(sql),
     usage: new PgUsageStore(sql),
@@ -67,13 +72,18 @@ export function createStores(sql: Sql): Stores {
 }
 
 /** Transactions on the pool of `sql`; what they announce is sent with the commit. */
-export function createUnitOfWork(sql: Sql, jobsFor: JobSinkFor, changes: PgChanges): UnitOfWork {
+export function createUnitOfWork(
+  sql: Sql,
+  jobsFor: JobSinkFor,
+  changes: PgChanges,
+  heads: AuditHeads,
+): UnitOfWork {
   return {
     async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       const announced: Change[] = [];
       const result = await sql.transaction(async (inside) => {
         return work({
-          ...createStores(inside),
+          ...createStores(inside, heads),
           jobs: jobsFor({ connection: inside.sender, onEnd: (callback) => inside.onEnd(callback) }),
           announce: (kind, id) => {
             announced.push({ kind, id });

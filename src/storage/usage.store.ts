@@ -63,7 +63,7 @@ export class PgUsageStore implements UsageStore {
 
   async query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]> {
     const by = (group: UsageQuery['groupBy'][number]) => query.groupBy.includes(group);
-    const rows = await this.#sql.query<{
+    const rows = await this.#sql.queryOnDisk<{
       at: Date;
       channel: Channel | null;
       status: MessageStatus | null;

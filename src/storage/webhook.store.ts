@@ -1,12 +1,15 @@
+import type { Environment, Home, Reach } from '../domain/caller.ts';
 import type { Page, PageRequest } from '../domain/ports/page.ts';
 import type { SealedEndpoint, TimeSpan, WebhookPatch, WebhookStore } from '../domain/ports/webhook-stores.ts';
 import { uuidFloor } from '../domain/uuid.ts';
 import type { EventType, Webhook } from '../domain/webhooks/webhook.ts';
+import { reached } from './reached.ts';
 import { type Sql, statement } from './sql.ts';
 
 interface WebhookRow {
   id: string;
   account_id: string;
+  environment: Environment;
   url: string;
   events: EventType[];
   description: string | null;
@@ -20,6 +23,7 @@ type SealedRow = WebhookRow & { secret_sealed: string };
 const COLUMNS = [
   'id',
   'account_id',
+  'environment',
   'url',
   'events',
   'description',
@@ -33,6 +37,7 @@ function mapRow(row: WebhookRow): Webhook {
   return {
     id: row.id,
     accountId: row.account_id,
+    environment: row.environment,
     url: row.url,
     events: row.events,
     description: row.description,
@@ -91,6 +96,7 @@ export class PgWebhookStore implements WebhookStore {
     await this.#sql.table('webhooks').insert({
       id: webhook.id,
       account_id: webhook.accountId,
+      environment: webhook.environment,
       url: webhook.url,
       events: [...webhook.events],
       description: webhook.description,
@@ -101,31 +107,30 @@ export class PgWebhookStore implements WebhookStore {
     });
   }
 
-  async count(accountId: string): Promise<number> {
+  async count(home: Home): Promise<number> {
     // The account's row is locked so that two registrations at once cannot both be the last one allowed.
-    await this.#sql.table('event_feeds').where({ account_id: accountId }).forUpdate().select('account_id');
-    return this.#sql.count(
-      this.#sql.table('webhooks').where({ account_id: accountId }).whereNull('deleted_at'),
-    );
+    const account = { account_id: home.accountId };
+    await this.#sql.table('event_feeds').where(account).forUpdate().select('account_id');
+    return this.#sql.count(this.#own(home));
   }
 
-  async find(accountId: string, id: string): Promise<Webhook | undefined> {
-    const [row] = await this.#own(accountId)
+  async find(reach: Reach, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(reach)
       .where({ id })
       .select(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async lock(accountId: string, id: string): Promise<Webhook | undefined> {
-    const [row] = await this.#own(accountId)
+  async lock(reach: Reach, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(reach)
       .where({ id })
       .forNoKeyUpdate()
       .select(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async page(accountId: string, { page, limit }: PageRequest): Promise<Page<Webhook>> {
-    const rows = await this.#own(accountId)
+  async page(reach: Reach, { page, limit }: PageRequest): Promise<Page<Webhook>> {
+    const rows = await this.#own(reach)
       .select(...COLUMNS)
       .orderBy([
         { column: 'created_at', order: 'desc' },
@@ -133,7 +138,7 @@ export class PgWebhookStore implements WebhookStore {
       ])
       .limit(limit)
       .offset((page - 1) * limit);
-    return { rows: rows.map(mapRow), total: await this.#sql.count(this.#own(accountId)) };
+    return { rows: rows.map(mapRow), total: await this.#sql.count(this.#own(reach)) };
   }
 
   async update(id: string, patch: WebhookPatch): Promise<Webhook> {
@@ -188,7 +193,7 @@ export class PgWebhookStore implements WebhookStore {
     return rows.map((row) => ({ webhook: mapRow(row), failingSince: row.failing_since }));
   }
 
-  #own(accountId: string) {
-    return this.#sql.table<WebhookRow>('webhooks').where({ account_id: accountId }).whereNull('deleted_at');
+  #own(reach: Reach) {
+    return this.#sql.table<WebhookRow>('webhooks').where(reached(reach)).whereNull('deleted_at');
   }
 }

@@ -1,15 +1,26 @@
+import { OutageLog } from '../domain/outage-log.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 
-/** Runs `task` again and again with a pause between; a failure is logged and the next round tries again. */
+/**
+ * Runs `task` again and again with a pause between. A failure is logged, and the next round tries again; so is the first
+ * success after failures.
+ */
 export function repeat(name: string, pauseMs: number, logger: Logger, task: () => Promise<unknown>) {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   let running: Promise<void> = Promise.resolve();
+  const outage = new OutageLog(
+    logger,
+    'a periodic task failed; it is tried again',
+    'a periodic task works again',
+    { task: name },
+  );
   const round = async () => {
     try {
       await task();
+      outage.worked();
     } catch (error) {
-      logger.warn({ err: error, task: name }, 'a periodic task failed; it is tried again');
+      outage.failed(error);
     }
     if (!isStopped) schedule();
   };

@@ -11,6 +11,8 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { UsageStore } from '../domain/ports/usage-store.ts';
+import type { Refusals } from '../domain/refusals.ts';
+import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
 import { repeat } from './repeat.ts';
 
@@ -23,12 +25,18 @@ const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 4, countedMs: 1_000, pause
 /** Imports go on side by side, but those of an account one after the other. */
 const IMPORTS = { concurrency: 2, perGroup: 1 };
 const KEPT_REPORTS_MS = 1_000;
+const SPOOLED_REPORTS_MS = 500;
+const REFUSALS_MS = 1_000;
+const ADOPTION_MS = 10_000;
 const KEY_USES_MS = 2_000;
+const SECURITY_MS = 1_000;
 const HEALTH_MS = 5_000;
 const SWEEPS_MS = 60_000;
 const RETENTION_MS = 10_000;
 const REQUEST_RECORDS_MS = 60_000;
 const USAGE_MS = 10_000;
+const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
+const LEDGERS_MS = 60_000;
 
 export interface Workers {
   /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
@@ -42,6 +50,7 @@ export async function startWorkers(parts: {
   reports: DeliveryReports;
   authenticator: Authenticator;
   rateLimiter: RateLimiter;
+  security: SecurityWatch;
   outcomes: SubmitOutcomes;
   submit: SubmitMessages;
   webhooks: DeliverWebhooks;
@@ -52,6 +61,9 @@ export async function startWorkers(parts: {
   /** Forgets events that are past their time. */
   forgetOldEvents: () => Promise<unknown>;
   usage: UsageStore;
+  refusals: Refusals;
+  /** One round of the check of balances against ledgers. */
+  checkLedgers: () => Promise<unknown>;
   logger: Logger;
   isWorker: boolean;
 }): Promise<Workers> {
@@ -59,11 +71,27 @@ export async function startWorkers(parts: {
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
   const flushUses = () =>
     authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
+  const securityEvents = repeat('security events', SECURITY_MS, logger, () => parts.security.flush());
+  const endSecurityEvents = async () => {
+    await securityEvents.stop();
+    await parts.security
+      .flush({ isLast: true })
+      .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
+  };
+  // What a process before left comes before all that comes from now on.
+  await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
+  const always = [
+    keyUses,
+    repeat('refusals', REFUSALS_MS, logger, () => parts.refusals.settle()),
+    repeat('delivery reports on disk', SPOOLED_REPORTS_MS, logger, () => reports.replay()),
+    repeat('delivery reports left on disk', ADOPTION_MS, logger, () => reports.adopt()),
+  ];
   if (!parts.isWorker) {
     return {
       async stop() {
-        await keyUses.stop();
+        await Promise.all(always.map((task) => task.stop()));
         await flushUses();
+        await endSecurityEvents();
       },
     };
   }
@@ -74,7 +102,7 @@ export async function startWorkers(parts: {
   await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('contact-import', IMPORTS, (job, signal) => parts.imports.handle(job, signal));
   const periodic = [
-    keyUses,
+    ...always,
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),
@@ -82,6 +110,7 @@ export async function startWorkers(parts: {
     repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
     repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
     repeat('old imports', SWEEPS_MS, logger, () => parts.imports.cleanUp()),
+    repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
     repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
   ];
@@ -95,6 +124,7 @@ export async function startWorkers(parts: {
         .withdraw()
         .catch((error: unknown) => logger.warn({ err: error }, 'provider health stays for a minute'));
       await flushUses();
+      await endSecurityEvents();
     },
   };
 }

@@ -141,6 +141,40 @@ describe('API keys in the console [issue 8, 4]', () => {
     expect(faults).toEqual([]);
   });
 
+  inBrowser('a leaked key is revoked with what it made, which the question names', async () => {
+    const root = await gateway.createKey(account.accountId, {});
+    const make = async (name: string) => {
+      const body = { name, scopes: ['READ_MESSAGES'], environment: 'sandbox' };
+      const answer = await gateway.call('POST', '/developer/keys', { key: root.key, body });
+      return answer.body.key as string;
+    };
+    const [first, second] = [await make('made first'), await make('made second')];
+    const { page, faults } = await browser.open({ person: account, path: `/api-keys/${root.keyId}` });
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: /^Revoke/ });
+    await dialog.getByText('made second').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+    await page.getByRole('button', { name: 'Revoke what it made' }).click();
+    expect([await statusOf(root.key), await statusOf(first)]).toEqual([401, 200]);
+    await dialog.getByText('made or rotated 2 keys').waitFor();
+    await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect([await statusOf(first), await statusOf(second)]).toEqual([401, 401]);
+    await page.getByRole('button', { name: 'Revoke what it made' }).waitFor({ state: 'detached' });
+
+    const other = await gateway.createKey(account.accountId, {});
+    const body = { name: 'made third', scopes: ['READ_MESSAGES'], environment: 'sandbox' };
+    const third = (await gateway.call('POST', '/developer/keys', { key: other.key, body })).body.key;
+    await page.goto(`${gateway.url}/console/api-keys/${other.keyId}`);
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await dialog.getByLabel('Also revoke 1 key that it made or rotated').check();
+    await dialog.getByRole('button', { name: 'Revoke it and 1 key for good' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect([await statusOf(other.key), await statusOf(third)]).toEqual([401, 401]);
+    expect(faults).toEqual([]);
+  });
+
   inBrowser('a key whose end has seconds keeps them when something else is changed', async () => {
     const { keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const end = new Date('2030-01-01T12:34:56.789Z');

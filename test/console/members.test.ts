@@ -67,7 +67,7 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await page.getByLabel('Email').fill(email);
       const asked = await clickTwiceAtOnce(page.getByRole('button', { name: 'Invite' }), 'InviteMember');
 
-      const dialog = page.getByRole('dialog', { name: `${email} is now Viewer` });
+      const dialog = page.getByRole('dialog', { name: `${email} is invited as Viewer` });
       const password = await dialog
         .getByRole('figure', { name: 'one-time password' })
         .locator('code')
@@ -81,6 +81,9 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await dialog.getByRole('button', { name: 'I have copied it' }).click();
       await page.getByRole('cell', { name: email, exact: true }).waitFor();
       expect(await page.content()).not.toContain(password);
+      const row = page.getByRole('row', { name: new RegExp(email) });
+      await row.getByText('Pending').waitFor();
+      await expectAccessible(page);
 
       const other = await browser.open();
       await signInHere(other.page, { email, password });
@@ -101,14 +104,12 @@ describe('members and the account in the console [issue 8, 6]', () => {
       await page.getByText(`${email} is now Developer.`).waitFor();
       expect(await roleOf(email)).toBe('DEVELOPER');
       await page.getByRole('button', { name: 'Undo' }).click();
-      await page
-        .getByRole('row', { name: new RegExp(email) })
-        .getByText('Viewer')
-        .waitFor();
+      await row.getByText('Viewer').waitFor();
       expect(await roleOf(email)).toBe('VIEWER');
 
-      await page.getByRole('button', { name: `Remove ${email}` }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+      await page.getByRole('button', { name: `Withdraw the invitation of ${email}` }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click();
+      await page.getByText(`${email} is not invited any more.`).waitFor();
       await page.getByRole('cell', { name: email, exact: true }).waitFor({ state: 'detached' });
       expect(await roleOf(email)).toBeUndefined();
       await other.page.reload();
@@ -116,6 +117,43 @@ describe('members and the account in the console [issue 8, 6]', () => {
       expect([...faults, ...other.faults]).toEqual([]);
     },
   );
+
+  inBrowser('who loses a role or leaves is asked about their keys, which are revoked or kept', async () => {
+    const admin = await inviteMember(gateway, token, 'ADMIN');
+    const adminToken = await signIn(gateway, admin);
+    const make = async (name: string, scope: string) => {
+      const query = `mutation { createApiKey(input: { name: "${name}", scopes: [${scope}], environment: SANDBOX }) { key } }`;
+      return (await graphql(gateway, query, { token: adminToken })).body.data.createApiKey.key as string;
+    };
+    const [full, plain] = [
+      await make('of the ADMIN', 'FULL_ACCESS'),
+      await make('for texts', 'READ_MESSAGES'),
+    ];
+    const works = async (key: string) => (await gateway.call('GET', '/account', { key })).status === 200;
+    const { page, faults } = await browser.open({ person: account, path: '/members' });
+    await page.getByRole('button', { name: `Change role of ${admin.email}` }).click();
+    const roles = page.getByRole('dialog', { name: `Role of ${admin.email}` });
+    expect(await roles.getByText('whose secret they know').count()).toBe(0);
+    await roles.getByLabel('Role', { exact: true }).selectOption('VIEWER');
+    await roles.getByText('2 keys whose secret they know will be revoked').waitFor();
+    await roles.getByLabel('Role', { exact: true }).selectOption('DEVELOPER');
+    await roles.getByText('1 key whose secret they know will be revoked').waitFor();
+    await roles.getByText('of the ADMIN').waitFor();
+    await expectAccessible(page);
+    await roles.getByRole('button', { name: 'Change role' }).click();
+    await page.getByText(`${admin.email} is now Developer.`).waitFor();
+    expect([await works(full), await works(plain)]).toEqual([false, true]);
+
+    await page.getByRole('button', { name: `Remove ${admin.email}` }).click();
+    const removal = page.getByRole('dialog', { name: `Remove ${admin.email}?` });
+    await removal.getByText('for texts').waitFor();
+    await removal.getByLabel('Keep these keys working').check();
+    await expectAccessible(page);
+    await removal.getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('cell', { name: admin.email, exact: true }).waitFor({ state: 'detached' });
+    expect(await works(plain)).toBe(true);
+    expect(faults).toEqual([]);
+  });
 
   inBrowser('an admin is offered no owner to change, a viewer nobody', async () => {
     const admin = await inviteMember(gateway, token, 'ADMIN');

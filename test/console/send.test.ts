@@ -304,11 +304,11 @@ describe('sending from the console [issue 8, 3]', () => {
     await form.getByLabel('Text', { exact: true }).fill('It is ready.');
     await form.getByLabel('Environment').selectOption('SANDBOX');
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();
-    await form.getByText('No device is registered').waitFor();
+    await form.getByText('No sandbox device is registered').waitFor();
     await expectAccessible(page);
     const device = { platform: 'android', token: 'a-token', userId: 'ann' };
     const registered = await gateway.call('POST', '/developers/push/devices', {
-      key: account.key,
+      key: account.sandboxKey,
       body: device,
     });
     expect(registered.status).toBe(201);

@@ -81,12 +81,12 @@ describe('webhooks in the console [issue 8, 5]', () => {
       await page.getByText('must name at least one event').waitFor();
       await page.getByLabel('sms.sent', { exact: true }).check();
       await page.getByRole('button', { name: 'Register' }).click();
-      await page.getByText('10.0.0.1 is not public').waitFor();
+      await page.getByText('does not resolve to a public address').waitFor();
       await isFocused(url);
       await expectAccessible(page);
       await url.fill('https://nowhere.invalid/hook');
       await page.keyboard.press('Enter');
-      await page.getByText(/name nowhere\.invalid (not found|could not be looked up)/).waitFor();
+      await page.getByText('does not resolve to a public address').waitFor();
       expect(await url.inputValue()).toBe('https://nowhere.invalid/hook');
       expect(await page.getByLabel('Description').inputValue()).toBe('shop');
       expect(await page.getByLabel('sms.sent', { exact: true }).isChecked()).toBe(true);
@@ -245,7 +245,7 @@ describe('webhooks in the console [issue 8, 5]', () => {
     const form = page.getByRole('form', { name: 'Change the webhook' });
     await form.getByLabel('URL').fill('https://10.0.0.1/');
     await form.getByRole('button', { name: 'Save' }).click();
-    await form.getByText('10.0.0.1 is not public').waitFor();
+    await form.getByText('does not resolve to a public address').waitFor();
     expect(await form.getByLabel('URL').inputValue()).toBe('https://10.0.0.1/');
     await expectAccessible(page);
     await form.getByLabel('URL').fill(receiver.url);
@@ -336,7 +336,7 @@ describe('webhooks in the console [issue 8, 5]', () => {
       await page.getByText(`The gateway switched it off. ${disabledReason}`).waitFor();
       for (let count = 1; count < 10; count += 1) await bench.register(account, { url: receiver.url });
       await page.goto(`${bench.gateway.url}/console/webhooks`);
-      await page.getByText('All 10 webhooks of the account are in use').waitFor();
+      await page.getByText('All 10 webhooks of this environment are in use').waitFor();
       await page.getByText('100% succeeded').waitFor();
       await rows(page, 'Disabled').getByText(disabledReason).waitFor();
       await expectAccessible(page);

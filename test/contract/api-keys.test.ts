@@ -239,7 +239,7 @@ describe('rotating a key [decision 7]', () => {
     }
     await call('DELETE', path);
     const answer = await call('POST', `${path}/rotate`);
-    expect([answer.status, answer.body.error.code]).toEqual([400, 'validation_error']);
+    expect([answer.status, answer.body.error.code]).toEqual([409, 'key_ended']);
     expect(answer.body.error.message).toContain('revoked');
   });
 });

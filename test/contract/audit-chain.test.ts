@@ -1,9 +1,16 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
 import type { CliAnswer } from '../../src/cli/output.ts';
 import { type CliRunner, createProgram } from '../../src/cli/program.ts';
-import { withKnex } from '../support/database.ts';
+import { createAuditHeads } from '../../src/crypto/audit-heads.ts';
+import { createSecretBox, sealedUnder } from '../../src/crypto/secret-box.ts';
+import { keepSignedHead } from '../../src/domain/audit/signed-head.ts';
+import { silentLogger, withKnex } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 /** What `audit verify` prints for this gateway. */
 async function auditVerify(gateway: TestGateway) {
@@ -26,7 +33,35 @@ describe('the audit log is tamper-evident', () => {
   afterAll(() => gateway?.stop());
 
   const verify = () => gateway.parts.operations.audit.verify.run({ kind: 'system', name: 'test' }, {});
-  const database = <T>(work: (knex: Knex) => Promise<T>) => withKnex(gateway.database.connection, work);
+  /** As somebody with every right in the database, whom no trigger stops. */
+  const database = <T>(work: (knex: Knex) => Promise<T>) =>
+    withKnex(gateway.database.connection, (knex) =>
+      knex.transaction(async (all) => {
+        await all.raw('SET LOCAL session_replication_role = replica');
+        return work(all);
+      }),
+    );
+  const audit = async () => ({
+    entries: await database((knex) => knex('audit_entries').select()),
+    end: await database((knex) => knex('audit_chain').first()),
+    head: await database((knex) => knex('audit_signed_head').first()),
+  });
+  const putBack = ({ entries, end, head }: Awaited<ReturnType<typeof audit>>) =>
+    database(async (knex) => {
+      await knex('audit_entries').delete();
+      await knex('audit_entries').insert(entries);
+      await knex('audit_chain').update(end);
+      await knex('audit_signed_head').update(head);
+    });
+  /** Cuts the tail off, with the end beside the log moved back to what is left. */
+  const cutTo = (seq: number) =>
+    database(async (knex) => {
+      await knex('audit_entries').where('seq', '>', seq).delete();
+      await knex.raw(
+        'UPDATE audit_chain SET (seq, hash) = (SELECT seq, hash FROM audit_entries ORDER BY seq DESC NULLS LAST LIMIT 1)',
+      );
+    });
+  const headFile = () => join(gateway.dataDir, 'audit-head');
 
   it('is whole, and says up to where and with which hash', async () => {
     const before = await verify();
@@ -72,14 +107,97 @@ describe('the audit log is tamper-evident', () => {
   ])('notices when %s', async (_, tamper, brokenAt) => {
     const whole = await verify();
     expect(whole.isIntact).toBe(true);
-    const copy = await database((knex) => knex('audit_entries').select());
+    const copy = await audit();
     await database(async (knex) => tamper(knex));
     const at = brokenAt ?? whole.entries;
     expect(await verify()).toMatchObject({ isIntact: false, brokenAt: at });
     expect((await auditVerify(gateway))?.failure).toBe(`The audit log is broken at entry ${at}.`);
-    await database(async (knex) => {
-      await knex('audit_entries').delete();
-      await knex('audit_entries').insert(copy);
+    await putBack(copy);
+  });
+
+  it('notices a tail that was cut with the end beside it: only the master key signs a head', async () => {
+    const [whole, copy] = [await verify(), await audit()];
+    expect(whole).toMatchObject({ isIntact: true, signedUpTo: whole.entries });
+    await cutTo(whole.entries - 2);
+    await rm(headFile());
+    const cut = { isIntact: false, entries: whole.entries - 2, brokenAt: whole.entries - 1 };
+    expect(await verify()).toMatchObject(cut);
+    // A head of one's own making is none, and neither is any other text that was sealed.
+    for (const sealed of ['v1.00000000.AAAA', gateway.parts.secrets.seal('["other"]')]) {
+      await database((knex) => knex('audit_signed_head').update({ sealed }));
+      expect(await verify()).toMatchObject({ isIntact: false, brokenAt: null, signedUpTo: null });
+      expect((await auditVerify(gateway))?.failure).toContain('The signed head of the audit log is missing');
+    }
+    await putBack(copy);
+    expect((await verify()).isIntact).toBe(true);
+  });
+
+  it('notices by the head in DATA_DIR that an older signed head was put back with the cut', async () => {
+    const older = await audit();
+    await gateway.createAccount();
+    const newer = await audit();
+    await gateway.parts.auditHeads.idle();
+    await putBack(older);
+    expect(await verify()).toMatchObject({ isIntact: false, brokenAt: older.end.seq + 1 });
+    await putBack(newer);
+    expect((await verify()).isIntact).toBe(true);
+  });
+
+  it('does not take a change that was rolled back for a cut tail', async () => {
+    const before = await verify();
+    const failing = withUnitOfWork(gateway, (uow) =>
+      uow.run(async (tx) => {
+        await tx.audit.append({
+          id: randomUUID(),
+          accountId: null,
+          at: new Date(),
+          actor: 'system:test',
+          action: 'test',
+          target: 'x',
+          before: null,
+          after: null,
+        });
+        throw new Error('rolled back');
+      }),
+    );
+    await expect(failing).rejects.toThrow('rolled back');
+    await gateway.parts.auditHeads.idle();
+    expect(await verify()).toEqual(before);
+  });
+
+  it('several processes sign one after the other, whose directories need not be shared', async () => {
+    const second = await startTestGateway({}, gateway.database);
+    try {
+      await Promise.all([gateway, second, gateway, second].map((each) => each.createAccount()));
+      for (const each of [gateway, second]) {
+        const found = await each.parts.operations.audit.verify.run({ kind: 'system', name: 'test' }, {});
+        expect(found).toMatchObject({ isIntact: true, signedUpTo: found.entries });
+      }
+    } finally {
+      await second.stop();
+    }
+  });
+
+  it('signs the head anew at the start with a new master key, and keeps what cannot be opened', async () => {
+    const { parts } = gateway;
+    const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
+    const headsWith = (key: Buffer, previous: Buffer[] = [], lost: string[] = []) =>
+      createAuditHeads(`${gateway.dataDir}/other`, createSecretBox(key, previous), lost, silentLogger);
+    const { logId, end } = await parts.stores.audit.heads();
+    const old = headsWith(oldKey);
+    await database((knex) => knex('audit_signed_head').update({ sealed: old.sign({ ...end, logId }) }));
+    const { signed } = await parts.stores.audit.heads();
+    await keepSignedHead(parts.stores, headsWith(newKey));
+    expect((await parts.stores.audit.heads()).signed).toBe(signed);
+    const next = headsWith(newKey, [oldKey]);
+    await keepSignedHead(parts.stores, next);
+    expect(next.isOutdated((await parts.stores.audit.heads()).signed ?? '')).toBe(false);
+    expect(await next.kept(logId)).toMatchObject({ seq: end.seq });
+    const lost = sealedUnder((await parts.stores.audit.heads()).signed ?? '');
+    await keepSignedHead(parts.stores, {
+      ...parts.auditHeads,
+      isLost: (text) => sealedUnder(text) === lost,
     });
+    expect(await verify()).toMatchObject({ isIntact: true, signedUpTo: end.seq });
   });
 });

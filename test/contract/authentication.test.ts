@@ -160,6 +160,8 @@ describe('the key [contract, Authentication: 1–3; API key: key value, secret h
           ipAllowlist: [],
           rateLimit: { perMinute: null, perSecond: null },
           createdAt: new Date(),
+          issuedBy: 'system:test',
+          rotatedAt: null,
           createdBy: 'system:test',
           expiresAt: null,
           lastUsedAt: null,

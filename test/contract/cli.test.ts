@@ -1,8 +1,11 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { startPooler } from '../support/pooler.ts';
 import {
   buildWorkplace,
   type Finished,
@@ -16,6 +19,7 @@ import {
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
+import { startStandby } from '../support/standby.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
 jest.setTimeout(180_000);
@@ -136,6 +140,25 @@ describe('the command line beside a running gateway', () => {
     const { apiKey } = await json('key', 'revoke', '--key', made.apiKey.keyId);
     expect(apiKey).toEqual({ ...made.apiKey, lastUsedAt: apiKey.lastUsedAt, revokedAt: expect.any(String) });
     await eventually(async () => (await account()).status === 401);
+  });
+
+  it('key revoke --descendants takes what the key made, and says what', async () => {
+    const root = await json('key', 'create', '--account', accountId, '--scopes', 'FULL_ACCESS');
+    const make = async () => {
+      const body = { name: 'made', scopes: ['SEND_SMS'], environment: 'sandbox' };
+      return (await gateway.call('POST', '/developer/keys', { key: root.key, body })).body;
+    };
+    const [first, second] = [await make(), await make()];
+    const answer = await json('key', 'revoke', '--key', root.apiKey.keyId, '--descendants');
+    expect(answer.apiKey).toMatchObject({ keyId: root.apiKey.keyId, revokedAt: expect.any(String) });
+    expect(answer.revokedKeys.map((one: { keyId: string }) => one.keyId)).toEqual(
+      [root, first, second].map(({ apiKey }) => apiKey.keyId),
+    );
+    for (const { key } of [root, first, second]) {
+      expect((await gateway.call('GET', '/account', { key })).status).toBe(401);
+    }
+    const again = await cli('key', 'revoke', '--key', root.key, '--descendants');
+    expect(again.stdout).toMatch(/^revokedKeys$/m);
   });
 
   it('key create takes every property of a key', async () => {
@@ -306,12 +329,13 @@ describe('the command line beside a running gateway', () => {
     expect(checks.map((row: { check: string; ok: boolean }) => [row.check, row.ok])).toEqual([
       ['database', true],
       ['queue', true],
+      ['ledger', true],
       ['carriers', true],
       ['clock', true],
       ['master key', true],
     ]);
     const { stdout } = await cli('doctor');
-    expect(stdout.trimEnd().split('\n')).toHaveLength(5);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(6);
   });
 
   it('doctor finds a carrier that cannot be reached and a master key that opens nothing', async () => {
@@ -351,7 +375,7 @@ describe('the command line beside a running gateway', () => {
         MASTER_KEY,
         SMS_ROUTES: `*=${smsc.url}|twilio://sid:token@127.0.0.1:1`,
       });
-      expect(documentOf(result).checks[2]).toMatchObject({
+      expect(carriersOf(documentOf(result).checks)).toMatchObject({
         check: 'carriers',
         ok: true,
         detail: expect.stringMatching(/^smpp:\S+ is up; twilio:\S+ is set up, not tried; email-simulator/),
@@ -424,6 +448,80 @@ describe('the command line and its database', () => {
     expect(JSON.stringify(doctor)).not.toContain('hunter2');
   });
 
+  it('doctor looks at what the gateway needs of the database, through a pool of sessions as well', async () => {
+    const database = await createTestDatabase();
+    await using pooler = await startPooler(database.connection, { mode: 'session' });
+    try {
+      const detailWith = async (url: string) => {
+        const variables = { DATABASE_URL: url, MASTER_KEY, DATA_DIR: workplace.path };
+        const [row] = documentOf(await runCli(workplace, ['doctor', '--json'], variables)).checks;
+        return row.detail;
+      };
+      const well = /, schema \d+; settings hold, \d+ statements are understood, notifications arrive$/;
+      expect(await detailWith(database.url)).toMatch(well);
+      const pooled = await detailWith(pooler.url);
+      expect(pooled).toMatch(well);
+      expect(pooled).toMatch(/^PostgreSQL \S+ through a connection pool, /);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  it('doctor finds that the database does not understand a statement', async () => {
+    const database = await createTestDatabase();
+    const sql = await openSql(database);
+    try {
+      // As a server would be on which something that a statement uses is not there.
+      await sql.query('ALTER TABLE spent_signatures RENAME TO elsewhere');
+      const variables = { DATABASE_URL: database.url, MASTER_KEY, DATA_DIR: workplace.path };
+      const doctor = await runCli(workplace, ['doctor', '--json'], variables);
+      expect(doctor).toMatchObject({ code: 1, stderr: 'not well: database\n' });
+      expect(JSON.parse(doctor.stdout).checks[0].detail).toMatch(
+        /, which refuses \d of the gateway's \d+ statements: \S+ \(relation "spent_signatures" does not exist\)/,
+      );
+    } finally {
+      await sql.close();
+      await database.drop();
+    }
+  });
+
+  it('server, doctor and commands refuse a pool of transactions, a hot standby and a read-only database', async () => {
+    const database = await createTestDatabase();
+    const standby = await startStandby();
+    await using pooler = await startPooler(database.connection, { mode: 'transaction' });
+    const { host, port, user } = standby.connection;
+    const urls = [
+      [pooler.url, /The database is behind a pool .*pool_mode=transaction.* Set pool_mode=session/],
+      [
+        `postgres://${user}@${encodeURIComponent(host)}:${port}/${standby.connection.database}`,
+        /The database is a hot standby: .* Name the primary in DATABASE_URL/,
+      ],
+      [
+        `${database.url}?options=-c%20default_transaction_read_only%3Don`,
+        /The database is read-only: default_transaction_read_only is on \(set by: client\)/,
+      ],
+    ] as const;
+    try {
+      for (const [url, why] of urls) {
+        const variables = { DATABASE_URL: url, MASTER_KEY, DATA_DIR: workplace.path };
+        const started = await startServer(workplace, variables).finished;
+        expect(started).toMatchObject({ code: 1, stdout: '' });
+        expect(started.stderr).toMatch(why);
+        expect(started.stderr).toMatch(/^Cannot start: .*\n$/);
+        const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
+        expect(checks[0]).toMatchObject({
+          check: 'database',
+          ok: false,
+          detail: expect.stringMatching(why),
+        });
+        expect(refusalOf(await runCli(workplace, ['migrate'], variables))).toMatch(why);
+      }
+    } finally {
+      await standby.stop();
+      await database.drop();
+    }
+  });
+
   it('a database that refuses is told with what to do', async () => {
     const refused = await createTestDatabase('template1');
     const sql = await openSql(refused);
@@ -478,9 +576,10 @@ describe('the command line and its database', () => {
       ['EMAIL_URL', 'smtp://localhost?no=such'],
       ['FCM_CREDENTIALS', '/no/such/file'],
     ] as const) {
-      const variables = { MASTER_KEY, DATA_DIR: workplace.path, [name]: value };
+      const DATABASE_URL = 'postgres://user@127.0.0.1:1/db';
+      const variables = { MASTER_KEY, DATA_DIR: workplace.path, DATABASE_URL, [name]: value };
       const { checks } = JSON.parse((await runCli(workplace, ['doctor', '--json'], variables)).stdout);
-      expect(checks[2]).toMatchObject({
+      expect(carriersOf(checks)).toMatchObject({
         check: 'carriers',
         ok: false,
         detail: expect.stringContaining(name),
@@ -518,17 +617,52 @@ describe('the command line and its database', () => {
   });
 
   it('with LOG_LEVEL logs on stderr, and stdout stays one document', async () => {
+    const DATA_DIR = await workplace.directory('logs');
+    expect((await runCli(workplace, ['migrate'], { DATA_DIR })).code).toBe(0);
     const { code, stdout, stderr } = await runCli(workplace, ['doctor', '--json'], {
-      DATA_DIR: await workplace.directory('logs'),
+      DATA_DIR,
       LOG_LEVEL: 'info',
     });
     expect(code).toBe(0);
-    expect(JSON.parse(stdout).checks).toHaveLength(5);
+    expect(JSON.parse(stdout).checks).toHaveLength(6);
     expect(stderr).toContain('embedded PostgreSQL started');
   });
 });
 
 describe('the command line on a DATA_DIR', () => {
+  it.each([
+    ['account', 'topup', '--account', NOBODY, '--amount', '1'],
+    ['account', 'retention', '--account', NOBODY, '--content-days', 'keep', '--message-days', 'keep'],
+    ['key', 'create', '--account', NOBODY, '--scopes', 'SEND_SMS'],
+    ['key', 'revoke', '--key', 'f4f3d11fe74a826e'],
+    ['operator', 'create', '--email', 'ops@b.example'],
+    ['user', 'password', '--email', 'a@b.example'],
+    ['audit', 'verify'],
+    ['doctor'],
+  ])('without a database says where it looked, and makes none: %s %s', async (...args) => {
+    const parent = await workplace.directory('wrong');
+    const dataDir = join(parent, 'data');
+    const { code, stdout, stderr } = await runCli(workplace, [...args], { DATA_DIR: dataDir });
+    const told = `DATA_DIR is "${dataDir}", but there is no database of a gateway in ${dataDir}/postgres. `;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^[^\n]+\n$/);
+    if (args[0] === 'doctor') expect(stdout).toContain(`FAIL  database    ${told}`);
+    else expect([stdout, stderr]).toEqual(['', expect.stringContaining(told)]);
+    expect(await readdir(parent)).toEqual([]);
+  });
+
+  it.each([['migrate'], ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX']])(
+    'makes a database where it is to: %s',
+    async (...args) => {
+      const DATA_DIR = await workplace.directory('new');
+      expect(await runCli(workplace, [...args], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
+      expect(await runCli(workplace, ['audit', 'verify'], { DATA_DIR })).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+    },
+  );
+
   it('starts the embedded PostgreSQL and stops it again, also after it was killed in the middle of it', async () => {
     const dataDir = await workplace.directory('alone');
     const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
@@ -552,3 +686,8 @@ describe('the command line on a DATA_DIR', () => {
     }
   });
 });
+
+/** The doctor's row of carriers. */
+function carriersOf(checks: readonly { check: string }[]) {
+  return checks.find(({ check }) => check === 'carriers');
+}

@@ -1,12 +1,10 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmdirSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { baseUrlOf } from '../../src/base-url.ts';
 import { ConfigError, parseConfig } from '../../src/config.ts';
 import { buildWorkplace, runCli, startServer, type Workplace } from '../support/server-process.ts';
+import { mayMount, mountDisk } from '../support/small-disk.ts';
 
 // Each test starts processes of its own, which takes long on a busy machine.
 jest.setTimeout(180_000);
@@ -19,35 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => workplace.remove());
 
-/** A disk of that size, such as 5m, which is there until it is disposed of. */
-async function mountDisk(size: string) {
-  const path = await workplace.directory('disk');
-  const { status, stderr } = spawnSync('mount', [
-    '-t',
-    'tmpfs',
-    '-o',
-    `size=${size},mode=755`,
-    'tmpfs',
-    path,
-  ]);
-  if (status !== 0) throw new Error(String(stderr));
-  return {
-    path,
-    async [Symbol.asyncDispose]() {
-      spawnSync('umount', [path]);
-    },
-  };
-}
-
-/** Root may, but not in every container. */
-const mayMount = (() => {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
-  const path = mkdtempSync(join(tmpdir(), 'mount-'));
-  const isMounted = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', path]).status === 0;
-  if (isMounted) spawnSync('umount', [path]);
-  rmdirSync(path);
-  return isMounted;
-})();
+const newDisk = async (size: string) => mountDisk(await workplace.directory('disk'), size);
 
 function faultOf(variables: Record<string, string>): string {
   try {
@@ -64,7 +34,8 @@ describe('defaults', () => {
     ...['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'NODE_ENV', 'ROLES'],
     ...['PUBLIC_URL', 'TRUST_PROXY', 'SERVICE_NAME', 'DEFAULT_SENDER_ID', 'RATE_LIMIT_PER_MINUTE'],
     ...['RATE_LIMIT_PER_SECOND', 'RATE_LIMIT_WEBHOOKS_PER_MINUTE', 'SMS_ROUTES', 'WEBHOOK_ALLOWED_NETWORKS'],
-    ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST'],
+    'RATE_LIMIT_SESSION_PER_MINUTE',
+    ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST', 'REPORT_SPOOL_MB'],
   ];
 
   it('are those of the documentation', () => {
@@ -83,7 +54,8 @@ describe('defaults', () => {
       trustProxy: [],
       serviceName: 'Service',
       defaultSenderId: 'SERVICE',
-      rateLimits: { perMinute: 100, perSecond: 0, webhooksPerMinute: 20 },
+      rateLimits: { perMinute: 100, perSecond: 0, webhooksPerMinute: 20, sessionPerMinute: 600 },
+      reportSpoolMb: 64,
       smsRoutes: [{ prefix: '', urls: ['simulator:'] }],
       emailUrls: ['simulator:'],
       emailFrom: 'no-reply@localhost',
@@ -196,6 +168,7 @@ describe('a bad value', () => {
     ['DEFAULT_SENDER_ID', 'TOO-LONG-BY-FAR', 'is "TOO-LONG-BY-FAR", but must be 1 to 11 letters or digits'],
     ['RATE_LIMIT_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
     ['RATE_LIMIT_PER_SECOND', '-1', 'is "-1", but must be a whole number from 0 to 1000000'],
+    ['RATE_LIMIT_SESSION_PER_MINUTE', '0', 'is "0", but must be a whole number from 1 to 1000000'],
     ['RATE_LIMIT_WEBHOOKS_PER_MINUTE', '1.5', 'is "1.5", but must be a whole number from 1 to 1000000'],
     ['SMS_ROUTES', '*=carrier-pigeon:', 'must be a comma list of PREFIX=URL[|URL…]'],
     ['SMS_ROUTES', '*=simulator:foo', 'must be a comma list of PREFIX=URL[|URL…]'],
@@ -287,6 +260,28 @@ describe('a setting that only its use shows to be bad', () => {
     );
   });
 
+  it.each(['', '?callbackToken='])(
+    "SMS_ROUTES with Africa's Talking is named in production, where its callbacks need a token (%j)",
+    async (query) => {
+      const settings = {
+        NODE_ENV: 'production',
+        MASTER_KEY: KEY,
+        DATABASE_URL: 'postgres://127.0.0.1:1/x',
+        DATA_DIR: workplace.path,
+      };
+      const route = (parameters: string) => ({
+        SMS_ROUTES: `*=africastalking://acme:hunter2@api.example${parameters}`,
+      });
+      expect(await faultWith({ ...settings, ...route(query) })).toBe(
+        'SMS_ROUTES cannot be used: the URL of africastalking:acme@api.example has no proof of callbacks: anybody can ' +
+          'send its delivery reports; add ?callbackToken=SECRET to it, and ?token=SECRET to the callback URL that the ' +
+          'carrier has.',
+      );
+      // With one, it is the database that cannot be had.
+      expect(await faultWith({ ...settings, ...route('?callbackToken=t0ken') })).not.toContain('SMS_ROUTES');
+    },
+  );
+
   it.each([['a master key is to be made in'], ['a database is to be made in']])(
     'DATA_DIR is named when %s what is no directory',
     async (what) => {
@@ -309,14 +304,15 @@ describe('a setting that only its use shows to be bad', () => {
     'DATA_DIR is named, with the room that is needed, when its disk is full',
     async () => {
       for (const others of [{}, { MASTER_KEY: KEY }] as Record<string, string>[]) {
-        await using disk = await mountDisk('5m');
+        await using disk = await newDisk('5m');
         expect(await faultWith({ ...others, DATA_DIR: disk.path })).toBe(
           `DATA_DIR is "${disk.path}", but no room is left in ${disk.path} (4 MB are free). A new gateway takes 60 MB ` +
             'there, and one in use up to 1 GB more than its data. Make room, or move the directory to a larger disk ' +
             'and set DATA_DIR to where it is then.',
         );
       }
-      await using disk = await mountDisk('90m');
+      await using disk = await newDisk('90m');
+      expect((await runCli(workplace, ['migrate'], { DATA_DIR: disk.path })).code).toBe(0);
       const { code, stdout } = await runCli(workplace, ['doctor'], { DATA_DIR: disk.path });
       expect(code).toBe(1);
       expect(stdout).toMatch(

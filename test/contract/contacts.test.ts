@@ -36,6 +36,7 @@ describe('contacts [decision 27]', () => {
     expect(created.status).toBe(201);
     expect(created.body).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      environment: 'production',
       name: 'Amina Nakato',
       phone,
       email: 'amina@example.com',

@@ -247,6 +247,17 @@ describe('POST /developers/email [decision 23]', () => {
         { headers: { 'X-SMTPAPI': '{"to":["evil@evil.example"]}' } },
         'headers.X-SMTPAPI',
       ],
+      ['a verdict of a filter', { headers: { 'X-Spam-Status': 'No' } }, 'headers.X-Spam-Status'],
+      [
+        'a verdict of Exchange',
+        { headers: { 'X-MS-Exchange-Organization-SCL': '-1' } },
+        'headers.X-MS-Exchange-Organization-SCL',
+      ],
+      [
+        'what a mail server found out about the sender',
+        { headers: { 'Authentication-Results': 'mx.example; dkim=pass' } },
+        'headers.Authentication-Results',
+      ],
       ['a line end in a header', { headers: { 'X-Note': evil } }, 'headers.X-Note'],
       ['a header name with a colon', { headers: { 'X-A: b\r\nBcc': 'x' } }, 'headers.X-A: b\r\nBcc'],
       ['a header twice', { headers: { 'X-A': '1', 'x-a': '2' } }, 'headers.x-a'],

@@ -78,13 +78,13 @@ describe('the table of refusals [contract, Errors: shape A, shape B; decisions 2
       402: ['insufficient_balance'],
       403: ['forbidden'],
       404: ['not_found'],
-      409: ['contact_exists', 'message_not_cancelable', 'webhook_limit'],
+      409: ['contact_exists', 'key_ended', 'message_not_cancelable', 'webhook_limit'],
       413: ['payload_too_large'],
       415: ['unsupported_media_type'],
       429: ['rate_limit_exceeded'],
       500: ['internal_error'],
       502: ['provider_error'],
-      503: ['service_unavailable'],
+      503: ['outcome_unknown', 'service_unavailable'],
     });
     const ofShapeA = Object.entries(ERROR_RESPONSES).filter(([, { shape }]) => shape === 'A');
     expect(ofShapeA.map(([code]) => code)).toEqual(['unauthorized', 'forbidden', 'rate_limit_exceeded']);

@@ -92,6 +92,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: `mutation { setMemberRole(userId: "${NOBODY}", role: VIEWER) { id } }`,
   },
   removeMember: { by: 'member.remove', document: `mutation { removeMember(userId: "${NOBODY}") }` },
+  dismissMember: { by: 'member.remove', document: `mutation { dismissMember(userId: "${NOBODY}") { id } }` },
   createApiKey: {
     by: 'apiKey.create',
     document: `mutation { createApiKey(input: { name: "", scopes: [SEND_SMS], environment: SANDBOX, accountId: "${NOBODY}" }) { key } }`,
@@ -304,7 +305,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     const imported = 'mutation { importContacts(csv: "phone\\nx") { id } }';
     ids.import = (await ask(imported)).importContacts.id;
     const device =
-      'mutation { registerDevice(input: { token: "t0k3n", platform: ANDROID, userId: "u" }) { id } }';
+      'mutation { registerDevice(input: { token: "t0k3n", platform: ANDROID, userId: "u", environment: SANDBOX }) { id } }';
     ids.device = (await ask(device)).registerDevice.id;
     const send = 'mutation { sendSms(input: { to: "+256700123456", message: "secret" }) { id } }';
     ids.message = (await ask(send)).sendSms.id;
@@ -335,6 +336,7 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
     'contact.id': () => `{ contact(id: "${ids.contact}") { name } }`,
     'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,
     'removeMember.userId': () => `mutation { removeMember(userId: "${ids.user}") }`,
+    'dismissMember.userId': () => `mutation { dismissMember(userId: "${ids.user}") { email } }`,
     'updateApiKey.keyId': () =>
       `mutation { updateApiKey(keyId: "${ids.key}", input: { name: "x" }) { keyId } }`,
     'rotateApiKey.keyId': () => `mutation { rotateApiKey(keyId: "${ids.key}") { key } }`,
@@ -368,7 +370,12 @@ describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
   /** A device of another account is no target, as one that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
   /** For operators, who stand above accounts. */
-  const ABOVE = ['topUpAccount.accountId', 'setAccountPlan.accountId', 'setRateLimit.keyId'];
+  const ABOVE = [
+    'topUpAccount.accountId',
+    'setAccountPlan.accountId',
+    'setRateLimit.keyId',
+    'resetUserPassword.accountId',
+  ];
 
   it('tries every place that takes an id', () => {
     const places = (at: string, argument: GraphQLArgument | GraphQLInputField): string[] => {

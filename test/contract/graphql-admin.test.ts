@@ -235,10 +235,10 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
       metadata: { recipientsProcessed: 1 },
     });
     const { registerDevice } = await data(
-      'mutation { registerDevice(input: { token: "abc123", platform: ANDROID, userId: "u1" }) { id platform userId } }',
+      'mutation { registerDevice(input: { token: "abc123", platform: ANDROID, userId: "u1", environment: SANDBOX }) { id platform userId } }',
     );
     expect(registerDevice).toMatchObject({ platform: 'ANDROID', userId: 'u1' });
-    expect((await data('{ devices { totalCount nodes { id } } }')).devices).toEqual({
+    expect((await data('{ devices(environment: SANDBOX) { totalCount nodes { id } } }')).devices).toEqual({
       totalCount: 1,
       nodes: [{ id: registerDevice.id }],
     });
@@ -269,7 +269,7 @@ describe('administration over GraphQL (graphql-names.md, Mutations)', () => {
 
   it('shows of a message what REST shows, under the same names', async () => {
     await data(
-      'mutation { registerDevice(input: { token: "abc456", platform: ANDROID, userId: "u2" }) { id } }',
+      'mutation { registerDevice(input: { token: "abc456", platform: ANDROID, userId: "u2", environment: SANDBOX }) { id } }',
     );
     const bodies: Record<string, object> = {
       email: { to: 'ann@example.com', subject: 'Hi', text: 'Hello' },

@@ -18,7 +18,11 @@ describe('event streams of subscriptions (graphql-sse, distinct connections)', (
   let database: Sql;
   const open: { stop(): void }[] = [];
   beforeAll(async () => {
-    gateway = await startTestGateway({ NODE_ENV: 'production', SMS_ROUTES: '*=simulator:' });
+    gateway = await startTestGateway({
+      NODE_ENV: 'production',
+      SMS_ROUTES: '*=simulator:',
+      METRICS_TOKEN: 'for-metrics',
+    });
     account = await gateway.createAccount();
     token = await signIn(gateway, account);
     knex = createKnex(gateway.database.url, silentLogger);
@@ -83,12 +87,61 @@ describe('event streams of subscriptions (graphql-sse, distinct connections)', (
     expect(plain.status).toBe(415);
     const large = await askStream(gateway, ALL, { token, variables: { text: 'x'.repeat(110 * 1024) } });
     expect([large.status, codesOf(large)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
+    const anyForm = { token, path: '/graphql', variables: { text: 'x'.repeat(110 * 1024) } };
+    const eitherForm = { Accept: 'application/json, text/event-stream' };
+    const kept = await askStream(gateway, ALL, { ...anyForm, headers: eitherForm });
+    expect([kept.status, codesOf(kept)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
+  });
+
+  it('carry one result of a query or mutation, for who takes nothing else', async () => {
+    for (const path of ['/graphql/stream', '/graphql']) {
+      const query = await askStream(gateway, '{ viewer { email } }', { token, path });
+      expect([query.status, query.headers.get('content-type')]).toEqual([
+        200,
+        'text/event-stream; charset=utf-8',
+      ]);
+      expect(query.body).toEqual({ data: { viewer: { email: account.email } } });
+      expect(codesOf(await askStream(gateway, '{ viewer { email } }', { path }))).toEqual([
+        'UNAUTHENTICATED',
+      ]);
+    }
+    const words = `mutation { signIn(email: "${account.email}", password: "${account.password}") { token } }`;
+    const signedIn = await askStream(gateway, words);
+    expect(signedIn.headers.get('set-cookie')).toMatch(/^session=/);
+    const { token: another } = signedIn.body.data.signIn;
+    expect((await askStream(gateway, 'mutation { signOut }', { token: another })).body.data.signOut).toBe(
+      true,
+    );
+    expect(codesOf(await askStream(gateway, '{ viewer { id } }', { token: another }))).toEqual([
+      'UNAUTHENTICATED',
+    ]);
+  });
+
+  it('are not sent to who accepts none, who reads how to ask', async () => {
+    const ask = (Accept: string, query = ALL) => graphql(gateway, query, { token, headers: { Accept } });
+    for (const accept of ['application/json', 'text/html', 'application/json, text/event-stream;q=0']) {
+      const refused = await ask(accept);
+      expect([refused.status, codesOf(refused)]).toEqual([406, ['BAD_REQUEST']]);
+      expect(refused.body.errors[0].message).toMatch(/send this with Accept: text\/event-stream/);
+    }
+    for (const accept of ['*/*', '']) {
+      const refused = await ask(accept);
+      expect([refused.status, codesOf(refused)]).toEqual([400, ['BAD_REQUEST']]);
+    }
+    const urql =
+      'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed';
+    const query = await ask(urql, '{ viewer { email } }');
+    expect(query.headers.get('content-type')).toBe('application/graphql-response+json; charset=utf-8');
+    expect(query.body.data.viewer.email).toBe(account.email);
+    const neither = await ask('text/html', '{ viewer { email } }');
+    expect([neither.status, codesOf(neither)]).toEqual([406, ['BAD_REQUEST']]);
   });
 
   const FIELDS = Array.from({ length: 16 }, (_, i) => `a${i}: id`).join(' ');
   it.each([
-    ['a query', '{ viewer { id } }', 'BAD_REQUEST'],
-    ['a mutation', 'mutation { signOut }', 'BAD_REQUEST'],
+    ['a query of nothing', '{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['a mutation of nothing', 'mutation { nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['two mutations at once', 'mutation { signOut again: signOut }', 'GRAPHQL_VALIDATION_FAILED'],
     ['what is no GraphQL', 'subscription {', 'GRAPHQL_PARSE_FAILED'],
     ['an unknown field', 'subscription { messageUpdate { id } }', 'GRAPHQL_VALIDATION_FAILED'],
     ['two at once', 'subscription { messageUpdated { id } usageTick { at } }', 'GRAPHQL_VALIDATION_FAILED'],
@@ -233,8 +286,10 @@ describe('event streams of subscriptions (graphql-sse, distinct connections)', (
     streams[0]?.stop();
     await eventually(() => gateway.parts.live.size === 19);
     expect((await askStream(gateway, ALL, { token })).text).toBe(':\n\n');
-    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    expect(metrics).toMatch(/^gateway_live_subscribers (19|20)$/m);
+    const metrics = await fetch(`${gateway.url}/metrics`, {
+      headers: { authorization: 'Bearer for-metrics' },
+    });
+    expect(await metrics.text()).toMatch(/^gateway_live_subscribers (19|20)$/m);
   });
 
   it('are no more than 200 an account and 1,000 a process', async () => {

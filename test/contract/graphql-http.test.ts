@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { auditServer } from 'graphql-http';
@@ -19,6 +20,52 @@ describe('GraphQL over HTTP', () => {
       result.status === 'error' ? [`${result.id} ${result.name}: ${result.reason}`] : [],
     );
     expect(errors).toEqual([]);
+  });
+
+  it("takes a query by GET from the gateway's own pages, and from who has a token, and from no other site", async () => {
+    const Accept = 'application/graphql-response+json, application/json, text/event-stream';
+    const ask = async (headers: Record<string, string>, query = '{ __typename }') => {
+      const url = `${gateway.url}/graphql?query=${encodeURIComponent(query)}`;
+      return (await fetch(url, { headers: { Accept, ...headers } })).status;
+    };
+    expect(await ask({ 'Sec-Fetch-Site': 'same-origin' })).toBe(200);
+    expect(await ask({ Authorization: 'Bearer unknown' })).toBe(200);
+    expect(await ask({ 'Apollo-Require-Preflight': '1' })).toBe(200);
+    for (const site of ['cross-site', 'same-site', 'none', '']) {
+      expect(await ask({ 'Sec-Fetch-Site': site, Cookie: 'session=unknown' })).toBe(400);
+    }
+    expect(await ask({})).toBe(400);
+    expect(await ask({ 'Sec-Fetch-Site': 'same-origin', Accept: '*/*' })).toBe(400);
+    // Mutations go by POST alone.
+    expect(await ask({ 'Sec-Fetch-Site': 'same-origin' }, 'mutation { signOut }')).toBe(405);
+  });
+
+  it('says by OPTIONS what may be done, and lets no other origin do it', async () => {
+    const answer = await fetch(`${gateway.url}/graphql`, {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://elsewhere.example', 'Access-Control-Request-Method': 'POST' },
+    });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([200, 'GET, POST, OPTIONS']);
+    expect(await answer.json()).toEqual({ allow: ['GET', 'POST', 'OPTIONS'] });
+    expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  it('tells a client that asks first to send an import of contacts, up to the most that is taken', async () => {
+    const head = (length: number) =>
+      'POST /graphql HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n' +
+      `Content-Length: ${length}\r\n\r\n`;
+    const first = async (length: number) => {
+      const { hostname, port } = new URL(gateway.url);
+      const socket = connect(Number(port), hostname);
+      socket.write(head(length));
+      const [answer] = await once(socket, 'data');
+      socket.destroy();
+      return String(answer).slice(0, 12);
+    };
+    const MIB = 1024 * 1024;
+    expect(await first(12 * MIB)).toBe('HTTP/1.1 100');
+    expect(await first(16 * MIB)).toBe('HTTP/1.1 100');
+    expect(await first(16 * MIB + 1)).toBe('HTTP/1.1 413');
   });
 
   it('refuses what comes while so many wait that one client could fill the memory, and takes the next again', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Knex } from 'knex';
+import { passwordHasher } from '../../src/crypto/password-hasher.ts';
 import type { DomainError } from '../../src/domain/errors.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -14,6 +15,8 @@ const SIGN_IN = `mutation ($e: String!, $p: String!) {
   signIn(email: $e, password: $p) { token expiresAt user { id email role account { id } } }
 }`;
 const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
+
+const SYSTEM = { kind: 'system', name: 'test' } as const;
 
 /** A port that nobody listens on. */
 async function freePort(): Promise<number> {
@@ -38,6 +41,17 @@ describe('signing in (graphql-names.md, Signing in)', () => {
   const database = <T>(work: (knex: Knex) => Promise<T>) => withKnex(gateway.database.connection, work);
   const tryPassword = (e: string, p: string, address = '203.0.113.1') =>
     graphql(gateway, SIGN_IN, { variables: { e, p }, headers: { 'X-Forwarded-For': address } });
+
+  const invite = (token: string, email: string, role = 'VIEWER') =>
+    graphql(
+      gateway,
+      `mutation ($email: String!, $role: Role!) {
+        inviteMember(email: $email, role: $role) { user { id email role mustChangePassword acceptedAt } password }
+      }`,
+      { token, variables: { email, role } },
+    );
+  const createWith = (email: string) =>
+    gateway.parts.operations.accounts.create.run(SYSTEM, { email, currency: 'UGX' });
 
   it('gives a token that stands for the person, also as a HttpOnly, SameSite=Strict cookie', async () => {
     const answer = await tryPassword(account.email, account.password);
@@ -312,7 +326,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
 
   it('bids who comes while too many wait to be judged come again in a second', async () => {
     const { promise: judging, resolve: judge } = Promise.withResolvers<undefined>();
-    jest.spyOn(gateway.parts.stores.users, 'findByEmail').mockReturnValue(judging);
+    jest.spyOn(gateway.parts.stores.users, 'findByPassword').mockReturnValue(judging);
     const outcomes: unknown[] = [];
     const attempts = Array.from({ length: 215 }, async (_, index) => {
       try {
@@ -348,7 +362,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
   it('counts no attempt as failed that could not be judged', async () => {
     const person = await gateway.createAccount();
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-    const users = jest.spyOn(gateway.parts.stores.users, 'findByEmail');
+    const users = jest.spyOn(gateway.parts.stores.users, 'findByPassword');
     for (let count = 0; count < 10; count += 1) users.mockRejectedValueOnce(fault);
     const answers = [];
     for (let count = 0; count < 10; count += 1) {
@@ -434,31 +448,243 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     await expect(accounts.createOperator.run(system, { email })).rejects.toThrow('email');
   });
 
-  it('gives an email to one person only, also when several are invited with it at once', async () => {
+  it('adds an email once to an account, and once by an operator, also when it happens at once', async () => {
     const token = await signIn(gateway, account);
-    const invite = (email: string) =>
-      graphql(gateway, 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { user { id } } }', {
-        token,
-        variables: { e: email },
+    const spellings = ['twin@test.example', 'Twin@test.example', 'TWIN@test.example'];
+    const invited = await Promise.all(spellings.map((email) => invite(token, email)));
+    expect(invited.flatMap(codesOf)).toEqual(['BAD_USER_INPUT', 'BAD_USER_INPUT']);
+    const refused = invited.find((answer) => codesOf(answer).length > 0);
+    expect(refused?.body.errors[0].message).toContain('member of this account, or of somebody invited to it');
+    const created = await Promise.allSettled(spellings.map(createWith));
+    expect(created.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    const why = created.flatMap((each) => (each.status === 'rejected' ? [each.reason.code] : []));
+    expect(why).toEqual(['validation_error', 'validation_error']);
+    const accounts = await database((knex) =>
+      knex('accounts').whereRaw(`lower(email) = 'twin@test.example'`),
+    );
+    expect(accounts).toHaveLength(1);
+  });
+
+  describe('an invitation', () => {
+    const MEMBERS = '{ members { id email role invitedAt acceptedAt invitationExpiresAt } }';
+    const memberOf = async (token: string, email: string) =>
+      (await graphql(gateway, MEMBERS, { token })).body.data.members.find(
+        (found: { email: string }) => found.email === email,
+      );
+    const remove = (token: string, id: string) =>
+      graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', { token, variables: { id } });
+    const change = (token: string, c: string, n: string) =>
+      graphql(gateway, CHANGE, { token, variables: { c, n } });
+    /** Without sign-ins, which are written a moment later. */
+    const actionsOf = (target: string) =>
+      database((knex) =>
+        knex('audit_entries')
+          .where({ target })
+          .whereNot('action', 'like', 'member.signIn%')
+          .orderBy('id')
+          .pluck('action'),
+      );
+    const age = (id: string, days: number) =>
+      database((knex) =>
+        knex('users')
+          .where({ id })
+          .update({ invited_at: knex.raw(`now() - interval '${days} days'`) }),
+      );
+    /** Somebody whom a new account invites, under an email that others may have. */
+    const invitedBy = async (email: string, role = 'VIEWER') => {
+      const inviter = await gateway.createAccount();
+      const token = await signIn(gateway, inviter);
+      const { user, password } = (await invite(token, email, role)).body.data.inviteMember;
+      return { inviter, token, id: user.id as string, email, password: password as string };
+    };
+
+    it('is pending until the one-time password is changed, and shown as such', async () => {
+      const { token, id, email, password } = await invitedBy('pending@test.example');
+      const invited = await memberOf(token, email);
+      expect(invited).toMatchObject({ invitedAt: expect.any(String), acceptedAt: null });
+      const days = (Date.parse(invited.invitationExpiresAt) - Date.parse(invited.invitedAt)) / 86_400_000;
+      expect(days).toBe(7);
+      const own = await signIn(gateway, { email, password });
+      expect((await memberOf(token, email)).acceptedAt).toBeNull();
+      expect(codesOf(await change(own, password, 'a password of their own'))).toEqual([]);
+      expect(await memberOf(token, email)).toMatchObject({
+        acceptedAt: expect.any(String),
+        invitationExpiresAt: null,
       });
-    const system = { kind: 'system', name: 'test' } as const;
-    const create = (email: string) =>
-      gateway.parts.operations.accounts.create
-        .run(system, { email, currency: 'UGX' })
-        .then(() => [])
-        .catch((error: { code: string }) => [error.code]);
-    const answers = await Promise.all([
-      ...['twin@test.example', 'Twin@test.example', 'TWIN@test.example'].map(async (e) =>
-        codesOf(await invite(e)),
-      ),
-      create('twin@test.example'),
-    ]);
-    const refused = answers.flat();
-    expect(refused).toHaveLength(3);
-    for (const code of refused) expect(['BAD_USER_INPUT', 'validation_error']).toContain(code);
-    const known = await database((knex) => knex('users').whereRaw(`lower(email) = 'twin@test.example'`));
-    expect(known).toHaveLength(1);
-    const accounts = await database((knex) => knex('accounts').where({ email: 'twin@test.example' }));
-    expect(accounts).toHaveLength(answers.at(-1)?.length === 0 ? 1 : 0);
+      expect(await actionsOf(id)).toEqual(['member.invite', 'member.changePassword', 'member.accept']);
+      expect(codesOf(await change(own, 'a password of their own', 'and yet another one'))).toEqual([]);
+      expect((await actionsOf(id)).slice(3)).toEqual(['member.changePassword']);
+      await age(id, 8);
+      expect(codesOf(await tryPassword(email, 'and yet another one'))).toEqual([]);
+    });
+
+    it.each([
+      ['the owner of another account', async (email: string) => void (await createWith(email))],
+      [
+        'an operator',
+        async (email: string) =>
+          void (await gateway.parts.operations.accounts.createOperator.run(SYSTEM, { email })),
+      ],
+      ['invited elsewhere', async (email: string) => void (await invitedBy(email))],
+      [
+        'a member elsewhere',
+        async (email: string) => {
+          const { password } = await invitedBy(email);
+          const own = await signIn(gateway, { email, password });
+          expect(codesOf(await change(own, password, 'what they chose there'))).toEqual([]);
+        },
+      ],
+    ])('of %s is answered as any other, and takes as many hashes', async (what, make) => {
+      const email = `${what.replaceAll(' ', '-')}@known.example`;
+      await make(email);
+      const token = await signIn(gateway, await gateway.createAccount());
+      const hashing = jest.spyOn(passwordHasher, 'hash');
+      const answers = [
+        await invite(token, email),
+        await invite(token, `${'x'.repeat(email.length - 8)}@x.exam`),
+      ];
+      expect(hashing).toHaveBeenCalledTimes(2);
+      const [known, unknown] = answers.map(({ status, body }) => {
+        const { user, password } = body.data.inviteMember;
+        return {
+          status,
+          keys: Object.keys(body),
+          user: { ...user, id: 0, email: '' },
+          length: password.length,
+        };
+      });
+      expect(known).toEqual(unknown);
+      const [{ password }] = answers.map(({ body }) => body.data.inviteMember) as [{ password: string }];
+      hashing.mockClear();
+      expect(codesOf(await tryPassword(email, password, '192.0.2.101'))).toEqual([]);
+      expect(codesOf(await tryPassword(email, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
+      expect(codesOf(await tryPassword(`no-${email}`, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
+      // One each, however many have the email.
+      expect(hashing).toHaveBeenCalledTimes(3);
+    });
+
+    it('keeps the email from nobody: each has a password of their own, which says who signs in', async () => {
+      const email = 'wanted@test.example';
+      const first = await invitedBy(email, 'ADMIN');
+      const second = await invitedBy(email);
+      const own = await signIn(gateway, first);
+      expect(codesOf(await change(own, first.password, 'the password of the first'))).toEqual([]);
+      const { account: created, owner } = await createWith(email);
+      const accountOf = async (password: string) =>
+        (await tryPassword(email, password)).body.data?.signIn.user.account.id;
+      expect(await accountOf('the password of the first')).toBe(first.inviter.accountId);
+      expect(await accountOf(second.password)).toBe(second.inviter.accountId);
+      expect(await accountOf(owner.password)).toBe(created.id);
+      await expect(createWith(email)).rejects.toMatchObject({ code: 'validation_error' });
+    });
+
+    it('leaves the password of another with the email alone', async () => {
+      const victim = await gateway.createAccount();
+      const { password } = await invitedBy(victim.email);
+      const own = await signIn(gateway, { email: victim.email, password });
+      // Neither is it current here, nor is it found out by taking it.
+      expect(codesOf(await change(own, victim.password, 'some other password'))).toEqual(['BAD_USER_INPUT']);
+      expect(codesOf(await change(own, password, victim.password))).toEqual([]);
+      expect(codesOf(await change(own, victim.password, 'mine again, not theirs'))).toEqual([]);
+      expect(codesOf(await change(own, 'mine again, not theirs', victim.password))).toEqual([]);
+      const signedIn = await tryPassword(victim.email, victim.password);
+      expect(signedIn.body.data.signIn.user.account.id).toBe(victim.accountId);
+      const theirs = signedIn.body.data.signIn.token;
+      expect(codesOf(await change(theirs, victim.password, 'the password of the owner'))).toEqual([]);
+      expect(codesOf(await tryPassword(victim.email, 'the password of the owner'))).toEqual([]);
+    });
+
+    it('counts the password of another with the email as a wrong one', async () => {
+      const victim = await gateway.createAccount();
+      const { password } = await invitedBy(victim.email);
+      const own = await signIn(gateway, { email: victim.email, password });
+      const codes: string[] = [];
+      for (let count = 0; count < 11; count += 1) {
+        // Each from an address of its own.
+        const headers = { 'X-Forwarded-For': `192.0.2.${130 + count}` };
+        const variables = { c: victim.password, n: 'some other password' };
+        codes.push(...codesOf(await graphql(gateway, CHANGE, { token: own, variables, headers })));
+      }
+      expect(codes).toEqual([...Array(10).fill('BAD_USER_INPUT'), 'RATE_LIMITED']);
+    });
+
+    it("gives no more guesses at the password of another with the email than a stranger's ten", async () => {
+      const victim = await gateway.createAccount();
+      const { password } = await invitedBy(victim.email);
+      for (let count = 0; count < 9; count += 1)
+        await tryPassword(victim.email, 'guess', `192.0.2.${110 + count}`);
+      expect(codesOf(await tryPassword(victim.email, password, '192.0.2.120'))).toEqual([]);
+      expect(codesOf(await tryPassword(victim.email, 'guess', '192.0.2.121'))).toEqual(['UNAUTHENTICATED']);
+      expect(codesOf(await tryPassword(victim.email, 'guess', '192.0.2.122'))).toEqual(['RATE_LIMITED']);
+    });
+
+    it('can be withdrawn, and made again', async () => {
+      const { token, id, email, password } = await invitedBy('withdrawn@test.example');
+      const own = await signIn(gateway, { email, password });
+      expect((await remove(token, id)).body).toEqual({ data: { removeMember: true } });
+      expect(codesOf(await graphql(gateway, VIEWER, { token: own }))).toEqual(['UNAUTHENTICATED']);
+      expect(codesOf(await tryPassword(email, password))).toEqual(['UNAUTHENTICATED']);
+      expect(await actionsOf(id)).toEqual(['member.invite', 'member.remove']);
+      expect(codesOf(await invite(token, email))).toEqual([]);
+    });
+
+    it('ends after 7 days, with the sessions of who used it, and can be made again', async () => {
+      const { token, id, email, password } = await invitedBy('late@test.example');
+      const own = await signIn(gateway, { email, password });
+      await age(id, 6.9);
+      expect(codesOf(await tryPassword(email, password))).toEqual([]);
+      await age(id, 7);
+      expect(codesOf(await tryPassword(email, password))).toEqual(['UNAUTHENTICATED']);
+      expect(await memberOf(token, email)).toBeUndefined();
+      await database((knex) => knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`));
+      await eventually(async () =>
+        codesOf(await graphql(gateway, VIEWER, { token: own })).includes('UNAUTHENTICATED'),
+      );
+      expect(codesOf(await remove(token, id))).toEqual(['NOT_FOUND']);
+      expect(codesOf(await invite(token, email))).toEqual([]);
+    });
+
+    it('is one of a hundred that an account has pending', async () => {
+      const { token, inviter } = await invitedBy('first-of-many@test.example');
+      await database((knex) =>
+        knex.raw(
+          `INSERT INTO users (id, account_id, email, password_hash, role, must_change_password, created_at, invited_at,
+             accepted_at)
+           SELECT gen_random_uuid(), ?, 'many' || n || '@test.example', 'x', 'VIEWER', true, now(), now(), NULL
+           FROM generate_series(1, 98) AS n`,
+          [inviter.accountId],
+        ),
+      );
+      expect(codesOf(await invite(token, 'hundredth@test.example'))).toEqual([]);
+      const refused = await invite(token, 'one-more@test.example');
+      expect(refused.body.errors[0].message).toContain('100 invitations are pending already');
+    });
+
+    it('of an OWNER leaves the account with the one it has, until it is accepted', async () => {
+      const { token, inviter, email, password } = await invitedBy('second-owner@test.example', 'OWNER');
+      const { id } = await memberOf(token, inviter.email);
+      expect(codesOf(await remove(token, id))).toEqual(['BAD_USER_INPUT']);
+      const own = await signIn(gateway, { email, password });
+      expect(codesOf(await change(own, password, 'the second owner'))).toEqual([]);
+      expect(codesOf(await remove(own, id))).toEqual([]);
+    });
+
+    it('has an operator say whose password is to be reset, where several have the email', async () => {
+      const { owner, account: created } = await createWith('several@test.example');
+      const reset = (input: { email: string; accountId?: string }) =>
+        gateway.parts.operations.members.resetPassword.run(SYSTEM, input);
+      const { inviter, email, password } = await invitedBy(owner.user.email);
+      // One that nobody has accepted does not stand in the way.
+      expect((await reset({ email })).user.accountId).toBe(created.id);
+      const own = await signIn(gateway, { email, password });
+      expect(codesOf(await change(own, password, 'the invited one'))).toEqual([]);
+      await expect(reset({ email })).rejects.toMatchObject({
+        code: 'validation_error',
+        message: expect.stringMatching(new RegExp(`(${created.id}|${inviter.accountId})`)),
+      });
+      const again = await reset({ email, accountId: inviter.accountId });
+      const signedIn = await tryPassword(email, again.password);
+      expect(signedIn.body.data.signIn.user.account.id).toBe(inviter.accountId);
+    });
   });
 });

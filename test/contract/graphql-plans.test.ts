@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
 
-const SET = `mutation ($i: SetPlanInput!) { setPlan(input: $i) { name perMinute perSecond webhooksPerMinute } }`;
+const SET = `mutation ($i: SetPlanInput!) { setPlan(input: $i) { name perMinute perSecond webhooksPerMinute sessionPerMinute } }`;
 const ASSIGN = `mutation ($a: ID!, $p: String) { setAccountPlan(accountId: $a, plan: $p) {
   id plan { name perMinute } } }`;
 
@@ -43,8 +43,9 @@ describe('plans [decision 12]', () => {
       perMinute: 30,
       perSecond: 0,
       webhooksPerMinute: 20,
+      sessionPerMinute: null,
     });
-    await set({ name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40 });
+    await set({ name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40, sessionPerMinute: 700 });
     await expectLimit('1000');
     const assigned = await ask(ASSIGN, { a: account.accountId, p: 'small' });
     expect(assigned.body.data.setAccountPlan).toEqual({
@@ -54,16 +55,20 @@ describe('plans [decision 12]', () => {
     await expectLimit('30');
     await set({ name: 'small', perMinute: 40 });
     await expectLimit('40');
-    expect((await ask('{ plans { name perMinute perSecond webhooksPerMinute } }')).body.data.plans).toEqual([
-      { name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40 },
-      { name: 'small', perMinute: 40, perSecond: 0, webhooksPerMinute: 20 },
+    expect(
+      (await ask('{ plans { name perMinute perSecond webhooksPerMinute sessionPerMinute } }')).body.data
+        .plans,
+    ).toEqual([
+      { name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40, sessionPerMinute: 700 },
+      { name: 'small', perMinute: 40, perSecond: 0, webhooksPerMinute: 20, sessionPerMinute: null },
     ]);
-    const own = '{ account { plan { name perMinute perSecond webhooksPerMinute } } }';
+    const own = '{ account { plan { name perMinute perSecond webhooksPerMinute sessionPerMinute } } }';
     expect((await ask(own, {}, token)).body.data.account.plan).toEqual({
       name: 'small',
       perMinute: 40,
       perSecond: 0,
       webhooksPerMinute: 20,
+      sessionPerMinute: null,
     });
     const search = 'query ($s: String) { accounts(search: $s) { nodes { id plan { name } } totalCount } }';
     expect((await ask(search, { s: account.email })).body.data.accounts).toEqual({
@@ -90,8 +95,20 @@ describe('plans [decision 12]', () => {
         {
           action: 'plan.set',
           target: 'small',
-          before: { name: 'small', perMinute: 30, perSecond: 0, webhooksPerMinute: 20 },
-          after: { name: 'small', perMinute: 40, perSecond: 0, webhooksPerMinute: 20 },
+          before: {
+            name: 'small',
+            perMinute: 30,
+            perSecond: 0,
+            webhooksPerMinute: 20,
+            sessionPerMinute: null,
+          },
+          after: {
+            name: 'small',
+            perMinute: 40,
+            perSecond: 0,
+            webhooksPerMinute: 20,
+            sessionPerMinute: null,
+          },
         },
         {
           action: 'account.setPlan',
@@ -103,13 +120,19 @@ describe('plans [decision 12]', () => {
           action: 'plan.set',
           target: 'big',
           before: null,
-          after: { name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40 },
+          after: { name: 'big', perMinute: 900, perSecond: 50, webhooksPerMinute: 40, sessionPerMinute: 700 },
         },
         {
           action: 'plan.set',
           target: 'small',
           before: null,
-          after: { name: 'small', perMinute: 30, perSecond: 0, webhooksPerMinute: 20 },
+          after: {
+            name: 'small',
+            perMinute: 30,
+            perSecond: 0,
+            webhooksPerMinute: 20,
+            sessionPerMinute: null,
+          },
         },
       ].map((entry) => ({ ...entry, actor: expect.stringMatching(/^user:/) })),
     );
@@ -122,6 +145,7 @@ describe('plans [decision 12]', () => {
     ['perMinute', { name: 'p', perMinute: 1_000_001 }],
     ['perSecond', { name: 'p', perMinute: 1, perSecond: -1 }],
     ['webhooksPerMinute', { name: 'p', perMinute: 1, webhooksPerMinute: 0 }],
+    ['sessionPerMinute', { name: 'p', perMinute: 1, sessionPerMinute: 0 }],
   ])('are refused with a bad %s', async (path, input) => {
     const answer = await set(input);
     expect(codesOf(answer)).toEqual(['BAD_USER_INPUT']);

@@ -3,6 +3,7 @@ import type { ProviderState } from '../../src/domain/ports/routing.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signInOperator } from '../support/graphql.ts';
+import { startSmsc } from '../support/smsc.ts';
 
 const QUERY = `{ providers { name channel prefixes state detail submitted rejected failed inFlight
   lastError lastErrorAt lastSuccessAt process seenAt } }`;
@@ -99,6 +100,56 @@ describe("carriers' health", () => {
     await say('down');
     expect(await measured()).toMatchObject({ simulator: '0' });
     await providerHealth.withdraw('other:1');
+  });
+
+  it('tells two routes to one SMSC apart, in metrics and in GraphQL', async () => {
+    const smsc = await startSmsc({ systemId: 'shop', password: 'pa55word' });
+    const name = `smpp:shop@127.0.0.1:${smsc.port}`;
+    const SMS_ROUTES = `256=${smsc.url}?window=10,*=${smsc.url}?window=5&bind=tx+rx`;
+    await using twins = await startTestGateway({
+      SMS_ROUTES,
+      EMAIL_URL: 'smtp://127.0.0.1:1|smtp://127.0.0.1:1?requireTLS',
+    });
+    const operator = await signInOperator(twins);
+    await eventually(() => smsc.boundCount === 3);
+    const providers = await eventually(async () => {
+      const { body } = await graphql(twins, QUERY, { token: operator });
+      const found = body.data.providers.filter((each: { name: string }) => /^smpp|^smtp/.test(each.name));
+      return found.length === 4 && found[2].state === 'UP' && found[3].state === 'UP' && found;
+    });
+    expect(providers.map((each: { name: string; prefixes: string[] }) => [each.name, each.prefixes])).toEqual(
+      [
+        ['smtp:127.0.0.1:1', ['']],
+        ['smtp:127.0.0.1:1#2', ['']],
+        [name, ['256']],
+        [`${name}#2`, ['']],
+      ],
+    );
+    const text = await (await fetch(`${twins.url}/metrics`)).text();
+    expect(text).toContain(`gateway_provider_up{provider="${name}"} 1`);
+    expect(text).toContain(`gateway_provider_up{provider="${name}#2"} 1`);
+    expect(text).not.toContain('pa55word');
+
+    // The SMSC reports over any session of the account, whichever route the message took.
+    const { key } = await twins.createAccount();
+    const sent = [];
+    for (const to of ['+256700123456', '+12025550123']) {
+      sent.push(
+        (await twins.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } })).body.id,
+      );
+    }
+    await eventually(() => smsc.received.length === 2);
+    for (const { sid, destination, source } of smsc.received) {
+      smsc.report(sid, destination.address, source.address, { form: 'payload' });
+    }
+    for (const id of sent) {
+      await eventually(async () => {
+        const { body } = await twins.call('GET', `/developers/sms/${id}`, { key });
+        return body.status === 'delivered';
+      });
+    }
+    await twins.stop();
+    await smsc.stop();
   });
 
   it('is gone with its process', async () => {

@@ -1,6 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { silentLogger } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const TOKEN = 'a-token-for-metrics';
@@ -35,14 +36,12 @@ describe('health', () => {
     }
     const fault = new Error('no such table');
     const { stores } = gateway.parts;
-    jest.spyOn(stores.accounts, 'isEmpty').mockRejectedValue(fault);
     jest.spyOn(stores.apiKeys, 'findCredentials').mockRejectedValue(fault);
     jest.spyOn(stores.sessions, 'find').mockRejectedValue(fault);
     const json = { 'Content-Type': 'application/json' };
     const asGraphql = { method: 'POST', body: '{"query":"{ scopes }"}' };
     const Authorization = `Bearer ${'t'.repeat(43)}`;
     const requests: [string, RequestInit, number][] = [
-      ['/health/ready', {}, 503],
       ['/api/v1/account', { headers: { 'X-Api-Key': `msg_${'0'.repeat(16)}_${'0'.repeat(40)}` } }, 500],
       ['/graphql', { ...asGraphql, headers: { ...json, Authorization } }, 500],
       ['/graphql/stream', { ...asGraphql, headers: { ...json, Authorization } }, 500],
@@ -57,6 +56,29 @@ describe('health', () => {
         [requestId],
       ]);
     }
+    jest.restoreAllMocks();
+  });
+
+  it('/health/ready says which check failed, and the log does when that begins and ends', async () => {
+    const lines: string[] = [];
+    for (const level of ['info', 'warn'] as const) {
+      jest.spyOn(silentLogger, level).mockImplementation((_fields, message) => void lines.push(message));
+    }
+    const beat = jest.spyOn(gateway.parts.heartbeat, 'beat');
+    beat.mockRejectedValue(Object.assign(new Error('could not extend file "base/1/2"'), { code: '53100' }));
+    const ready = async () => {
+      const response = await fetch(`${gateway.url}/health/ready`);
+      return { status: response.status, body: await response.json() };
+    };
+    const failed = {
+      status: 503,
+      body: { status: 'unavailable', check: 'database', reason: 'The disk of the database is full.' },
+    };
+    await eventually(async () => (await ready()).status === 503);
+    for (let time = 0; time < 20; time++) expect(await ready()).toEqual(failed);
+    beat.mockRestore();
+    await eventually(async () => (await ready()).status === 200);
+    expect(lines.filter((line) => /ready/.test(line))).toEqual(['not ready', 'ready again']);
     jest.restoreAllMocks();
   });
 
@@ -130,5 +152,25 @@ describe('/metrics with METRICS_TOKEN', () => {
       },
     });
     expect(response.status).toBe(status);
+  });
+});
+
+describe('/metrics in production', () => {
+  const environment = { NODE_ENV: 'production' };
+
+  it('is closed without METRICS_TOKEN, on loopback too: behind a proxy on this machine all comes from there', async () => {
+    await using gateway = await startTestGateway(environment);
+    for (const headers of [{}, { Authorization: 'Bearer ' }, { Authorization: 'Bearer undefined' }]) {
+      const response = await fetch(`${gateway.url}/metrics`, { headers });
+      expect(response.status).toBe(403);
+      expect(await response.text()).toBe('Set METRICS_TOKEN: production shows metrics to who has it only.\n');
+    }
+  });
+
+  it('is open to who has the token', async () => {
+    await using gateway = await startTestGateway({ ...environment, METRICS_TOKEN: TOKEN });
+    const ask = (headers: Record<string, string>) => fetch(`${gateway.url}/metrics`, { headers });
+    expect((await ask({})).status).toBe(401);
+    expect((await ask({ Authorization: `Bearer ${TOKEN}` })).status).toBe(200);
   });
 });

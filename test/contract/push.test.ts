@@ -337,7 +337,8 @@ describe('push through the simulator [decision 24]', () => {
   it('in the sandbox is checked and recorded, and nothing leaves [decision 26]', async () => {
     const user = newUser();
     await register(user, '0002');
-    expect((await send({ to: 'nobody' }, account.sandboxKey)).body.error.code).toBe('no_target_devices');
+    expect((await send({ to: user }, account.sandboxKey)).body.error.code).toBe('no_target_devices');
+    await register(user, '0002', {}, account.sandboxKey);
     const sent = await send({ to: user }, account.sandboxKey);
     expect(sent.body).toMatchObject({
       sandbox: true,
@@ -388,6 +389,7 @@ describe('push in production with nothing configured', () => {
     expect([answer.status, answer.body.error.code]).toEqual([503, 'service_unavailable']);
     expect(answer.body.error.message).toContain('push');
     expect(answer.headers.has('retry-after')).toBe(true);
+    await gateway.call('POST', '/developers/push/devices', { key: account.sandboxKey, body: device });
     const sandbox = await gateway.call('POST', '/developers/push', { key: account.sandboxKey, body });
     expect(sandbox.status).toBe(200);
   });

@@ -213,10 +213,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       expect((await cancel('nonsense')).status).toBe(404);
       // Nothing that a sandbox key does may move money or keep a message from leaving.
       const fromSandbox = await cancel(sent.id, account.sandboxKey);
-      expect([fromSandbox.status, fromSandbox.body.message]).toEqual([
-        403,
-        'The message is of production, and the API key of sandbox.',
-      ]);
+      expect([fromSandbox.status, fromSandbox.body.error.code]).toEqual([404, 'not_found']);
       expect((await cancel(sent.id, await keyFor('SEND_SMS'))).status).toBe(200);
     });
 

@@ -425,7 +425,8 @@ describe('deletion (decision 30)', () => {
     await bench.sendSms(owner);
     const { id: deliveryId } = await settled(id, 'retrying');
     await bench.call(owner, 'DELETE', `/${id}`);
-    const kept = await bench.gateway.parts.stores.deliveries.find(owner.accountId, deliveryId);
+    const reach = { accountId: owner.accountId, environment: undefined };
+    const kept = await bench.gateway.parts.stores.deliveries.find(reach, deliveryId);
     expect(kept).toMatchObject({
       status: 'canceled',
       nextRetryAt: null,
@@ -457,8 +458,9 @@ describe('deletion (decision 30)', () => {
     expect(tested.delivery.attemptLog).toMatchObject([{ httpStatus: 200, errorMessage: null }]);
     const deliveryId = String(receiver.received[0]?.headers['x-service-delivery']);
     const { deliveries } = bench.gateway.parts.stores;
-    await eventually(async () => (await deliveries.find(owner.accountId, deliveryId))?.attempts === 1);
-    expect(await deliveries.find(owner.accountId, deliveryId)).toMatchObject(kept);
+    const reach = { accountId: owner.accountId, environment: undefined };
+    await eventually(async () => (await deliveries.find(reach, deliveryId))?.attempts === 1);
+    expect(await deliveries.find(reach, deliveryId)).toMatchObject(kept);
     expect((await deliveries.attempts([deliveryId])).get(deliveryId)).toMatchObject([{ httpStatus: 200 }]);
   });
 });

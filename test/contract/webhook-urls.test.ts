@@ -29,6 +29,7 @@ const entries: Entry[] = JSON.parse(
 const named = (chosen: Entry[]) =>
   chosen.map((entry) => [`${entry.id} ${JSON.stringify(entry.input)}: ${entry.note}`, entry] as const);
 
+const NO_PUBLIC_ADDRESS = 'the host does not resolve to a public address';
 const OWN_ADDRESS = '93.184.215.99';
 const dnsError = (code: string) => Object.assign(new Error(code), { code });
 const give = (answers: Answers | undefined): string[] => {
@@ -90,23 +91,89 @@ describe('webhook targets at registration (contract "URL requirements", decision
     },
   );
 
-  it('says in words why', async () => {
+  it('says in words why, of names and addresses always the same; the operator is told which it was', async () => {
+    const told: unknown[] = [];
     const refused = async (url: string) => {
       const transport = transportWith(entries[0] as Entry, {
-        resolve: fromDns({ 'in.example.com': ['10.0.0.5'] }),
+        resolve: fromDns({ 'in.example.com': ['10.0.0.5'], 'broken.example.com': 'SERVFAIL' }),
+        onConcealed: (failure) => told.push(failure),
       });
       const error = await transport.checkTarget(url).catch((thrown: TargetRefused) => thrown);
       await transport.close();
       return (error as TargetRefused).reason;
     };
-    expect(await refused('https://10.0.0.5/')).toBe('address 10.0.0.5 is not public');
-    expect(await refused('https://in.example.com/')).toBe('address 10.0.0.5 (in.example.com) is not public');
-    expect(await refused('https://nowhere.example.com/')).toBe('name nowhere.example.com not found');
+    const hosts = ['10.0.0.5', 'in.example.com', 'nowhere.example.com', 'broken.example.com'];
+    const words: unknown[] = [];
+    for (const host of hosts) words.push(await refused(`https://${host}/`));
+    expect(words).toEqual(hosts.map(() => NO_PUBLIC_ADDRESS));
+    expect(told).toEqual([
+      { host: hosts[0], code: 'address_not_public', particulars: 'address 10.0.0.5 is not public' },
+      {
+        host: hosts[1],
+        code: 'address_not_public',
+        particulars: 'address 10.0.0.5 (in.example.com) is not public',
+      },
+      { host: hosts[2], code: 'name_not_found', particulars: 'name nowhere.example.com not found' },
+      {
+        host: hosts[3],
+        code: 'name_lookup_failed',
+        particulars: 'name broken.example.com could not be looked up (ESERVFAIL)',
+      },
+    ]);
     expect(await refused('http://example.com/')).toBe('the URL must use https');
     // Each character becomes nine where it is stored and dialled.
     expect(await refused(`https://example.com/${'漢'.repeat(300)}`)).toBe(
       'the URL is longer than 2048 characters once it is escaped',
     );
+  });
+});
+
+describe('ports of webhook targets', () => {
+  const client = (allowedNetworks: string[], looked: string[], dialled: string[] = []) =>
+    createWebhookTransport({
+      client: createGuardedClient({
+        allowedNetworks,
+        requireHttps: false,
+        maxConnectionsPerOrigin: 2,
+        resolve: async (name) => {
+          looked.push(name);
+          return name === 'in.example.com' ? ['10.0.0.5'] : ['93.184.215.14'];
+        },
+        dial: ({ host }) => {
+          dialled.push(String(host));
+          return connect({ host: '127.0.0.1', port: 1 });
+        },
+      }),
+      serviceName: 'Service',
+      timeoutMs: 2_000,
+    });
+  const rule = 'use 80, 443 or a port from 1024 to 65535 that no other service is known for';
+
+  it.each(['http://example.com:6379/', 'http://93.184.215.14:6379/', 'https://example.com.:6379/x'])(
+    'refuses %s at registration, without looking its name up, and dials nothing where it is stored',
+    async (url) => {
+      const [looked, dialled]: [string[], string[]] = [[], []];
+      const transport = client([], looked, dialled);
+      const reason = `port 6379 belongs to Redis; ${rule}`;
+      await expect(transport.checkTarget(url)).rejects.toMatchObject({ reason });
+      expect(await transport.attempt(attempt(url))).toMatchObject({ ok: false, errorMessage: reason });
+      expect([looked, dialled]).toEqual([[], []]);
+      await transport.close();
+    },
+  );
+
+  it('opens any port of an allowed network, and of nothing else', async () => {
+    const [looked, dialled]: [string[], string[]] = [[], []];
+    const transport = client(['10.0.0.0/8'], looked, dialled);
+    expect(await transport.checkTarget('http://in.example.com:6379/')).toBe('http://in.example.com:6379/');
+    await transport.attempt(attempt('http://in.example.com:22/'));
+    expect(dialled).toEqual(['10.0.0.5']);
+    await expect(transport.checkTarget('http://out.example.com:6379/')).rejects.toMatchObject({
+      reason: `port 6379 belongs to Redis; ${rule}`,
+    });
+    await transport.attempt(attempt('http://out.example.com:22/'));
+    expect(dialled).toEqual(['10.0.0.5']);
+    await transport.close();
   });
 });
 
@@ -170,7 +237,7 @@ describe('webhook targets at delivery', () => {
       } else {
         expect(fresh).toEqual([]);
         expect(result).toMatchObject({ ok: false, httpStatus: null });
-        expect(result.errorMessage).toMatch(/is not public|not found|could not be looked up/);
+        expect(result.errorMessage).toBe(NO_PUBLIC_ADDRESS);
       }
     }
     expect(proxy.accepted).toBe(0);
@@ -204,7 +271,7 @@ describe('webhook targets at delivery', () => {
       tls: { ca: fixture('tls-test-only/ca.pem') },
     });
     const result = await transport.attempt(attempt('https://example.com/hook'));
-    expect(result).toMatchObject({ ok: false, errorMessage: 'address 127.0.0.1 is not public' });
+    expect(result).toMatchObject({ ok: false, errorMessage: NO_PUBLIC_ADDRESS });
     expect(receiver.requests).toEqual([]);
     await transport.close();
   });

@@ -4,6 +4,7 @@ import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 import { type ReceivedHook, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const UNKNOWN_ID = '01939f5e-7a00-7000-8000-000000000001';
@@ -58,6 +59,7 @@ describe('registration (contract, POST /developers/webhooks; decision 29)', () =
     expect(secret).toMatch(SECRET);
     expect(webhook).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      environment: 'production',
       url: 'http://127.0.0.1:4999/hook',
       events: ['sms.sent'],
       description: 'Mine',
@@ -81,6 +83,38 @@ describe('registration (contract, POST /developers/webhooks; decision 29)', () =
     expect(answer.body.error.code).toBe(code);
   });
 
+  it('says the same of a name that does not resolve and of an address inside, wherever a URL is given', async () => {
+    const owner = await gateway.createAccount();
+    const token = await signIn(gateway, owner);
+    const { webhook } = await register({}, owner.key);
+    const refusals = async (url: string) => {
+      const input = { url, events: ['sms.sent'] };
+      const create = 'mutation ($input: RegisterWebhookInput!) { registerWebhook(input: $input) { secret } }';
+      const update =
+        'mutation ($id: ID!, $url: String!) { updateWebhook(id: $id, input: { url: $url }) { id } }';
+      const created = await call('POST', '', input, owner.key);
+      const changed = await call('PUT', `/${webhook.id}`, { url }, owner.key);
+      const answers = [
+        await graphql(gateway, create, { token, variables: { input } }),
+        await graphql(gateway, update, { token, variables: { id: webhook.id, url } }),
+      ];
+      const told = answers.map(({ body }) => {
+        const { message, extensions } = body.errors[0];
+        return { message, code: extensions.code, details: extensions.details };
+      });
+      return [created.status, created.body, changed.status, changed.body, ...told];
+    };
+    // 255.255.255.255 is never public; the name is never there (RFC 6761).
+    const inside = await refusals('https://255.255.255.255/');
+    expect(inside[1]).toMatchObject({
+      error: {
+        code: 'invalid_webhook_url',
+        message: 'The webhook URL cannot be used: the host does not resolve to a public address',
+      },
+    });
+    expect(await refusals('https://nowhere.invalid/')).toEqual(inside);
+  });
+
   it('takes 0 retries, and the same URL twice with secrets of their own', async () => {
     const first = await register({ maxRetries: 0 });
     const second = await register({ maxRetries: 5 });
@@ -98,6 +132,86 @@ describe('registration (contract, POST /developers/webhooks; decision 29)', () =
     const { body: list } = await call('GET', '', undefined, owner.key);
     await call('DELETE', `/${list.data[0].id}`, undefined, owner.key);
     expect((await call('POST', '', body, owner.key)).status).toBe(201);
+  });
+});
+
+describe('tokens in the query of a URL', () => {
+  const WHOLE = 'http://127.0.0.1:4999/hook?token=s3cret&v=2';
+  const SHOWN = 'http://127.0.0.1:4999/hook?token=***&v=***';
+
+  it('are masked in lists and in the audit log, and shown to who manages the endpoint', async () => {
+    const { webhook } = await register({ url: WHOLE });
+    expect(webhook.url).toBe(WHOLE);
+    expect((await call('GET', `/${webhook.id}`)).body.webhook.url).toBe(WHOLE);
+    const { text } = await call('GET', '');
+    expect(JSON.parse(text).data[0].url).toBe(SHOWN);
+    await call('PUT', `/${webhook.id}`, { description: 'another' });
+    await call('DELETE', `/${webhook.id}`);
+    const owner = await signIn(gateway, account);
+    const log = await graphql(gateway, '{ auditLog { nodes { action before after } } }', { token: owner });
+    const told = JSON.stringify(log.body.data);
+    expect(told).not.toContain('s3cret');
+    expect(told.split(SHOWN)).toHaveLength(5);
+    const stored = await withKnex(gateway.database.url, (knex) =>
+      knex('audit_entries').where({ target: webhook.id }).select('before', 'after'),
+    );
+    expect(JSON.stringify(stored).split(SHOWN)).toHaveLength(5);
+    expect(JSON.stringify(stored)).not.toContain('s3cret');
+  });
+
+  it('are masked where they were recorded whole, before they were masked', async () => {
+    await withKnex(gateway.database.url, (knex) =>
+      knex('audit_entries').insert({
+        id: uuidFloor(new Date()),
+        account_id: account.accountId,
+        at: new Date(),
+        actor: 'key:old',
+        action: 'webhook.register',
+        target: UNKNOWN_ID,
+        before: null,
+        after: JSON.stringify({ url: WHOLE }),
+        seq: 1_000_000,
+        hash: Buffer.alloc(32),
+      }),
+    );
+    const token = await signIn(gateway, account);
+    const query = '{ auditLog(filter: { actor: "key:old" }) { nodes { after } } }';
+    expect((await graphql(gateway, query, { token })).body.data.auditLog.nodes).toEqual([
+      { after: { url: SHOWN } },
+    ]);
+    // The log lets nobody delete while its triggers are on.
+    await withKnex(gateway.database.url, (knex) =>
+      knex.transaction(async (all) => {
+        await all.raw('SET LOCAL session_replication_role = replica');
+        await all('audit_entries').where({ seq: 1_000_000 }).delete();
+      }),
+    );
+  });
+
+  it('are whole in GraphQL to who may change the endpoint only', async () => {
+    const { webhook } = await register({ url: WHOLE });
+    const owner = await signIn(gateway, account);
+    const viewer = await signIn(gateway, await inviteMember(gateway, owner, 'VIEWER'));
+    const query = `{ webhook(id: "${webhook.id}") { url } webhooks { url } }`;
+    const seen = async (token: string) => (await graphql(gateway, query, { token })).body.data;
+    expect(await seen(owner)).toEqual({ webhook: { url: WHOLE }, webhooks: [{ url: SHOWN }] });
+    expect(await seen(viewer)).toEqual({ webhook: { url: SHOWN }, webhooks: [{ url: SHOWN }] });
+  });
+
+  it('are kept when the URL comes back as a list shows it, and asked for where nothing is known of them', async () => {
+    const { webhook } = await register({ url: WHOLE });
+    const same = await call('PUT', `/${webhook.id}`, { url: SHOWN, description: 'another' });
+    expect(same.body.webhook).toMatchObject({ url: WHOLE, description: 'another' });
+    for (const answer of [
+      await call('PUT', `/${webhook.id}`, { url: 'http://127.0.0.1:4999/other?token=***' }),
+      await call('POST', '', { url: SHOWN, events: ['sms.sent'] }),
+    ]) {
+      expect(answer.status).toBe(400);
+      expect(answer.body.error).toMatchObject({
+        code: 'invalid_webhook_url',
+        message: 'The webhook URL cannot be used: it has *** where lists hide a value; give the whole URL.',
+      });
+    }
   });
 });
 
@@ -362,7 +476,8 @@ describe('an endpoint that only fails (decision 31)', () => {
             id: uuidFloor(at),
             account_id: owner.accountId,
             webhook_id: id,
-            event_seq: 1,
+            // One delivery an endpoint and event: none of those that the test causes itself.
+            event_seq: 1_000_000 + day,
             event: day === days - 1 ? oldest : 'sms.sent',
             status: 'failed',
             attempts: 1,

@@ -79,6 +79,19 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       .map((event: { event: string }) => event.event);
   };
   const say = async (body: object) => expect((await callBack(gateway.url, body)).status).toBe(200);
+  /** The platform takes a template of an account for a number. */
+  const write = async (to: string, key = account.key) => {
+    const sent = await send({ to }, key);
+    await eventually(async () => {
+      const found = await gateway.call('GET', `/developers/messages/${sent.body.id}`, { key });
+      return found.body.status === 'sent';
+    });
+  };
+  /** Somebody whom the account has written to sends a message. */
+  const answers = async (from: string, id: string, at: Date) => {
+    await write(`+${from}`);
+    await say(inboundCallback(from, id, at));
+  };
 
   it('sends a template: sent when the platform takes it, with its id and no event', async () => {
     const sent = await send({
@@ -114,12 +127,8 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
   });
 
   describe('the 24 hour window', () => {
-    const windowOf = async (to: string) =>
-      (
-        await gateway.call('GET', `/developers/whatsapp/window?to=${encodeURIComponent(to)}`, {
-          key: account.key,
-        })
-      ).body;
+    const windowOf = async (to: string, key = account.key) =>
+      (await gateway.call('GET', `/developers/whatsapp/window?to=${encodeURIComponent(to)}`, { key })).body;
 
     it('is closed at first: free text and media are session_window_closed, in the sandbox too', async () => {
       const to = '+256700000001';
@@ -142,7 +151,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     it('is opened by an inbound message, also when it is told twice', async () => {
       const to = '+256700000002';
       const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
-      await say(inboundCallback('256700000002', 'wamid.in-2', at));
+      await answers('256700000002', 'wamid.in-2', at);
       await say(inboundCallback('256700000002', 'wamid.in-2', at));
       expect(await windowOf('0700 000 002')).toEqual({
         to,
@@ -158,10 +167,8 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
         type: 'text',
         text: { body: 'Hello', preview_url: true },
       });
-      const sandbox = await send({ to, type: 'text', text: { body: 'Hello' } }, account.sandboxKey);
-      expect(sandbox.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
       const { rows } = await gateway.parts.stores.messages.history(
-        account.accountId,
+        { accountId: account.accountId, environment: undefined },
         'whatsapp',
         { to },
         { page: 1, limit: 10 },
@@ -169,10 +176,24 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       expect(rows).toHaveLength(2);
     });
 
+    it('is closed in the sandbox, whoever wrote to production', async () => {
+      const to = '+256700000022';
+      await answers('256700000022', 'wamid.in-22', new Date());
+      expect(await windowOf(to)).toMatchObject({ open: true });
+      const path = `/developers/whatsapp/window?to=${encodeURIComponent(to)}`;
+      const seen = await gateway.call('GET', path, { key: account.sandboxKey });
+      expect(seen.body).toEqual({ to, open: false, lastInboundAt: null, closesAt: null });
+      const text = await send({ to, type: 'text', text: { body: 'Hello' } }, account.sandboxKey);
+      expect(text.body.error).toMatchObject({
+        code: 'session_window_closed',
+        details: { to, lastInboundAt: null },
+      });
+    });
+
     it('must be open when a scheduled message is to leave', async () => {
       const to = '+256700000006';
       const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
-      await say(inboundCallback('256700000006', 'wamid.in-6', at));
+      await answers('256700000006', 'wamid.in-6', at);
       const text = (hours: number) => ({
         to,
         type: 'text',
@@ -189,10 +210,82 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       await gateway.call('DELETE', `/developers/messages/${inTime.body.id}`, { key: account.key });
     });
 
+    describe('belongs to the account that wrote to the number last', () => {
+      const CLOSED = { open: false, lastInboundAt: null, closesAt: null };
+      const text = (to: string) => ({ to, type: 'text', text: { body: 'Hello' } });
+      let other: TestAccount;
+      beforeAll(async () => {
+        other = await gateway.createAccount();
+      });
+
+      it('so another sees it closed, and its free text is refused', async () => {
+        const to = '+256700000040';
+        await answers('256700000040', 'wamid.in-40', new Date());
+        expect(await windowOf(to)).toMatchObject({ open: true });
+        expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
+        for (const key of [other.key, other.sandboxKey]) {
+          const refusal = await send(text(to), key);
+          expect([refusal.status, refusal.body.error]).toEqual([
+            400,
+            expect.objectContaining({
+              code: 'session_window_closed',
+              message: expect.stringContaining(`this account has received no message from ${to} yet`),
+              details: { to, lastInboundAt: null },
+            }),
+          ]);
+        }
+        expect((await send(text(to))).status).toBe(200);
+      });
+
+      it('which keeps it when another writes later; that one gets the next', async () => {
+        const to = '+256700000041';
+        const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
+        await answers('256700000041', 'wamid.in-41a', at);
+        await write(to, other.key);
+        expect(await windowOf(to)).toMatchObject({ open: true, lastInboundAt: at.toISOString() });
+        expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
+        const next = new Date(at.getTime() + HOUR_MS / 2);
+        await say(inboundCallback('256700000041', 'wamid.in-41b', next));
+        // The platform says again what it said before: it stays whose it was.
+        await say(inboundCallback('256700000041', 'wamid.in-41a', at));
+        expect(await windowOf(to, other.key)).toMatchObject({
+          open: true,
+          lastInboundAt: next.toISOString(),
+        });
+        expect(await windowOf(to)).toMatchObject({ open: true, lastInboundAt: at.toISOString() });
+      });
+
+      it('and to nobody where nobody wrote', async () => {
+        const to = '+256700000042';
+        await say(inboundCallback('256700000042', 'wamid.in-42', new Date()));
+        await write(to);
+        expect(await windowOf(to)).toEqual({ to, ...CLOSED });
+        expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
+      });
+
+      it('where what never left does not count: the sandbox, the scheduled, the refused', async () => {
+        const to = '+256700000043';
+        await write(to);
+        await send({ to }, other.sandboxKey);
+        await send({ to, scheduledFor: new Date(Date.now() + HOUR_MS).toISOString() }, other.key);
+        answer = () => refused(400, 131026, 'Undeliverable');
+        const failed = await send({ to }, other.key);
+        await eventually(async () => {
+          const found = await gateway.call('GET', `/developers/messages/${failed.body.id}`, {
+            key: other.key,
+          });
+          return found.body.status === 'failed';
+        });
+        await say(inboundCallback('256700000043', 'wamid.in-43', new Date()));
+        expect(await windowOf(to)).toMatchObject({ open: true });
+        expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
+      });
+    });
+
     it('closes 24 hours after the last message, whose time the refusal tells', async () => {
       const to = '+256700000003';
       const old = new Date(Math.floor(Date.now() / 1000) * 1000 - 24 * HOUR_MS - 60_000);
-      await say(inboundCallback('256700000003', 'wamid.in-3b', old));
+      await answers('256700000003', 'wamid.in-3b', old);
       await say(inboundCallback('256700000003', 'wamid.in-3a', new Date(old.getTime() - HOUR_MS)));
       const answered = await send({ to, type: 'text', text: { body: 'Hello' } });
       expect(answered.body.error).toMatchObject({
@@ -203,16 +296,17 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     });
 
     it("is not opened for longer by a clock that runs ahead, nor by messages to another of the app's numbers", async () => {
-      await say(inboundCallback('256700000004', 'wamid.in-4', new Date(Date.now() + 48 * HOUR_MS)));
+      await answers('256700000004', 'wamid.in-4', new Date(Date.now() + 48 * HOUR_MS));
       const { closesAt } = await windowOf('+256700000004');
       expect(Date.parse(closesAt)).toBeLessThanOrEqual(Date.now() + 24 * HOUR_MS);
+      await write('+256700000005');
       const other = JSON.stringify(inboundCallback('256700000005', 'wamid.in-5', new Date()));
       expect((await callBack(gateway.url, other.replace(CLOUD_API.phoneNumberId, '1'))).status).toBe(200);
       expect((await windowOf('+256700000005')).open).toBe(false);
     });
 
     it('sends media of every kind by its address', async () => {
-      await say(inboundCallback('256700123456', 'wamid.in-media', new Date()));
+      await answers('256700123456', 'wamid.in-media', new Date());
       const cases = [
         [{ url: 'https://127.0.0.1:8443/a/photo.JPG', caption: 'A photo' }, 'image', { caption: 'A photo' }],
         [{ url: 'https://127.0.0.1:8443/film.mp4?x=1' }, 'video', {}],
@@ -494,7 +588,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
       text: { body: 'Hello' },
       idempotencyKey: 'whatsapp-once',
     };
-    await say(inboundCallback('256700000020', 'wamid.in-20', new Date()));
+    await answers('256700000020', 'wamid.in-20', new Date());
     const first = await send(body);
     const again = await send({ ...body, to: '+256700000021' });
     expect(again.text).toBe(first.text);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createTestDatabase, type TestDatabase, testServer } from '../support/database.ts';
+import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { createTestDatabase, silentLogger, type TestDatabase, testServer } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
@@ -66,10 +67,23 @@ async function isSent(client: Client, response: Response): Promise<void> {
   await eventually(async () => ['sent', 'delivered'].includes(await client.statusOf(id)), RECOVERY_MS);
 }
 
+async function isAccepted(response: Response): Promise<void> {
+  expect(response.status).toBe(200);
+  await response.json();
+}
+
 async function isUnavailable(response: Response): Promise<void> {
   expect(response.status).toBe(503);
   expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await response.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+}
+
+/** Nothing was done, or nobody can tell; who may do it twice is not told to ask again. */
+async function isUnavailableOrUnknown(response: Response): Promise<void> {
+  const { error } = (await response.clone().json()) as { error: { code: string; message: string } };
+  if (error.code !== 'outcome_unknown') return isUnavailable(response);
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, null]);
+  expect(error.message).toMatch(/Look it up .* Idempotency-Key/);
 }
 
 /** Sends until one is accepted, and follows it: requests in the meantime are told to come back. */
@@ -77,7 +91,7 @@ async function recovers(client: Client): Promise<void> {
   const accepted = await eventually(async () => {
     const response = await client.send();
     if (response.status === 200) return response;
-    await isUnavailable(response);
+    await isUnavailableOrUnknown(response);
     return undefined;
   }, RECOVERY_MS);
   await isSent(client, accepted);
@@ -128,7 +142,7 @@ describe('a database that goes away', () => {
         while (isLive) {
           const response = await client.send();
           if (response.status === 200) accepted.add(((await response.json()) as { id: string }).id);
-          else await isUnavailable(response);
+          else await isUnavailableOrUnknown(response);
         }
       });
       await eventually(async () => accepted.size > enough, RECOVERY_MS);
@@ -146,10 +160,13 @@ describe('a database that goes away', () => {
       await Promise.all(senders);
       await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
       await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
-      const stored = await query<{ id: string }>(
-        await embeddedConnection(dataDir),
-        'SELECT id FROM messages WHERE id = ANY($1)',
-        [[...accepted]],
+      // The verdict on readiness may be a second old.
+      const stored = await eventually(async () =>
+        query<{ id: string }>(
+          await embeddedConnection(dataDir),
+          'SELECT id FROM messages WHERE id = ANY($1)',
+          [[...accepted]],
+        ).catch(() => undefined),
       );
       expect(stored.length).toBe(accepted.size);
     }
@@ -270,6 +287,76 @@ describe('a database that goes away', () => {
       const told = performance.now();
       expect(await server.stop()).toMatchObject({ code: 0 });
       expect(performance.now() - told).toBeLessThan(DRAIN_MS);
+    });
+
+    it('says that nobody knows where the answer to a commit was lost: the message is there, and charged once', async () => {
+      const { proxy, gateway, account, client } = await startBehindProxy({ ROLES: 'api' });
+      const call = (method: string, path: string, more: object = {}) =>
+        gateway.call(method, path, { key: account.key, ...more });
+      await isAccepted(await client.send());
+      const before = (await call('GET', '/account')).body.balance;
+      const request = {
+        body: { to: '+256700123456', message: 'once' },
+        headers: { 'Idempotency-Key': 'k1' },
+      };
+      const lost = proxy.loseAnswerTo('intake-write');
+      const asked = call('POST', '/developers/sms', request);
+      await lost;
+      await proxy.cut();
+      const answer = await asked;
+      expect([answer.status, answer.body.error.code]).toEqual([503, 'outcome_unknown']);
+      expect(answer.headers.get('retry-after')).toBeNull();
+      await proxy.restore();
+      const { messageId } = answer.body.error.details;
+      const found = await eventually(async () => {
+        const looked = await call('GET', `/developers/messages/${messageId}`);
+        return looked.status === 200 && looked;
+      }, RECOVERY_MS);
+      expect(found.body).toMatchObject({ id: messageId, content: 'once' });
+      const repeated = await call('POST', '/developers/sms', request);
+      expect([repeated.status, repeated.body.id]).toEqual([200, messageId]);
+      expect((await call('GET', '/account')).body.balance).toBe(before - 30);
+    });
+
+    it('goes on where another process stands still inside a transaction, with the account locked', async () => {
+      const { gateway, client } = await startBehindProxy();
+      await isAccepted(await client.send());
+      // A connection as every process of the gateway has them. Nothing is asked on it any more, and it does not end.
+      const goesOn = Promise.withResolvers<void>();
+      const frozen = closeAtEnd(createKnex(gateway.database.connection, silentLogger), async (knex) => {
+        goesOn.resolve();
+        await knex.destroy();
+      });
+      const locked = Promise.withResolvers<void>();
+      new Sql(frozen)
+        .transaction(async (inside) => {
+          await inside.query(statement('test-lock-accounts', 'SELECT id FROM accounts FOR UPDATE'), []);
+          locked.resolve();
+          await goesOn.promise;
+        })
+        .catch(() => undefined);
+      await locked.promise;
+      const accepted = await eventually(async () => {
+        const response = await client.send();
+        if (response.status === 200) return response;
+        await isUnavailable(response);
+        return undefined;
+      }, RECOVERY_MS);
+      await isSent(client, accepted);
+    });
+
+    it('charges nothing where a send waited for its account and was refused', async () => {
+      const { gateway, account, client } = await startBehindProxy({ ROLES: 'api' });
+      const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
+      await using sql = await openSql(gateway.database);
+      await sql.query('BEGIN');
+      await sql.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [account.accountId]);
+      // Longer than any statement waits for a lock; the piece up to COMMIT lies at PostgreSQL.
+      for (let time = 0; time < 2; time++) await isUnavailable(await client.send());
+      await sql.query('ROLLBACK');
+      await isAccepted(await client.send());
+      expect(await sql.query('SELECT count(*)::int AS n FROM messages')).toEqual([{ n: 1 }]);
+      expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before - 30);
     });
 
     it('makes 503 with Retry-After while packets are lost without a word', async () => {

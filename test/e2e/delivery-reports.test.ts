@@ -181,6 +181,19 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     expect(await gateway.parts.reports.matchKept()).toBe(0);
   });
 
+  /** Makes kept reports on a number older. */
+  const age = async (to: string, interval: string) => {
+    await using sql = await openSql(gateway.database);
+    return await eventually(async () => {
+      const [row] = await sql.query(
+        `UPDATE unmatched_reports SET received_at = received_at - $2::interval
+         WHERE report->>'to' = $1 RETURNING received_at`,
+        [to, interval],
+      );
+      return row;
+    });
+  };
+
   it('a report that names another number is not applied to an id that only looks alike', async () => {
     smsc.behave({ messageIds: 'decimal' });
     const id = await send('+256700200007', 'mine');
@@ -188,19 +201,79 @@ describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]',
     await report(Number(sid).toString(16), 'failed', '256799999999');
     expect((await details(id)).body.status).toBe('sent');
     // It waits for its own message no longer than others do.
-    await using sql = await openSql(gateway.database);
-    // The gateway, too, takes it out and puts it back now and then.
-    const aged = (change: string) =>
-      eventually(async () => {
-        const [row] =
-          await sql.query(`UPDATE unmatched_reports SET received_at = received_at - interval '${change}'
-          WHERE report->>'to' = '256799999999' RETURNING received_at`);
-        return row;
-      });
-    const kept = await aged('5 minutes');
+    const kept = await age('256799999999', '6 minutes');
     await gateway.parts.reports.matchKept();
-    expect(await aged('0')).toEqual(kept);
-    await aged('10 minutes');
+    expect(await age('256799999999', '0')).toEqual(kept);
+    await age('256799999999', '10 minutes');
     expect(await gateway.parts.reports.matchKept()).toBe(0);
+    expect((await details(id)).body.status).toBe('sent');
+  });
+
+  it('a carrier counts anew: a report waits for the message to its number, whose id an older one has, too', async () => {
+    const [older, younger] = ['256700200021', '256700200022'];
+    smsc.behave({ messageIds: 'decimal' });
+    const first = await send(`+${older}`, 'older');
+    const { sid } = await becomes(first, 'sent');
+    // The report on the second message comes before the answer that would tell its id, which is the first one's again.
+    await report(sid, 'failed', younger);
+    await gateway.parts.reports.matchKept();
+    expect((await details(first)).body.status).toBe('sent');
+    const second = await send(`+${younger}`, 'younger');
+    await becomes(second, 'sent');
+    await using sql = await openSql(gateway.database);
+    await sql.query(
+      'UPDATE provider_sids SET sid_key = (SELECT sid_key FROM provider_sids WHERE message_id = $1) WHERE message_id = $2',
+      [first, second],
+    );
+    await eventually(async () => (await details(second)).body.status === 'failed');
+    expect((await details(first)).body.status).toBe('sent');
+  });
+
+  it('a carrier that rewrites numbers: after five minutes the only message with the id has the report', async () => {
+    const id = await send('+256700200023', 'rewritten');
+    const { sid } = await becomes(id, 'sent');
+    await report(sid, 'delivered', '256711111111');
+    await gateway.parts.reports.matchKept();
+    expect((await details(id)).body.status).toBe('sent');
+    await age('256711111111', '5 minutes');
+    await becomes(id, 'delivered');
+  });
+
+  it.each(['2567******24', 'SERVICE', '8008'])(
+    'a report to %s names no number and is applied by its id',
+    async (to) => {
+      const id = await send('+256700200024', 'masked');
+      const { sid } = await becomes(id, 'sent');
+      await report(sid, 'delivered', to);
+      await becomes(id, 'delivered');
+    },
+  );
+
+  it('one kept report that cannot be applied keeps none of the others', async () => {
+    const ids = [await send('+256700200025', 'odd'), await send('+256700200026', 'fine')];
+    const sids = await Promise.all(ids.map(async (id) => (await becomes(id, 'sent')).sid));
+    await using sql = await openSql(gateway.database);
+    await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'not this one'; END $$`);
+    await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients_open FOR EACH ROW
+      WHEN (NEW.address = '+256700200025' AND NEW.status = 'delivered') EXECUTE FUNCTION refuse()`);
+    try {
+      const { provider } = (await sql.query('SELECT provider FROM provider_sids LIMIT 1'))[0] as {
+        provider: string;
+      };
+      for (const sid of sids)
+        await sql.query(
+          `INSERT INTO unmatched_reports (id, provider, sid, sid_keys, report, received_at)
+           VALUES (gen_random_uuid(), $1, $2, ARRAY[lower($2)], $3, now())`,
+          [provider, sid, JSON.stringify({ sid, status: 'delivered' })],
+        );
+      await becomes(ids[1] ?? '', 'delivered');
+      expect((await details(ids[0] ?? '')).body.status).toBe('sent');
+      await expect(gateway.parts.reports.matchKept()).rejects.toThrow('not this one');
+    } finally {
+      await sql.query('DROP TRIGGER refuse ON recipients_open');
+      await sql.query('DROP FUNCTION refuse');
+    }
+    await becomes(ids[0] ?? '', 'delivered');
   });
 });

@@ -65,7 +65,7 @@ describe('moves of recipients (decision 13)', () => {
         provider: 'simulator',
         attempt: 0,
         outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
-        mayBeFreed: false,
+        mayHaveLeft: false,
         at,
         job: { held: { id, queue: 'submit' }, open: 2 },
         signal: new AbortController().signal,

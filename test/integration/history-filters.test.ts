@@ -74,6 +74,9 @@ function makeRows(count: number, above: number, [main, rare]: readonly [string, 
   });
 }
 
+/** What a history is asked for; the environment goes with the account. */
+type Asked = MessageFilter & { readonly environment?: Environment | undefined };
+
 describe('filtered histories against a filter of the whole list (decisions 6 and 20)', () => {
   let database: TestDatabase;
   let sql: TestSql;
@@ -135,6 +138,8 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = await openSql(database);
+    // These rows go from any status to any other.
+    await sql.query('ALTER TABLE recipients DISABLE TRIGGER only_forward');
     knex = createKnex(database.connection, silentLogger, 2);
     for (const [index, { id, keys, rows }] of accounts.entries()) {
       const last = rows.at(-1)?.seq;
@@ -206,7 +211,7 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     fc.integer({ min: -HOUR_MS, max: 120 * HOUR_MS }).map((ms) => new Date(START + ms)),
   );
   const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
-  const filter: fc.Arbitrary<MessageFilter> = fc.record({
+  const filter: fc.Arbitrary<Asked> = fc.record({
     status: maybe(fc.constantFrom(...MESSAGE_STATUSES)),
     environment: maybe(fc.constantFrom(...ENVIRONMENTS)),
     to: fc.oneof(
@@ -220,10 +225,7 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     page: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 400 })),
     limit: fc.integer({ min: 1, max: 100 }),
   });
-  const fitting = (
-    rows: readonly Row[],
-    wanted: MessageFilter & { apiKeyId?: string | undefined },
-  ): readonly Row[] =>
+  const fitting = (rows: readonly Row[], wanted: Asked & { apiKeyId?: string | undefined }): readonly Row[] =>
     rows
       .filter((row) => wanted.status === undefined || row.status === wanted.status)
       .filter((row) => wanted.environment === undefined || row.environment === wanted.environment)
@@ -238,7 +240,9 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     await fc.assert(
       fc.asyncProperty(filter, request, async (wanted, { page, limit }) => {
         const fits = fitting(rows, wanted);
-        const found = await store.history(id, 'sms', wanted, { page, limit });
+        const { environment, ...asked } = wanted;
+        const reach = { accountId: id, environment };
+        const found = await store.history(reach, 'sms', asked, { page, limit });
         expect({ total: found.total, ids: found.rows.map((row) => row.id) }).toEqual({
           total: fits.length,
           ids: fits.slice((page - 1) * limit, page * limit).map((row) => row.id),

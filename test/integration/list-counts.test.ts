@@ -191,6 +191,14 @@ describe('the counts that lists read', () => {
     expect(await count('contacts')).toBe(1);
     await gateway.call('DELETE', `/developers/contacts/${id}`, { key: account.key });
     expect(await count('contacts')).toBe(0);
+    const inSandbox = { key: account.sandboxKey };
+    const made = await gateway.call('POST', '/developers/contacts', { ...inSandbox, body });
+    const device = { token: 'a', platform: 'android', userId: 'u' };
+    await gateway.call('POST', '/developers/push/devices', { ...inSandbox, body: device });
+    expect([await count('contacts'), await count('contacts_sandbox')]).toEqual([0, 1]);
+    expect([await count('devices'), await count('devices_sandbox')]).toEqual([undefined, 1]);
+    await gateway.call('DELETE', `/developers/contacts/${made.body.id}`, inSandbox);
+    expect(await count('contacts_sandbox')).toBe(0);
     expect(await count('api_keys')).toBe(2);
     const entries = await rows('SELECT FROM audit_entries WHERE account_id = $1', [account.accountId]);
     expect(await count('audit_entries')).toBe(entries.length);

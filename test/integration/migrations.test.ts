@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fullPages from '../../migrations/20261121002300_full_pages.ts';
+import * as keyMakers from '../../migrations/20261124000300_key_makers.ts';
+import * as whatsAppWriters from '../../migrations/20261124000400_whatsapp_writers.ts';
 import { migrations } from '../../migrations/index.ts';
 import { migrate, migrateDatabase, rollbackAll } from '../../src/storage/migrate.ts';
 import { createTestDatabase, silentLogger, type TestDatabase, withKnex } from '../support/database.ts';
@@ -93,6 +95,113 @@ describe('migrations', () => {
     });
   });
 
+  it('give what people had answered on WhatsApp to the account that had written to them last', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      await whatsAppWriters.down(knex);
+      const at = (hour: number) => new Date(Date.UTC(2026, 10, 20, hour));
+      const accounts = ['one', 'two'].map((name) => ({ id: randomUUID(), name, created_at: at(0) }));
+      const [one, two] = accounts.map(({ id }) => id) as [string, string];
+      for (const account of accounts)
+        await knex('accounts').insert({ ...account, email: `${account.name}@example.com`, currency: 'UGX' });
+      let seq = 0;
+      const write = async (account_id: string, address: string, hour: number, environment = 'production') => {
+        seq += 1;
+        const [id, money] = [randomUUID(), { cost_minor: 0 }];
+        const message = {
+          id,
+          account_id,
+          seq,
+          channel: 'whatsapp',
+          environment,
+          currency: 'UGX',
+          sender: 'S',
+        };
+        const rest = { unit_price_minor: 0, content: 'x', created_at: at(0), expires_at: at(23) };
+        await knex('messages').insert({ ...message, ...money, ...rest });
+        const recipient = {
+          message_id: id,
+          account_id,
+          position: 0,
+          address,
+          status: 'sent',
+          settled: false,
+        };
+        await knex('recipients').insert({ ...recipient, ...money, sent_at: at(hour) });
+      };
+      const come = (sid: string, sender: string, hour: number) =>
+        knex('inbound_messages').insert({
+          id: randomUUID(),
+          sent_at: at(hour),
+          received_at: at(hour),
+          channel: 'whatsapp',
+          provider: 'p',
+          sid,
+          sender,
+          type: 'text',
+        });
+      await write(one, '+1', 2);
+      await write(two, '+1', 4);
+      await write(two, '+2', 2, 'sandbox');
+      for (const hour of [1, 3, 5]) await come(`+1 at ${hour}`, '+1', hour);
+      await come('+2', '+2', 5);
+      await whatsAppWriters.up(knex);
+      const owners = await knex('inbound_messages').select('sid', 'account_id').orderBy('sid');
+      expect(owners).toEqual([
+        { sid: '+1 at 1', account_id: null },
+        { sid: '+1 at 3', account_id: one },
+        { sid: '+1 at 5', account_id: two },
+        { sid: '+2', account_id: null },
+      ]);
+      expect(await knex('whatsapp_writers').select('number', 'account_id')).toEqual([
+        { number: '+1', account_id: two },
+      ]);
+    });
+  });
+
+  it('read from the audit log who rotated the keys that exist, and which were rotated out', async () => {
+    database = await createTestDatabase();
+    await withKnex(database.connection, async (knex) => {
+      const account = { id: randomUUID(), name: 'a', email: 'a@test.example', currency: 'UGX' };
+      const now = new Date('2026-11-01T00:00:00.000Z');
+      await knex('accounts').insert({ ...account, created_at: now });
+      const keys = ['0000000000000001', '0000000000000002', '0000000000000003'];
+      for (const key_id of keys) {
+        await knex('api_keys').insert({
+          key_id,
+          account_id: account.id,
+          name: 'k',
+          secret_hash: Buffer.alloc(32),
+          scopes: ['SEND_SMS'],
+          environment: 'sandbox',
+          created_by: 'user:maker',
+          created_at: now,
+        });
+      }
+      const log = (actor: string, action: string, target?: string) =>
+        knex('audit_entries').insert({
+          id: randomUUID(),
+          account_id: account.id,
+          at: now,
+          actor,
+          action,
+          target,
+        });
+      await log('user:maker', 'apiKey.create', keys[0]);
+      await log('user:other', 'apiKey.rotate', keys[0]);
+      await log('user:other', 'apiKey.create', keys[1]);
+      await log('user:maker', 'apiKey.create', keys[2]);
+      await keyMakers.down(knex);
+      await keyMakers.up(knex);
+      const found = await knex('api_keys').orderBy('key_id').select('issued_by', 'rotated_at');
+      expect(found).toEqual([
+        { issued_by: null, rotated_at: now },
+        { issued_by: 'user:other', rotated_at: null },
+        { issued_by: null, rotated_at: null },
+      ]);
+    });
+  });
+
   it('of a newer release are left alone by one that does not know them, which starts all the same', async () => {
     database = await createTestDatabase();
     const { connection } = database;
@@ -130,7 +239,7 @@ describe('migrations', () => {
 });
 
 describe('the schema', () => {
-  it('has no second event of a type for a recipient, and any number of them for whole messages (decision 16)', async () => {
+  it('has no second event of a type for a recipient, nor a second event of a whole message (decision 16)', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       const [accountId, messageId] = [randomUUID(), randomUUID()];
@@ -158,10 +267,11 @@ describe('the schema', () => {
       await add('sms.sent', 1);
       await add('sms.failed', 0);
       await add('sms.sent', 0, randomUUID());
-      for (const about of [messageId, null]) {
-        await add('push.sent', null, about);
-        await add('push.sent', null, about);
-      }
+      await add('push.sent', null);
+      await expect(add('push.sent', null)).rejects.toThrow('events_once_a_message');
+      // Tests of endpoints are of no message.
+      await add('webhook.test', null, null);
+      await add('webhook.test', null, null);
       await expect(add('sms.sent', 1)).rejects.toThrow('events_fire_once');
       await expect(add('sms.failed', 0)).rejects.toThrow('events_fire_once');
     });

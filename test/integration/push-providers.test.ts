@@ -476,9 +476,12 @@ describe('Web Push', () => {
 
   it('does not go to an address inside the network, whatever was registered', async () => {
     const { service, provider, to } = await open([]);
+    // As where the name leads nowhere.
     expect(await provider.submit(to(), signal)).toMatchObject({
-      kind: 'rejected',
-      code: 'address_not_public',
+      kind: 'unavailable',
+      reason: 'push service: the host does not resolve to a public address',
+      nothingLeft: true,
+      onlyThis: true,
     });
     expect(service.requests).toHaveLength(0);
   });

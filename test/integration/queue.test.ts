@@ -335,6 +335,29 @@ describe('the queue', () => {
     await eventually(() => seen.includes('unfinished'));
   });
 
+  it('stops the work at a job that another process took, and goes on with the others', async () => {
+    const queue = await open();
+    const held = new Map<string | undefined, AbortSignal>();
+    const ends: (() => void)[] = [];
+    await queue.work('submit', { concurrency: 2, perGroup: 2 }, async (taken, signal) => {
+      held.set(idOf(taken), signal);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+    // Two are handed over with their commit; the third is fetched from the queue when a place is free.
+    for (const id of ['lost', 'kept', 'fetched']) await enqueue(queue, [job(id)]);
+    const lostId = `(SELECT id FROM held_jobs WHERE job->'data'->'messageIds'->>0 = 'lost')`;
+    await knex.raw(`DELETE FROM held_jobs WHERE id = ${lostId}`);
+    await eventually(() => held.get('lost')?.aborted);
+    expect(held.get('kept')?.aborted).toBe(false);
+    ends[0]?.();
+    await eventually(() => held.has('fetched'));
+    await knex.raw(`UPDATE pgboss.job SET state = 'retry', retry_count = retry_count + 1,
+      start_after = now() + interval '1 hour' WHERE name = 'submit'`);
+    await eventually(() => held.get('fetched')?.aborted);
+    expect(held.get('kept')?.aborted).toBe(false);
+    for (const end of ends) end();
+  });
+
   it('takes a job back from a process that shows no life any more', async () => {
     const [dead, alive] = [await openFull(), await open()];
     // A process that was killed: it fetched the job, and nobody refreshes it.

@@ -102,7 +102,8 @@ describe('references of what comes with every message', () => {
     try {
       const pool = new Sql(knex);
       const forget = () => new PgEventStore(pool).forgetBefore(new Date(Date.now() + 1_000), 1_000);
-      const webhook = await new PgWebhookStore(pool).find(event.account_id, row.id);
+      const reach = { accountId: event.account_id, environment: undefined };
+      const webhook = await new PgWebhookStore(pool).find(reach, row.id);
       if (!webhook) throw new Error('no endpoint');
       await pool.transaction(async (inside) => {
         const span = { since: new Date(0), until: new Date() };

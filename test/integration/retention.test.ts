@@ -319,6 +319,18 @@ describe('retention', () => {
     expect(await counts()).toEqual([0, 0]);
   });
 
+  it('forgets with a message that it was the last one written to a WhatsApp number', async () => {
+    const to = '+256700777123';
+    const body = { to, type: 'template', template: { name: 'hello', language: 'en' } };
+    const sent = await gateway.call('POST', '/developers/whatsapp', { key: account.key, body });
+    const writers = () => sql.query('SELECT account_id FROM whatsapp_writers WHERE number = $1', [to]);
+    await settled(sent.body.id, 'delivered');
+    expect(await writers()).toEqual([{ account_id: account.accountId }]);
+    await keep(null, 1);
+    await roundAfter(2);
+    expect(await writers()).toEqual([]);
+  });
+
   it('is set by owners and operators, checked, and audited with what was before', async () => {
     const set = gateway.parts.operations.accounts.setRetention;
     const { accountId } = account;

@@ -1,6 +1,7 @@
 /** The SMPP carrier against an SMSC simulator over real sockets. */
 import net, { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp-carrier.ts';
 import { smpp } from '../../src/channels/sms/smpp-wire.ts';
@@ -14,6 +15,7 @@ import type {
 } from '../../src/domain/ports/provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
+import { identity } from '../support/raw-receiver.ts';
 import { type Smsc, type SmscOptions, startSmsc } from '../support/smsc.ts';
 
 /** Patient, where a test is not about patience: on a busy machine an answer may take seconds. */
@@ -27,6 +29,9 @@ const TIMING = {
 };
 const GSM7_LONG = `${'x'.repeat(152)}€${'[{}]~^|\\'.repeat(20)}${'àéöÑ Ω'.repeat(30)}`;
 const UCS2_LONG = `${'ж'.repeat(66)}😀${'👩‍🚀 中文 '.repeat(25)}`;
+
+/** Where the test-only certificates are. */
+const TLS = fileURLToPath(new URL('../fixtures/tls-test-only/', import.meta.url));
 
 const running: { stop(): Promise<void> }[] = [];
 let logged: { level: string; fields: object; message: string }[] = [];
@@ -499,6 +504,121 @@ describe('silence and lost connections', () => {
   });
 });
 
+describe('over smpps://', () => {
+  const peer = (name: string, options: SmscOptions = {}) => simulator({ tls: identity(name), ...options });
+
+  it('hands over messages and takes reports, with the authority that the URL names', async () => {
+    const smsc = await peer('server', { reports: { form: 'payload', when: 'after' } });
+    const reports: DeliveryReport[] = [];
+    const carrier = start(
+      { url: `${smsc.url}?ca=${TLS}ca.pem`, logger: recorder(), timing: TIMING },
+      async (_name, batch) => void reports.push(...batch),
+    );
+    expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({ kind: 'accepted' });
+    expect(smsc.messages().map(({ text }) => text)).toEqual([GSM7_LONG]);
+    await until(() => reports.length === smsc.received.length);
+    expect(new Set(reports.map(({ status }) => status))).toEqual(new Set(['delivered']));
+    await carrier.stop();
+    expect(smsc.commands.at(-1)).toBe('unbind');
+  });
+
+  it.each([
+    ['without the authority', 'server', '', /unable to|self-signed/],
+    ['under another name', 'other-name', `?ca=${TLS}ca.pem`, /does not match/],
+    ['of the past', 'expired', `?ca=${TLS}ca.pem`, /expired/],
+    ['that signed itself', 'self-signed', `?ca=${TLS}ca.pem`, /self-signed/],
+  ])('sends nothing to a peer with a certificate %s', async (_, name, query, fault) => {
+    const smsc = await peer(name);
+    const carrier = connect(smsc, query, { timing: { ...TIMING, boundWaitMs: 30 } });
+    await until(() => carrier.health().state === 'down');
+    expect(carrier.health().detail).toMatch(fault);
+    expect(await send(carrier)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(smsc.binds).toEqual([]);
+  });
+});
+
+describe('a transmitter and a receiver (bind=tx+rx)', () => {
+  const BIND = '?bind=tx+rx';
+  const commands = (smsc: Smsc) => smsc.binds.map(({ command }) => command);
+
+  it('submits over the one and takes reports over the other', async () => {
+    const { smsc, carrier, reports } = await pair({ reports: { form: 'text', when: 'after' } }, BIND);
+    expect(commands(smsc).sort()).toEqual(['bind_receiver', 'bind_transmitter']);
+    expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({ kind: 'accepted' });
+    expect(smsc.messages().map(({ text }) => text)).toEqual([GSM7_LONG]);
+    await until(() => reports.length === smsc.received.length);
+    await until(() => smsc.reports.every(({ answers }) => answers.length === 1));
+    expect(smsc.reports.flatMap(({ answers }) => answers)).toEqual(smsc.reports.map(() => 0));
+    expect(carrier.health()).toEqual({ name: carrier.name, state: 'up', inFlight: 0 });
+    await carrier.stop();
+    expect(smsc.commands.filter((command) => command === 'unbind')).toHaveLength(2);
+    await until(() => smsc.boundCount === 0);
+  });
+
+  it('is written with a plus sign as it is, or percent-encoded', async () => {
+    const { smsc } = await pair({}, '?bind=tx%2Brx');
+    expect(commands(smsc)).toHaveLength(2);
+    const { smsc: other } = await pair({}, '?bind=trx');
+    expect(commands(other)).toEqual(['bind_transceiver']);
+  });
+
+  it.each([
+    ['receiver', 'bind_receiver'],
+    ['transmitter', 'bind_transmitter'],
+  ])('is up with both only, and says that the %s is missing', async (role, refusedBind) => {
+    const smsc = await simulator({ refusedBind });
+    const carrier = connect(smsc, BIND);
+    await until(() => smsc.boundCount === 1 && carrier.health().state === 'down');
+    expect(carrier.health().detail).toMatch(new RegExp(`^${role}: bind refused: ESME_RALYBND`));
+    smsc.behave({ refusedBind: undefined });
+    await until(() => carrier.health().state === 'up');
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('binds the receiver again by itself; messages leave meanwhile, and their reports come then', async () => {
+    const { smsc, carrier, reports } = await pair({ reports: { form: 'text', when: 'after' } }, BIND);
+    smsc.behave({ refusedBind: 'bind_receiver' });
+    smsc.dropOnly('receivers');
+    await until(() => carrier.health().state === 'down');
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+    expect(reports).toEqual([]);
+    smsc.behave({ refusedBind: undefined });
+    await until(() => reports.length === 1 && carrier.health().state === 'up');
+    expect(commands(smsc).filter((command) => command === 'bind_transmitter')).toHaveLength(1);
+  });
+
+  it('binds the transmitter again by itself, and what waits leaves then', async () => {
+    const { smsc, carrier } = await pair({}, BIND);
+    smsc.dropOnly('transmitters');
+    await until(() => carrier.health().state === 'down');
+    expect(carrier.health().detail).toMatch(/^transmitter: /);
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+    expect(commands(smsc).sort()).toEqual(['bind_receiver', 'bind_transmitter', 'bind_transmitter']);
+  });
+
+  it('asks on both whether the SMSC hears, and ends both that are not answered', async () => {
+    const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 500 };
+    const { smsc, carrier } = await pair({}, BIND, { timing });
+    await until(() => smsc.commands.filter((command) => command === 'enquire_link').length >= 4);
+    smsc.behave({ answersEnquireLink: false });
+    const lost = () =>
+      logged
+        .filter(({ message }) => message === 'SMPP session lost')
+        .map(({ fields }) => Object(fields).role);
+    await until(() => new Set(lost()).size === 2);
+    smsc.behave({ answersEnquireLink: true });
+    await until(() => carrier.health().state === 'up');
+    expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
+  });
+
+  it('has no more than the window unanswered', async () => {
+    const { smsc, carrier } = await pair({ answersReversedBy: 3 }, `${BIND}&window=3`);
+    const outcomes = await Promise.all(Array.from({ length: 30 }, () => send(carrier)));
+    expect(outcomes.every(({ kind }) => kind === 'accepted')).toBe(true);
+    expect(smsc.maxUnanswered).toBe(3);
+  });
+});
+
 describe('binding', () => {
   it('says when the credentials are wrong', async () => {
     const smsc = await simulator();
@@ -566,6 +686,13 @@ describe('binding', () => {
     ['smpp://gateway:secret@host?window=0', /window/],
     ['smpp://gateway:secret@host?windows=5', /unknown SMPP parameter windows/],
     ['smpp://gateway:secret@host?validity=maybe', /validity/],
+    ['smpp://gateway:secret@host?bind=rx', /bind must be trx or tx\+rx/],
+    ['smpp://gateway:secret@host?ca=ca.pem', /ca is for smpps:/],
+    [
+      'smpps://gateway:secret@host?ca=no-such-file.pem',
+      /no-such-file\.pem, named by ca, cannot be read \(ENOENT\)/,
+    ],
+    [`smpps://gateway:secret@host?ca=${TLS}server.key`, /server\.key, named by ca, holds no certificate/],
   ])('refuses %s', (url, fault) => {
     expect(() => createSmppCarrier({ url, logger: recorder() })).toThrow(fault);
   });
@@ -577,6 +704,8 @@ describe('delivery reports', () => {
     ['text', 'before'],
     ['tlv', 'after'],
     ['tlv', 'before'],
+    ['payload', 'after'],
+    ['payload', 'before'],
   ] as const)('as %s, %s the answer', async (form, when) => {
     const order: string[] = [];
     const { smsc, carrier, reports } = await pair({ reports: { form, when } }, '', {}, async () => {
@@ -592,8 +721,8 @@ describe('delivery reports', () => {
     expect(smsc.reports[0]!.answers).toEqual([0]);
   });
 
-  it('tell failures with the code of the carrier', async () => {
-    const plan = { form: 'text', when: 'after', stat: 'UNDELIV', err: '027' } as const;
+  it.each(['text', 'payload'] as const)('tell failures with the code of the carrier, as %s', async (form) => {
+    const plan = { form, when: 'after', stat: 'UNDELIV', err: '027' } as const;
     const { carrier, reports } = await pair({ reports: plan, messageIds: 'padded' });
     await send(carrier);
     await until(() => reports.length === 1);

@@ -324,11 +324,13 @@ describe('the URL of an HTTP carrier', () => {
     expect(warned).toEqual([{ carrier: 'africastalking:acme@api.example' }]);
     expect(provider?.health()).toMatchObject({
       state: 'up',
-      detail: expect.stringContaining('set callbackToken'),
+      detail: expect.stringContaining('add ?callbackToken=SECRET to it'),
     });
     make('africastalking://acme:key@api.example?callbackToken=t0ken');
     make('twilio://AC1:token@api.example');
     expect(warned).toHaveLength(1);
+    make('africastalking://acme:key@api.example?callbackToken=');
+    expect(warned).toHaveLength(2);
   });
 
   it('stands for HTTPS, except on this machine', () => {

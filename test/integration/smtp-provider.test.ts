@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { CircuitBreaker } from '../../src/channels/circuit-breaker.ts';
 import { emailRoutes } from '../../src/channels/email/email-providers.ts';
@@ -7,7 +8,11 @@ import type { EmailBody, EmailSubmission, SubmitOutcome } from '../../src/domain
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { identity } from '../support/raw-receiver.ts';
 import { selfSignedCertificate } from '../support/self-signed.ts';
+
+/** Where the test-only certificates are. */
+const TLS = fileURLToPath(new URL('../fixtures/tls-test-only/', import.meta.url));
 
 const opened: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -300,7 +305,10 @@ describe('copies go with the first mail [decision 23]', () => {
       rcpt: (to) => (to.startsWith('ann') || to.startsWith('cleo') ? 451 : 'accept'),
     });
     const second = await serve();
-    const [route] = emailRoutes([first.url, second.url], 'shop@gw.example', silentLogger);
+    const [route] = emailRoutes([first.url, second.url], {
+      defaultFrom: 'shop@gw.example',
+      logger: silentLogger,
+    });
     const [one, other] = route?.providers ?? [];
     for (const provider of route?.providers ?? []) opened.push(() => provider.stop());
     const mail = email({ cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
@@ -401,6 +409,35 @@ describe('login and encryption', () => {
     expect(server.received.map(({ isEncrypted }) => isEncrypted)).toEqual([true, true]);
   });
 
+  it('greets with the name of the URL', async () => {
+    const server = await serve();
+    for (const name of ['gateway.example.com', '[192.0.2.1]', '[IPv6:2001:db8::1]']) {
+      await submit(provide(`${server.url}?name=${encodeURIComponent(name)}`));
+      expect(server.received.at(-1)?.greeting).toBe(name.toLowerCase());
+    }
+  });
+
+  it('trusts the authority that the URL names, and nobody else then, on this machine too', async () => {
+    const ca = `?ca=${TLS}ca.pem`;
+    for (const [name, fault] of [
+      ['server', undefined],
+      ['other-name', /altnames/i],
+      ['expired', /expired/],
+      ['self-signed', /self-signed/],
+    ] as const) {
+      const starttls = await serve({}, { tls: identity(name) });
+      const smtps = await serve({}, { tls: identity(name), options: { secure: true } });
+      for (const url of [`smtp://127.0.0.1:${starttls.port}${ca}`, `smtps://127.0.0.1:${smtps.port}${ca}`]) {
+        const outcome = await submit(provide(url));
+        if (fault === undefined) expect(outcome).toMatchObject({ kind: 'accepted' });
+        else expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringMatching(fault) });
+      }
+      expect([...starttls.received, ...smtps.received].map(({ isEncrypted }) => isEncrypted)).toEqual(
+        fault === undefined ? [true, true] : [],
+      );
+    }
+  });
+
   it('speaks TLS from the first byte with smtps', async () => {
     const tls = selfSignedCertificate();
     const server = await serve({}, { tls, options: { secure: true } });
@@ -418,6 +455,11 @@ describe('login and encryption', () => {
     ['smtp://mail.example?pool=5', 'unknown SMTP parameter pool'],
     ['smtp://mail.example?requireTLS=maybe', 'requireTLS'],
     ['smtp://u:%zz@mail.example', 'percent-encoded'],
+    ['smtp://mail.example?name=no%20host', 'name must be a host name'],
+    ['smtp://mail.example?name=a%0D%0AMAIL', 'name must be a host name'],
+    [`smtp://mail.example?name=${'a.'.repeat(200)}b`, 'name must be a host name'],
+    ['smtp://mail.example?ca=no-such-file.pem', 'no-such-file.pem, named by ca, cannot be read (ENOENT)'],
+    [`smtps://mail.example?ca=${TLS}server.key`, 'server.key, named by ca, holds no certificate'],
   ])('refuses the URL %s', (url, fault) => {
     expect(() => provide(url)).toThrow(fault);
   });

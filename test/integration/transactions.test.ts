@@ -56,6 +56,25 @@ describe('a transaction that does not wait for its writes', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
+  it('is committed also where a callback after its end throws, and the others are called', async () => {
+    const ends: boolean[] = [];
+    const logged: unknown[] = [];
+    knex.on('callback-error', (error: unknown) => logged.push(error));
+    const fault = new Error('in a callback');
+    const done = sql.transaction(async (inside) => {
+      inside.onEnd(() => {
+        throw fault;
+      });
+      inside.onEnd((isCommitted) => ends.push(isCommitted));
+      await inside.execute(ADD, [6]);
+      return 'done';
+    });
+    expect(await done).toBe('done');
+    expect([ends, logged]).toEqual([[true], [fault]]);
+    expect(await numbers()).toEqual([1, 2, 3, 6]);
+    await knex.raw('DELETE FROM numbers WHERE number = 6');
+  });
+
   it('names the first failure, not the refusals that follow from it', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);

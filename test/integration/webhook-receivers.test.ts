@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createGuardedClient, type GuardedClientOptions } from '../../src/channels/http/guarded-client.ts';
@@ -7,6 +7,13 @@ import type { WebhookTransport } from '../../src/domain/ports/webhook-transport.
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { answer, fixture, identity, type RawReceiver, rawReceiver } from '../support/raw-receiver.ts';
+
+/** Stands for an endpoint anywhere: what is dialled there leads to the receiver, and says it is there. */
+const PUBLIC = '93.184.215.14';
+const internet = (options: TcpNetConnectOpts) => {
+  const socket = connect({ ...options, host: options.host === PUBLIC ? '127.0.0.1' : options.host });
+  return options.host === PUBLIC ? Object.defineProperty(socket, 'remoteAddress', { value: PUBLIC }) : socket;
+};
 
 /** For attempts that are to end by themselves: no machine is so slow. */
 const PATIENCE_MS = 60_000;
@@ -36,7 +43,8 @@ function transporting(
       allowedNetworks: ['127.0.0.0/8'],
       requireHttps: false,
       maxConnectionsPerOrigin: 4,
-      resolve: async () => ['127.0.0.1'],
+      resolve: async () => [PUBLIC],
+      dial: internet,
       tls: { ca: fixture('tls-test-only/ca.pem') },
       ...options,
     }),
@@ -284,7 +292,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
   it.each(plain.map((entry) => [entry.what, entry] as const))('%s', async (_, entry) => {
     const receiver = await receiving(entry.serve);
     const transport = transportFor(entry);
-    const result = await post(transport, `http://127.0.0.1:${receiver.port}/hook`);
+    const result = await post(transport, `http://hooks.example.test:${receiver.port}/hook`);
     expect(result).toMatchObject(entry.wanted);
     expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     expect(result.responseBody ?? '').not.toContain('\u0000');
@@ -298,7 +306,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
     '%s: the socket goes without the client being closed',
     async (_, entry) => {
       const receiver = await receiving(entry.serve);
-      await post(transportFor(entry), `http://127.0.0.1:${receiver.port}/hook`);
+      await post(transportFor(entry), `http://hooks.example.test:${receiver.port}/hook`);
       await eventually(() => receiver.open === 0);
     },
   );
@@ -312,20 +320,20 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
   it('says that the port refuses', async () => {
     const receiver = await rawReceiver(hold);
     await receiver.close();
-    const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
-    expect(result.errorMessage).toBe(`connection to 127.0.0.1:${receiver.port} refused`);
+    const result = await post(transporting(), `http://hooks.example.test:${receiver.port}/`);
+    expect(result.errorMessage).toBe(`connection to ${PUBLIC}:${receiver.port} refused`);
   });
 
-  it('says that the name is unknown, and that looking it up took too long', async () => {
+  it('says the same of a name that is unknown and of one whose lookup took too long', async () => {
     const unknown = transporting({
       resolve: async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
     });
     expect((await post(unknown, 'https://hooks.example.test/')).errorMessage).toBe(
-      'name hooks.example.test not found',
+      'the host does not resolve to a public address',
     );
     const silent = transporting({ resolve: () => new Promise(() => undefined) }, TIMEOUT_MS);
     const result = await post(silent, 'https://hooks.example.test/');
-    expect(result.errorMessage).toBe('timed out after 1 s looking up hooks.example.test');
+    expect(result.errorMessage).toBe('the host does not resolve to a public address');
     expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
   });
 
@@ -415,12 +423,61 @@ describe('a receiver whose TLS is broken', () => {
   });
 });
 
+describe('a receiver on the inside, which the operator allows', () => {
+  /** The record of an attempt, and what the operator is told. */
+  const reach = async (url: string, timeoutMs?: number) => {
+    const told: unknown[] = [];
+    const options = {
+      resolve: async () => ['127.0.0.1'],
+      onConcealed: (failure: object) => told.push(failure),
+    };
+    const transport = transporting(options, timeoutMs);
+    const [first, again] = [await post(transport, url), await post(transport, url)];
+    expect(again.errorMessage).toBe(first.errorMessage);
+    return { ...first, told };
+  };
+
+  it.each<[string, string, (socket: Socket) => void, string]>([
+    ['closed', 'http', hold, 'connection_refused'],
+    ['of another protocol', 'http', raw('220 mail.example.com ESMTP\r\n'), 'bad_response'],
+    ['that hangs up', 'http', (socket) => socket.end(), 'connection_reset'],
+    ['without TLS', 'https', raw('HTTP/1.1 400 Bad Request\r\n\r\n'), 'tls_error'],
+  ])('tells customers nothing of a port %s, and the operator once', async (what, scheme, serve, code) => {
+    const receiver = await receiving(serve, {
+      onConnection: (socket) => socket.once('data', () => serve(socket)),
+    });
+    if (what === 'closed') await receiver.close();
+    const { told, ...result } = await reach(`${scheme}://hooks.example.test:${receiver.port}/`);
+    const errorMessage = 'the connection was refused, broken off or not answered in HTTP';
+    expect(result).toMatchObject({ httpStatus: null, errorMessage });
+    expect(told).toEqual([{ host: 'hooks.example.test', code, particulars: expect.any(String) }]);
+  });
+
+  it('tells customers the time it took, and not what for', async () => {
+    const receiver = await receiving(hold);
+    const result = await reach(`http://127.0.0.1:${receiver.port}/`, TIMEOUT_MS);
+    expect(result.errorMessage).toBe('timed out after 1 s');
+    const particulars = 'timed out after 1 s waiting for the answer';
+    expect(result.told).toEqual([{ host: '127.0.0.1', code: 'timeout', particulars }]);
+  });
+
+  it('tells customers what it answered', async () => {
+    const receiver = await receiving((socket) => socket.write(answer(500, 'broken')));
+    const result = await reach(`http://127.0.0.1:${receiver.port}/`);
+    expect(result).toMatchObject({
+      httpStatus: 500,
+      responseBody: 'broken',
+      errorMessage: 'answered 500',
+      told: [],
+    });
+  });
+});
+
 describe('kept-alive connections and changing names', () => {
   it('are not used once the name leads elsewhere', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200)), { host: '0.0.0.0' });
     let now = ['127.0.0.1'];
     const dialled: string[] = [];
-    const { connect } = await import('node:net');
     const transport = transporting({
       resolve: async () => now,
       allowedNetworks: ['127.0.0.1', '127.0.0.2'],
@@ -432,9 +489,7 @@ describe('kept-alive connections and changing names', () => {
     const url = `http://hooks.example.test:${receiver.port}/`;
     expect((await post(transport, url)).ok).toBe(true);
     now = ['127.0.0.3'];
-    expect((await post(transport, url)).errorMessage).toBe(
-      'address 127.0.0.3 (hooks.example.test) is not public',
-    );
+    expect((await post(transport, url)).errorMessage).toBe('the host does not resolve to a public address');
     now = ['127.0.0.2', '127.0.0.1'];
     expect((await post(transport, url)).ok).toBe(true);
     expect(new Set(dialled)).toEqual(new Set(['127.0.0.1']));
@@ -446,7 +501,7 @@ describe('kept-alive connections and changing names', () => {
 
   it('try the next address when one refuses', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200)));
-    const transport = transporting({ resolve: async () => ['127.0.0.9', '127.0.0.1'] });
+    const transport = transporting({ resolve: async () => ['127.0.0.9', PUBLIC] });
     const result = await post(transport, `http://hooks.example.test:${receiver.port}/`);
     expect(result.ok).toBe(true);
   });
@@ -458,7 +513,7 @@ describe('kept-alive connections and changing names', () => {
     });
     // Long enough for two connections to be made on any machine.
     const transport = transporting({ maxConnectionsPerOrigin: 2 }, 3_000);
-    const url = `http://127.0.0.1:${receiver.port}/`;
+    const url = `http://hooks.example.test:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
     expect(results.map(({ errorMessage }) => errorMessage)).toEqual([
       'timed out after 3 s waiting for the answer',

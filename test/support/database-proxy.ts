@@ -10,6 +10,11 @@ export interface DatabaseProxy {
   cut(): Promise<void>;
   /** Passes nothing on any more, and says nothing: packets are lost. */
   silence(): void;
+  /**
+   * Loses what PostgreSQL answers on a connection from when `asked` was sent on it; resolves when PostgreSQL has answered
+   * that.
+   */
+  loseAnswerTo(asked: string): Promise<void>;
   /** Works again; what was silenced stays so until its connection ends. */
   restore(): Promise<void>;
   stop(): Promise<void>;
@@ -17,6 +22,7 @@ export interface DatabaseProxy {
 
 export async function startDatabaseProxy(connection: ServerConnection): Promise<DatabaseProxy> {
   const sockets = new Set<Socket>();
+  let lost: { readonly asked: string; readonly tell: () => void } | undefined;
   let isSilent = false;
   let server: Server | undefined;
   const keep = (socket: Socket) => {
@@ -34,6 +40,12 @@ export async function startDatabaseProxy(connection: ServerConnection): Promise<
           : connect(connection.port, connection.host);
         keep(upstream);
         client.pipe(upstream).pipe(client);
+        client.prependListener('data', (piece: Buffer) => {
+          if (lost === undefined || !piece.includes(lost.asked)) return;
+          upstream.unpipe(client);
+          upstream.once('data', lost.tell);
+          upstream.resume();
+        });
         client.on('close', () => upstream.destroy());
         upstream.on('close', () => client.destroy());
       });
@@ -54,8 +66,14 @@ export async function startDatabaseProxy(connection: ServerConnection): Promise<
       isSilent = true;
       for (const socket of sockets) socket.unpipe();
     },
+    loseAnswerTo(asked) {
+      return new Promise((resolve) => {
+        lost = { asked, tell: resolve };
+      });
+    },
     async restore() {
       isSilent = false;
+      lost = undefined;
       if (!server?.listening) await listen(port);
     },
     stop: close,

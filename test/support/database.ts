@@ -14,6 +14,8 @@ export interface ServerConnection {
   readonly password?: string;
 }
 
+const OLDEST_POSTGRES = 14;
+const PACKAGED_POSTGRES = 18;
 /** The database that every test database is cloned from. */
 const TEMPLATE = 'gateway_template';
 
@@ -26,11 +28,23 @@ export const silentLogger: Logger = {
   child: () => silentLogger,
 };
 
-/** The server that global-setup.ts started. */
+declare global {
+  /** The variable that tells of this project's server: set in jest.config.js where that is not the usual one. */
+  var testServerVariable: string | undefined;
+}
+
+/** The server that the global setup started. */
 export function testServer(): ServerConnection {
-  const text = process.env.TEST_PG;
-  if (text === undefined) throw new Error('TEST_PG is missing: global-setup.ts did not run');
+  const variable = globalThis.testServerVariable ?? 'TEST_PG';
+  const text = process.env[variable];
+  if (text === undefined) throw new Error(`${variable} is missing: the global setup did not run`);
   return JSON.parse(text);
+}
+
+/** The major version of that server. */
+export function testVersion(): number {
+  if (globalThis.testServerVariable !== undefined) return OLDEST_POSTGRES;
+  return Number(process.env.TEST_POSTGRES ?? PACKAGED_POSTGRES);
 }
 
 export interface TestDatabase {
@@ -85,7 +99,8 @@ export async function withKnex<T>(
   }
 }
 
-function databaseUrl({ host, port, user, password, database }: ServerConnection): string {
+/** A DATABASE_URL. */
+export function databaseUrl({ host, port, user, password, database }: ServerConnection): string {
   const secret = password === undefined ? '' : `:${encodeURIComponent(password)}`;
   return `postgres://${encodeURIComponent(user)}${secret}@${encodeURIComponent(host)}:${port}/${database}`;
 }

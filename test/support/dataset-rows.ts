@@ -95,7 +95,10 @@ export async function writeConsequences(
   );
 }
 
-/** Another account's messages, and contacts, devices, an audit log, accounts and keys. */
+/** Of what belongs to an environment, one in fifty belongs to the sandbox. */
+const ENVIRONMENT = `CASE WHEN n % 50 = 7 THEN 'sandbox' ELSE 'production' END`;
+
+/** Another account's messages, and contacts, devices, tests of sandbox endpoints, an audit log, accounts and keys. */
 export async function fillOthers(
   run: Run,
   accountId: string,
@@ -119,8 +122,8 @@ export async function fillOthers(
   );
   await run('UPDATE accounts SET sms_seq = $2 WHERE id = $1', [otherId, number]);
   await run(
-    `INSERT INTO contacts (id, account_id, created_at, updated_at, name, phone, tags, attributes, search_text)
-     SELECT ${uuid(`$2::timestamptz - make_interval(mins => $3 - n)`, '2 * n + place')}, account, $2, $2,
+    `INSERT INTO contacts (id, account_id, environment, created_at, updated_at, name, phone, tags, attributes, search_text)
+     SELECT ${uuid(`$2::timestamptz - make_interval(mins => $3 - n)`, '2 * n + place')}, account, ${ENVIRONMENT}, $2, $2,
        'Contact ' || n, '+2567' || lpad(n::text, 8, '0'),
        CASE WHEN n % 100 = 0 THEN '{all,vip}'::text[] ELSE '{all}' END, '{}',
        'contact ' || n || ' +2567' || lpad(n::text, 8, '0')
@@ -128,9 +131,16 @@ export async function fillOthers(
     [[accountId, otherId], now, number],
   );
   await run(
-    `INSERT INTO devices (id, account_id, created_at, updated_at, platform, user_id, token)
-     SELECT ${id}, $1, $2, $2, 'android', 'user-' || n, 'token-' || n FROM generate_series(1, $3::int) n`,
+    `INSERT INTO devices (id, account_id, environment, created_at, updated_at, platform, user_id, token)
+     SELECT ${id}, $1, ${ENVIRONMENT}, $2, $2, 'android', 'user-' || n,
+       CASE WHEN n % 50 = 7 THEN ' ' ELSE '' END || 'token-' || n FROM generate_series(1, $3::int) n`,
     values,
+  );
+  await run(
+    `INSERT INTO events (account_id, seq, recorded_at, type, body, is_sandbox)
+     SELECT $1, n, $2::timestamptz - interval '29 days', 'webhook.test', '{"event":"webhook.test"}', true
+     FROM generate_series(1, 30) n`,
+    [accountId, now],
   );
   await run(
     `INSERT INTO audit_entries (id, account_id, at, actor, action, target)
@@ -202,10 +212,18 @@ export async function fillCounts(run: Run): Promise<void> {
     `INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
      SELECT webhook_id, uuid_hour(id), event, status, count(*) FROM webhook_deliveries GROUP BY 1, 2, 3, 4`,
   );
-  for (const table of ['contacts', 'devices', 'api_keys', 'audit_entries']) {
+  const lists = {
+    contacts: `contacts WHERE environment = 'production'`,
+    contacts_sandbox: `contacts WHERE environment = 'sandbox'`,
+    devices: `devices WHERE environment = 'production'`,
+    devices_sandbox: `devices WHERE environment = 'sandbox'`,
+    api_keys: 'api_keys',
+    audit_entries: 'audit_entries',
+  };
+  for (const [list, from] of Object.entries(lists)) {
     await run(
       `INSERT INTO list_counts (account_id, list, rows)
-       SELECT account_id, '${table}', count(*) FROM ${table} GROUP BY account_id
+       SELECT account_id, '${list}', count(*) FROM ${from} GROUP BY account_id
        ON CONFLICT (account_id, list) DO UPDATE SET rows = excluded.rows`,
     );
   }

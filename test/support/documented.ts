@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 
 interface DocumentedAnswer {
   readonly $ref?: string;
-  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
+  readonly headers?: Readonly<Record<string, { readonly $ref?: string; readonly required?: boolean }>>;
 }
 interface DocumentedRoute {
   readonly responses: Readonly<Record<string, DocumentedAnswer>>;
@@ -72,9 +72,10 @@ export function createDocumentCheck(openApi: object): DocumentCheck {
       const answer = documented.$ref
         ? document.components.responses[documented.$ref.split('/').at(-1) ?? '']
         : documented;
-      const missing = Object.keys(answer?.headers ?? {}).filter(
-        (name) => document.components.headers[name]?.required && !headers.has(name),
-      );
+      const missing = Object.entries(answer?.headers ?? {})
+        .filter(([name, header]) => (header.$ref ? document.components.headers[name] : header)?.required)
+        .map(([name]) => name)
+        .filter((name) => !headers.has(name));
       const schema = { $ref: `document#/${pointer}/content/application~1json/schema` };
       return [...missing.map((name) => `there is no ${name} header`), ...faultsOfBody(pointer, schema, body)];
     },

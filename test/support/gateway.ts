@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { compose } from '../../src/compose.ts';
 import { parseConfig } from '../../src/config.ts';
 import type { SystemCaller } from '../../src/domain/caller.ts';
@@ -32,6 +35,8 @@ export interface TestGateway extends AsyncDisposable {
   /** Base address, without `/api/v1`. */
   readonly url: string;
   readonly database: TestDatabase;
+  /** Its DATA_DIR, of its own unless `environment` names one. */
+  readonly dataDir: string;
   readonly parts: Awaited<ReturnType<typeof compose>>;
   /** A new account with 100,000 UGX, or `balance`, and FULL_ACCESS keys. */
   createAccount(balance?: number): Promise<TestAccount>;
@@ -58,7 +63,10 @@ export async function startTestGateway(
   shared?: TestDatabase,
 ): Promise<TestGateway> {
   const database = shared ?? (await createTestDatabase());
+  const ownDirectory = environment.DATA_DIR ? undefined : await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  const dataDir = ownDirectory ?? environment.DATA_DIR ?? '';
   const config = parseConfig({
+    DATA_DIR: dataDir,
     PORT: '0',
     DATABASE_URL: database.url,
     MASTER_KEY: TEST_MASTER_KEY,
@@ -69,6 +77,7 @@ export async function startTestGateway(
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
     RATE_LIMIT_PER_MINUTE: '100000',
     RATE_LIMIT_WEBHOOKS_PER_MINUTE: '1000',
+    RATE_LIMIT_SESSION_PER_MINUTE: '100000',
     LOG_LEVEL: 'silent',
     ...environment,
   });
@@ -83,6 +92,7 @@ export async function startTestGateway(
   const gateway: TestGateway = {
     url,
     database,
+    dataDir,
     parts,
     async createAccount(balance = 100_000) {
       accounts += 1;
@@ -135,6 +145,7 @@ export async function startTestGateway(
       await workers.stop(5_000);
       await parts.close();
       if (!shared) await database.drop();
+      if (ownDirectory !== undefined) await rm(ownDirectory, { recursive: true, force: true });
     },
     [Symbol.asyncDispose]: () => gateway.stop(),
   };

@@ -1,53 +1,38 @@
 /**
- * One PostgreSQL for the whole run of jest. Workers find it in TEST_PG: JSON with host, port, user, database
- * and perhaps password. With TEST_DATABASE_URL set, it is that server instead of an embedded one.
+ * One PostgreSQL for the whole run of jest, of the version in TEST_POSTGRES (`npm run test:postgres` sets it), else the
+ * one that the gateway brings. Workers find it in TEST_PG: JSON with host, port, user, database and perhaps password.
+ * With TEST_DATABASE_URL set, it is that server instead.
  */
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Logger } from '../../src/domain/ports/logger.ts';
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../src/storage/embedded-postgres/embedded-postgres.ts';
 import { createTemplate } from './database.ts';
-
-type Connection = EmbeddedPostgres['connection'];
+import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
 
 declare global {
   /** Set here for global-teardown.ts, which runs in the same process. */
-  var stopTestPostgres: (() => Promise<void>) | undefined;
+  var stopTestPostgres: (() => Promise<void>)[] | undefined;
 }
 
 export default async function globalSetup(): Promise<void> {
   // Served by the gateways of the tests from where the build puts it.
   execFileSync(process.execPath, ['tools/build-when-old.js', 'console'], { stdio: 'inherit' });
-  const url = process.env.TEST_DATABASE_URL;
-  const connection = url ? connectionOf(url) : await startTestPostgres();
-  await createTemplate(connection);
-  process.env.TEST_PG = JSON.stringify(connection);
+  const { TEST_DATABASE_URL: url, TEST_POSTGRES: version } = process.env;
+  if (url) {
+    await createTemplate(connectionOf(url));
+    process.env.TEST_PG = JSON.stringify(connectionOf(url));
+    return;
+  }
+  await provideTestPostgres('TEST_PG', version === undefined ? undefined : Number(version));
 }
 
-async function startTestPostgres(): Promise<Connection> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-  // Under root another user runs the server, and must be able to enter.
-  await chmod(dataDir, 0o755);
-  const postgres = await startEmbeddedPostgres({
-    dataDir,
-    database: 'gateway_test',
-    logger: problemsOnly,
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
-  });
-  globalThis.stopTestPostgres = async () => {
-    await postgres.stop();
-    await rm(dataDir, { recursive: true, force: true });
-    if (process.platform !== 'win32') await rm(postgres.connection.host, { recursive: true, force: true });
-  };
-  return postgres.connection;
+/** Starts a server with the template in it, and tells the workers of it in `variable`. */
+export async function provideTestPostgres(variable: string, version?: number): Promise<void> {
+  const postgres = await startPostgresVersion(version);
+  globalThis.stopTestPostgres = [...(globalThis.stopTestPostgres ?? []), () => postgres.stop()];
+  await createTemplate(postgres.connection);
+  process.env[variable] = JSON.stringify(postgres.connection);
 }
 
-function connectionOf(url: string): Connection {
+function connectionOf(url: string): TestPostgres['connection'] {
   const { hostname, port, username, password, pathname } = new URL(url);
   return {
     host: hostname,
@@ -57,12 +42,3 @@ function connectionOf(url: string): Connection {
     ...(password ? { password: decodeURIComponent(password) } : {}),
   };
 }
-
-const silent = () => undefined;
-const problemsOnly: Logger = {
-  debug: silent,
-  info: silent,
-  warn: (fields, message) => console.warn(message, fields),
-  error: (fields, message) => console.error(message, fields),
-  child: () => problemsOnly,
-};

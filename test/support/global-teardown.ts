@@ -1,4 +1,4 @@
-/** Stops what global-setup.ts started, and removes its files. */
+/** Stops what the global setups started, and removes their files. */
 export default async function globalTeardown(): Promise<void> {
-  await globalThis.stopTestPostgres?.();
+  for (const stop of globalThis.stopTestPostgres?.splice(0) ?? []) await stop();
 }

@@ -31,6 +31,7 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     scopes: ['FULL_ACCESS'],
     environment: 'production',
   };
+  const sandboxKey: ApiKeyCaller = { ...key, environment: 'sandbox' };
   const member: MemberCaller = { kind: 'member', accountId, userId: accountId, role: 'OWNER' };
   const operator: OperatorCaller = { kind: 'operator', userId: accountId };
   const [webhookId = '', rareWebhookId = ''] = webhookIds;
@@ -94,6 +95,10 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
       `contacts ${name}`.trim(),
       (number) => operations.contacts.list.run(key, { filter, page: { page: number, limit: 20 } }),
       page,
+    );
+  const sandboxContacts = (name: string, filter: { search?: string; tag?: string }) =>
+    paged(`contacts of the sandbox ${name}`.trim(), (number) =>
+      operations.contacts.list.run(sandboxKey, { filter, page: { page: number, limit: 20 } }),
     );
   const people = (name: string, filter: { search?: string; tag?: string }): ListQuery => ({
     ...sliced(`contacts (GraphQL) ${name}`.trim(), () => operations.contacts.slice.run(member, { filter })),
@@ -183,6 +188,14 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
     people('search, in many', { search: 'contact' }),
     people('search, two letters', { search: '11' }),
     people('tag', { tag: 'vip' }),
+    sandboxContacts('', {}),
+    sandboxContacts('search', { search: 'contact 57' }),
+    sliced('contacts of the sandbox (GraphQL)', () =>
+      operations.contacts.slice.run(member, { filter: {}, environment: 'sandbox' }),
+    ),
+    paged('devices of the sandbox', (page) =>
+      operations.devices.list.run(sandboxKey, { page: { page, limit: 20 } }),
+    ),
     paged('devices', (page) => operations.devices.list.run(key, { page: { page, limit: 20 } })),
     sliced('devices (GraphQL)', () => operations.devices.slice.run(member, {})),
     sliced('ledger', () => operations.accounts.ledger.run(member, {})),
@@ -198,6 +211,17 @@ export function listQueries(operations: Operations, dataset: Dataset): ListQuery
       const input = { after: String(messages - 50), limit: 20 };
       return (await operations.events.feed.run(key, input)).events.length;
     }),
+    plain('event feed of the sandbox', async () => {
+      const input = { after: '5', limit: 20 };
+      return (await operations.events.feed.run(sandboxKey, input)).events.length;
+    }),
+    paged('history of a sandbox key', (page) =>
+      operations.messages.history.run(sandboxKey, {
+        channel: 'sms',
+        filter: {},
+        page: { page, limit: 20 },
+      }),
+    ),
     sliced('accounts', () => operations.accounts.list.run(operator, {})),
     accounts('search', 'count-7'),
     accounts('search, in many', 'ACCOUNT'),

@@ -22,6 +22,8 @@ export interface ReceivedMail {
   readonly raw: string;
   readonly isEncrypted: boolean;
   readonly user: string | undefined;
+  /** How the client greeted (EHLO). */
+  readonly greeting: string;
   /** Unfolded header lines, in order, encoded words decoded. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
   /** The value of a header that stands once; undefined when it is missing, and an error when it is there twice. */
@@ -85,6 +87,7 @@ export async function startMailServer(
             to: rcptTo.map(({ address }) => address),
             isEncrypted: session.secure === true,
             user: session.user as string | undefined,
+            greeting: session.hostNameAppearsAs,
           }),
         );
         done();
@@ -129,7 +132,7 @@ export async function startMailServer(
 
 function toMail(
   raw: string,
-  envelope: Pick<ReceivedMail, 'from' | 'to' | 'isEncrypted' | 'user'>,
+  envelope: Pick<ReceivedMail, 'from' | 'to' | 'isEncrypted' | 'user' | 'greeting'>,
 ): ReceivedMail {
   const head = raw.slice(0, raw.indexOf('\r\n\r\n'));
   const headers = head

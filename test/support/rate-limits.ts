@@ -3,7 +3,7 @@ import * as migration from '../../migrations/20261121000100_rate_limits.ts';
 import type { RateLimits, RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
 import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
 import { createKnex, Sql } from '../../src/storage/sql.ts';
-import { silentLogger } from './database.ts';
+import { silentLogger, testServer } from './database.ts';
 
 /** 12:00:00.000 on a day in 2026. */
 export const START = Date.UTC(2026, 10, 21, 12);
@@ -30,7 +30,7 @@ export function takeMany(
 
 /** A database with the limiter's table alone, and a clock that stands until it is set. */
 export class RateLimitDatabase {
-  readonly server = JSON.parse(process.env.TEST_PG as string);
+  readonly server = testServer();
   readonly name = `rate_limits_${process.pid}`;
   readonly admin: Knex = createKnex(this.server, silentLogger, 1);
   /** Two pools, as two processes have them. */

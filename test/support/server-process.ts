@@ -40,7 +40,8 @@ export async function buildWorkplace(): Promise<Workplace> {
       await chmod(made, 0o755);
       return made;
     },
-    remove: () => rm(path, { recursive: true, force: true }),
+    // A PostgreSQL whose gateway was killed may still write for a moment.
+    remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   };
 }
 
@@ -180,6 +181,8 @@ export function quickstartOf(stdout: string) {
   return {
     accountId: find(/account\s+([0-9a-f-]{36})/),
     key: find(/production key\s+(msg_\S+)/),
+    email: find(/sign in\s+(\S+)/),
+    password: find(/sign in\s+\S+\s+(\S+)/),
     sandboxKey: find(/sandbox key\s+(msg_\S+)/),
     curl: find(/^(curl .*)$/m),
   };

@@ -25,7 +25,8 @@ export interface ReceivedSubmit {
 }
 
 export interface ReportContent {
-  readonly form: 'text' | 'tlv';
+  /** `payload`: the text form, in message_payload instead of short_message. */
+  readonly form: 'text' | 'payload' | 'tlv';
   /** As in the text form: DELIVRD (the default), UNDELIV, … */
   readonly stat?: string;
   readonly err?: string;
@@ -91,5 +92,7 @@ export function reportFields(
   }
   const dlvrd = stat === 'DELIVRD' ? '001' : '000';
   const text = `id:${sid} sub:001 dlvrd:${dlvrd} submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:`;
-  return { ...addresses, short_message: Buffer.from(text, 'latin1') };
+  const octets = Buffer.from(text, 'latin1');
+  if (form === 'payload') return { ...addresses, short_message: Buffer.alloc(0), message_payload: octets };
+  return { ...addresses, short_message: octets };
 }

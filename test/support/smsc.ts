@@ -26,12 +26,16 @@ export interface SmscBehaviour {
   readonly answersReversedBy: number;
   readonly messageIds: 'decimal' | 'hex' | 'padded';
   readonly reports: ReportPlan | undefined | ((submit: ReceivedSubmit) => ReportPlan | undefined);
+  /** Whether a report that was refused, or not answered when its connection ended, is sent again. Not every SMSC does. */
+  readonly repeatsReports: boolean;
   /** How soon a report that was not taken is sent again. */
   readonly repeatReportMs: number;
   readonly answersEnquireLink: boolean;
   /** command_status for every bind, whatever the credentials. */
   readonly bindStatus: number | undefined;
   readonly answersBind: boolean;
+  /** What a bind is refused for, with ESME_RALYBND, such as `bind_receiver`. */
+  readonly refusedBind: string | undefined;
 }
 
 export interface SmscOptions extends Partial<SmscBehaviour> {
@@ -39,8 +43,8 @@ export interface SmscOptions extends Partial<SmscBehaviour> {
   readonly port?: number;
   readonly systemId?: string;
   readonly password?: string;
-  /** TLS with a self-signed certificate, which is at `tlsCa`. */
-  readonly tls?: boolean;
+  /** TLS, with a self-signed certificate, which is at `tlsCa`, or with one that is given. */
+  readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
 /** A report and every answer (command_status) it got; repeated until one is 0. */
@@ -55,10 +59,12 @@ const DEFAULTS: SmscBehaviour = {
   answersReversedBy: 1,
   messageIds: 'decimal',
   reports: undefined,
+  repeatsReports: true,
   repeatReportMs: 20,
   answersEnquireLink: true,
   bindStatus: undefined,
   answersBind: true,
+  refusedBind: undefined,
 };
 /** Starts a simulator on 127.0.0.1 and resolves once it listens. Stop it with `stop()`. */
 export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
@@ -89,6 +95,10 @@ export class Smsc {
   readonly #password: string;
   readonly #server: Server;
   readonly #bound = new Set<Session>();
+  /** Those of `#bound` that take what is sent to them: transceivers and receivers. */
+  readonly #receivers = new Set<Session>();
+  /** Those that may submit: transceivers and transmitters. */
+  readonly #transmitters = new Set<Session>();
   /** Reports sent without an answer yet: a lost connection sends them again. */
   readonly #unsettled = new WeakMap<Session, Set<() => void>>();
   readonly #undelivered: (() => void)[] = [];
@@ -104,7 +114,7 @@ export class Smsc {
     this.#password = options.password ?? 'secret';
     this.#behaviour = { ...DEFAULTS, ...options };
     this.#scheme = options.tls ? 'smpps' : 'smpp';
-    const tls = options.tls ? selfSignedCertificate() : undefined;
+    const tls = options.tls === true ? selfSignedCertificate() : options.tls || undefined;
     this.tlsCa = tls?.cert;
     this.#server = smpp.createServer({ ...tls }, (session) => this.#accept(session));
   }
@@ -142,6 +152,13 @@ export class Smsc {
     for (const session of [...this.#server.sessions]) session.destroy();
   }
 
+  /** Cuts the connections that only receive, or only submit. */
+  dropOnly(which: 'receivers' | 'transmitters'): void {
+    const [dropped, kept] =
+      which === 'receivers' ? [this.#receivers, this.#transmitters] : [this.#transmitters, this.#receivers];
+    for (const session of [...dropped]) if (!kept.has(session)) session.destroy();
+  }
+
   /** Sends bytes as they are to every bound client. */
   sendRaw(bytes: Buffer): void {
     for (const session of this.#bound) session.socket.write(bytes);
@@ -171,13 +188,16 @@ export class Smsc {
     session.socket.setNoDelay(true);
     session.on('error', () => session.destroy());
     session.on('close', () => {
-      this.#bound.delete(session);
+      for (const sessions of [this.#bound, this.#receivers, this.#transmitters]) sessions.delete(session);
+      if (!this.#behaviour.repeatsReports) return;
       for (const again of this.#unsettled.get(session) ?? []) again();
     });
     session.on('pdu', (pdu) => {
       this.commands.push(pdu.command);
       if (pdu.command.startsWith('bind_') && !pdu.isResponse()) this.#bind(session, pdu);
-      else if (pdu.command === 'submit_sm') {
+      else if (pdu.command === 'submit_sm' && !this.#transmitters.has(session)) {
+        session.send(pdu.response({ command_status: smpp.errors.ESME_RINVBNDSTS! }));
+      } else if (pdu.command === 'submit_sm') {
         this.maxUnanswered = Math.max(this.maxUnanswered, ++unanswered);
         this.#submit(session, pdu, connection, () => unanswered--);
       } else if (pdu.command === 'enquire_link') {
@@ -192,12 +212,15 @@ export class Smsc {
   #bind(session: Session, pdu: Pdu): void {
     const { system_id: systemId = '', password = '', system_type: systemType = '', command } = pdu;
     const rightful = systemId === this.#systemId && password === this.#password;
-    const status = this.#behaviour.bindStatus ?? (rightful ? 0 : smpp.errors.ESME_RINVPASWD!);
+    const refused = command === this.#behaviour.refusedBind ? smpp.errors.ESME_RALYBND! : 0;
+    const status = this.#behaviour.bindStatus ?? (rightful ? refused : smpp.errors.ESME_RINVPASWD!);
     this.binds.push({ systemId, password, systemType, command, status });
     if (!this.#behaviour.answersBind) return;
     session.send(pdu.response({ command_status: status, system_id: 'simulator' }));
     if (status !== 0) return;
     this.#bound.add(session);
+    if (command !== 'bind_transmitter') this.#receivers.add(session);
+    if (command !== 'bind_receiver') this.#transmitters.add(session);
     this.#unsettled.set(session, new Set());
     for (const deliver of this.#undelivered.splice(0)) deliver();
   }
@@ -243,10 +266,10 @@ export class Smsc {
     this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid: submit.sid, answers: [] }, fields));
   }
 
-  /** Sends until it is taken, over whichever connection there is. */
+  /** Sends until it is taken, over whichever connection there is, or once where it does not repeat. */
   #deliver(report: SentReport, fields: PduFields): void {
     if (report.answers.length === 0 && !this.reports.includes(report)) this.reports.push(report);
-    const [session] = this.#bound;
+    const [session] = this.#receivers;
     if (session === undefined) {
       this.#undelivered.push(() => this.#deliver(report, fields));
       return;
@@ -257,7 +280,8 @@ export class Smsc {
     session.send(new smpp.PDU('deliver_sm', fields), (response) => {
       unsettled?.delete(again);
       report.answers.push(response.command_status);
-      if (response.command_status !== 0) this.#later(Math.max(1, this.#behaviour.repeatReportMs), again);
+      if (response.command_status !== 0 && this.#behaviour.repeatsReports)
+        this.#later(Math.max(1, this.#behaviour.repeatReportMs), again);
     });
   }
 

@@ -1,11 +1,14 @@
 import pg from 'pg';
 
-/** What the queue, the listener and the periodic tasks ask is no part of a request. */
+/** What the queue, the listener, the periodic tasks and new connections ask is no part of a request. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|uncounted|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SELECT 1$|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|uncounted|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
 
 /** What is done for retention and to forget what is past its time, by the names of the statements. */
 const FORGETTING = /^retention-|-forget|-abandon/;
+
+/** Goes along with a read, in the same piece: no way to PostgreSQL of its own. */
+const ALONG = 'read-on-disk';
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {
@@ -14,7 +17,8 @@ export function countStatements(): Disposable & { texts(): string[] } {
   // What goes as one with others is submitted for itself, too.
   pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
     const { name = '', text } = this;
-    if (!BACKGROUND.test(text) && !FORGETTING.test(name)) texts.push(text);
+    const isCounted = !BACKGROUND.test(text) && !FORGETTING.test(name) && name !== ALONG;
+    if (isCounted) texts.push(text);
     return original.apply(this as unknown as pg.Query, given);
   };
   return {

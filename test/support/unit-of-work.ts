@@ -14,7 +14,8 @@ export async function withUnitOfWork<T>(
   return withKnex(gateway.database.connection, (knex) => {
     const sql = new Sql(knex);
     const changes = new PgChanges(new PgListener(gateway.database.connection, silentLogger));
-    const uow = createUnitOfWork(sql, (transaction) => gateway.parts.queue.sinkFor(transaction), changes);
-    return work(uow, createStores(sql));
+    const { auditHeads, queue } = gateway.parts;
+    const uow = createUnitOfWork(sql, (transaction) => queue.sinkFor(transaction), changes, auditHeads);
+    return work(uow, createStores(sql, auditHeads));
   });
 }

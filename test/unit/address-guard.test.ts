@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAddressGuard } from '../../src/channels/http/address-guard.ts';
+import { CLOUD_ADDRESSES } from '../../src/channels/http/cloud-addresses.ts';
+import { portFault } from '../../src/channels/http/open-ports.ts';
 
 describe('address guard (contract "URL requirements" 2, decision 32)', () => {
   const open = createAddressGuard([]);
@@ -65,4 +67,64 @@ describe('address guard (contract "URL requirements" 2, decision 32)', () => {
     'names the network %j that it cannot read',
     (network) => expect(() => createAddressGuard([network])).toThrow(`"${network}"`),
   );
+
+  it.each([
+    '168.63.129.16',
+    '::ffff:168.63.129.16',
+    '64:ff9b::a83f:8110',
+    '2002:a83f:8110::1',
+    '2606:4700::5efe:a83f:8110',
+    // Behind a NAT64 with a prefix of the operator's own: /96, /64, /56, /48, /40 and /32 of RFC 6052.
+    '2606:4700:1:2:3:4:a83f:8110',
+    '2606:4700:1:2:a8:3f81:1000:0',
+    '2606:4700:1:2a8:3f:8110::',
+    '2606:4700:1:a83f:81:1000::',
+    '2606:4700:1a8:3f81:10::',
+    '2606:4700:a83f:8110::',
+    '2606:4700:1:2:3:4:a9fe:a9fe',
+    '161.26.0.10',
+    '166.9.20.11',
+    '100.100.100.200',
+    '169.254.170.2',
+    '169.254.169.253',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+  ])('refuses %s, at which a cloud serves its machines', (address) =>
+    expect(open.isAllowed(address)).toBe(false),
+  );
+
+  it('takes no wide network for leave to dial what a cloud serves', () => {
+    const wide = createAddressGuard(['fd00::/8', '100.64.0.0/10', '0.0.0.0/0', '::/0', '169.254.0.0/16']);
+    for (const { network } of CLOUD_ADDRESSES)
+      expect(wide.isAllowed(network.split('/')[0] ?? '')).toBe(false);
+    expect(wide.isAllowed('fd12::1')).toBe(true);
+    const named = createAddressGuard(['168.63.129.16', 'fd00:ec2::254/128', '161.26.0.0/16']);
+    for (const address of ['168.63.129.16', 'fd00:ec2::254', '161.26.0.10'])
+      expect(named.isAllowed(address)).toBe(true);
+    for (const address of ['169.254.169.254', 'fd00:ec2::253', '166.8.0.1'])
+      expect(named.isAllowed(address)).toBe(false);
+  });
+
+  it('names who says so of every address of a cloud', () => {
+    for (const { sources } of CLOUD_ADDRESSES) expect(sources.join('').length).toBeGreaterThan(10);
+  });
+
+  it.each([80, 443, 1024, 3000, 8080, 8443, 65_535])('leaves port %d of public addresses open', (port) =>
+    expect(open.portFault('8.8.8.8', port)).toBeUndefined(),
+  );
+
+  it.each([
+    0, 1, 22, 25, 53, 81, 444, 1023, 2375, 2376, 2379, 3306, 5432, 6379, 9200, 9300, 10250, 11211, 27017,
+    2049, 5060, 6667,
+  ])('keeps port %d of public addresses closed, and any of an allowed network open', (port) => {
+    expect(open.portFault('8.8.8.8', port)).toMatch(
+      new RegExp(
+        `^port ${port} .*; use 80, 443 or a port from 1024 to 65535 that no other service is known for$`,
+      ),
+    );
+    expect(createAddressGuard(['8.8.8.0/24']).portFault('8.8.8.8', port)).toBeUndefined();
+    expect(createAddressGuard(['10.0.0.0/8']).portFault('8.8.8.8', port)).toBeDefined();
+  });
+
+  it('says whose port it is', () => expect(portFault(6379)).toContain('port 6379 belongs to Redis'));
 });

@@ -1,8 +1,29 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeliveryReports } from '../../src/domain/messages/delivery-reports.ts';
+import type { KeptPlace } from '../../src/domain/ports/report-store.ts';
 import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import { silentLogger } from '../support/database.ts';
 
 const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };
+const unused = async () => {
+  throw new Error('not used');
+};
+const options = {
+  mayPassAlone: () => false,
+  isFault: () => false,
+  spool: {
+    isEmpty: true,
+    bytes: 0,
+    append: unused,
+    oldest: () => undefined,
+    read: unused,
+    remove: unused,
+    adopt: unused,
+    close: unused,
+  },
+  progress: { spoolAppliedTo: unused, noteSpoolApplied: unused, forgetSpool: unused },
+  logger: silentLogger,
+};
 
 describe('delivery reports that cannot be recorded', () => {
   const takeTen = async (mayPassAlone: boolean) => {
@@ -13,7 +34,10 @@ describe('delivery reports that cannot be recorded', () => {
         throw new Error('no');
       },
     };
-    const reports = new DeliveryReports(uow, { now: () => new Date() }, ids, () => mayPassAlone);
+    const reports = new DeliveryReports(uow, { now: () => new Date() }, ids, {
+      ...options,
+      mayPassAlone: () => mayPassAlone,
+    });
     const ten = Array.from({ length: 10 }, (_, n) => ({ sid: String(n), status: 'delivered' as const }));
     await expect(reports.take('carrier', ten)).rejects.toThrow('no');
     await reports.drain();
@@ -24,7 +48,7 @@ describe('delivery reports that cannot be recorded', () => {
     expect(await takeTen(true)).toBe(11);
   });
 
-  it('fail together while the database is away: each would wait for it anew, and the carrier repeats them', async () => {
+  it('fail together while the database is away and the disk keeps none: each would wait for it anew', async () => {
     expect(await takeTen(false)).toBe(1);
   });
 });
@@ -34,11 +58,12 @@ describe('kept delivery reports', () => {
     const now = new Date('2026-11-23T12:00:00Z');
     const since: string[] = [];
     const isAway = [true, false, false];
-    const takeMatchable = async (time: Date) => {
-      since.push(time.toISOString());
+    const lockMatchable = async ({ place }: KeptPlace) => {
+      since.push(place);
       return [];
     };
-    const tx = { reports: { takeMatchable, keepUnmatched: async () => undefined } } as unknown as Tx;
+    const nothing = async () => undefined;
+    const tx = { reports: { lockMatchable, keepUnmatched: nothing, forget: nothing } } as unknown as Tx;
     const uow: UnitOfWork = {
       run: async (work) => {
         const result = await work(tx);
@@ -46,7 +71,7 @@ describe('kept delivery reports', () => {
         return result;
       },
     };
-    const reports = new DeliveryReports(uow, { now: () => now }, ids, () => false);
+    const reports = new DeliveryReports(uow, { now: () => now }, ids, options);
     await expect(reports.matchKept()).rejects.toThrow('away');
     await reports.matchKept();
     await reports.matchKept();

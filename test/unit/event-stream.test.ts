@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EventStream } from '../../src/graphql/event-stream.ts';
+import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from '../../src/graphql/event-stream.ts';
 
 /** A response whose reader takes everything, or nothing. */
 class FakeResponse extends EventEmitter {
@@ -38,7 +38,7 @@ describe('an event stream', () => {
 
   function openStream() {
     const response = new FakeResponse();
-    const stream = new EventStream(response as unknown as ServerResponse);
+    const stream = new EventStream(response as unknown as ServerResponse, SERVER_SENT_EVENTS);
     stream.open();
     return { response, stream };
   }
@@ -94,5 +94,19 @@ describe('an event stream', () => {
       false,
       true,
     ]);
+  });
+
+  it('is parts with an end for Apollo, each followed by the delimiter that lets its reader take it', async () => {
+    const response = new FakeResponse();
+    const stream = new EventStream(response as unknown as ServerResponse, MULTIPART_PARTS);
+    stream.open();
+    await stream.next({ data: { n: 1 } });
+    stream.complete();
+    const part = (json: string) => `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`;
+    expect(response.text).toBe(`\r\n--graphql${part('{}')}${part('{"payload":{"data":{"n":1}}}')}--\r\n`);
+
+    const refused = new FakeResponse();
+    new EventStream(refused as unknown as ServerResponse, MULTIPART_PARTS).complete({ data: null });
+    expect(refused.text).toBe(`\r\n--graphql${part('{"payload":{"data":null}}')}--\r\n`);
   });
 });

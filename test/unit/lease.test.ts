@@ -5,46 +5,86 @@ import { Lease } from '../../src/queue/lease.ts';
 
 describe('the lease of what a process holds', () => {
   function leaseOf(ms: number) {
-    const clock = { now: 1_000 };
-    return { clock, lease: new Lease(ms, () => clock.now) };
+    const clock = { now: 1_000, wall: 50_000 };
+    const lease = new Lease(ms, () => [clock.now, clock.wall]);
+    return { clock, lease, signal: lease.claim().signal };
   }
 
   it('ends so long after the last sign of life that was taken, and not before', () => {
-    const { clock, lease } = leaseOf(10);
-    clock.now += 10;
-    expect(lease.signal.aborted).toBe(false);
-    lease.renew(1_008);
+    const { clock, lease, signal } = leaseOf(10);
+    clock.now += 5;
+    const early = lease.sign();
+    clock.now += 3;
+    const late = lease.sign();
+    clock.now += 2;
+    expect(signal.aborted).toBe(false);
+    lease.renew(late);
     // Answers may come in another order.
-    lease.renew(1_005);
+    lease.renew(early);
     clock.now = 1_018;
     expect(lease.hasEnded).toBe(false);
     clock.now = 1_019;
-    lease.renew(1_019);
-    expect([lease.hasEnded, lease.signal.aborted]).toEqual([true, true]);
+    lease.renew(lease.sign());
+    expect([lease.hasEnded, signal.aborted]).toEqual([true, true]);
+  });
+
+  it('ends by the wall clock where the machine was suspended and the monotonic clock stood still', () => {
+    const { clock, lease, signal } = leaseOf(10);
+    clock.wall += 11;
+    expect([signal.aborted, lease.hasEnded]).toEqual([true, true]);
+  });
+
+  it('does not end because the wall clock was set back', () => {
+    const { clock, lease, signal } = leaseOf(10);
+    clock.wall -= 3_600_000;
+    clock.now += 5;
+    lease.renew(lease.sign());
+    clock.now += 10;
+    expect([signal.aborted, lease.hasEnded]).toEqual([false, false]);
+  });
+
+  it('takes one lost job from its worker and leaves it the others', () => {
+    const { lease, signal } = leaseOf(10);
+    const claim = lease.claim();
+    const told: string[] = [];
+    claim.signal.addEventListener('abort', () => told.push('told'));
+    claim.lose();
+    expect([claim.signal.aborted, signal.aborted, lease.hasEnded, told]).toEqual([
+      true,
+      false,
+      false,
+      ['told'],
+    ]);
+  });
+
+  it('gives nothing more away once it is over', () => {
+    const { lease } = leaseOf(10);
+    lease.end();
+    expect(lease.claim().signal.aborted).toBe(true);
   });
 
   it('is over for whoever looks first, and tells those who wait', () => {
-    const { clock, lease } = leaseOf(10);
+    const { clock, lease, signal } = leaseOf(10);
     const told: string[] = [];
-    lease.signal.addEventListener('abort', () => told.push('told'));
+    signal.addEventListener('abort', () => told.push('told'));
     clock.now += 11;
     expect(told).toEqual([]);
-    expect(lease.signal.aborted).toBe(true);
+    expect(signal.aborted).toBe(true);
     lease.end();
     expect(told).toEqual(['told']);
   });
 
   it('ends with the process’s work', () => {
-    const { lease } = leaseOf(10);
+    const { lease, signal } = leaseOf(10);
     lease.end();
-    expect(lease.signal.aborted).toBe(true);
+    expect(signal.aborted).toBe(true);
   });
 
   it('once over lets nobody through a gate, also whom an answer wakes before any timer', async () => {
-    const { clock, lease } = leaseOf(10);
+    const { clock, signal } = leaseOf(10);
     const gate = new Gate(1);
-    expect(await gate.enter(lease.signal)).toBe(true);
-    const late = [gate.enter(lease.signal), gate.enter(lease.signal)];
+    expect(await gate.enter(signal)).toBe(true);
+    const late = [gate.enter(signal), gate.enter(signal)];
     const own = gate.enter(new AbortController().signal);
     clock.now += 11;
     gate.leave();
@@ -53,10 +93,10 @@ describe('the lease of what a process holds', () => {
   });
 
   it('once over lets nobody through a submit window either', async () => {
-    const { clock, lease } = leaseOf(10);
+    const { clock, signal } = leaseOf(10);
     const window = new SubmitWindow(1, 1);
-    expect(await window.acquire(lease.signal)).toBe(true);
-    const late = [window.acquire(lease.signal), window.acquire(lease.signal)];
+    expect(await window.acquire(signal)).toBe(true);
+    const late = [window.acquire(signal), window.acquire(signal)];
     const own = window.acquire(new AbortController().signal);
     clock.now += 11;
     window.release();

@@ -174,7 +174,7 @@ describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => 
     ['0700123456;0700123457', [], ['0700123456;0700123457'], 0],
     ['-,0700123456', ['+256700123456'], ['-'], 0],
   ])('%j', (input, valid, invalid, duplicatesRemoved) => {
-    expect(parseRecipients(input)).toEqual({ valid, invalid, duplicatesRemoved });
+    expect(parseRecipients(input)).toEqual({ valid, invalid, duplicatesRemoved, isCutShort: false });
   });
 
   it('stops at the first valid number beyond the limit', () => {
@@ -182,6 +182,14 @@ describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => 
     expect(parseRecipients(input, 2).valid).toHaveLength(3);
     expect(parseRecipients(input, 2).invalid).toEqual(['x']);
     expect(parseRecipients(input, 3)).toEqual(parseRecipients(input));
+  });
+
+  it('stops at more than twice as many spellings of foreign numbers as there may be recipients', () => {
+    const spellings = (count: number) =>
+      Array.from({ length: count }, (_, index) => `(+1${2_000_000 + index}`).join(',');
+    expect(parseRecipients(`${spellings(4)},${spellings(4)}`, 2)).toMatchObject({ isCutShort: false });
+    expect(parseRecipients(spellings(5), 2)).toMatchObject({ isCutShort: true });
+    expect(parseRecipients('+256700000001,x,x,x,x,x,x'.repeat(9), 2)).toMatchObject({ isCutShort: false });
   });
 
   const element = fc.oneof(
@@ -215,12 +223,13 @@ describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => 
           else seen.push(msisdn);
         }
         const parsed = parseRecipients(elements.join(','));
-        expect(parsed).toEqual({ valid: seen, invalid, duplicatesRemoved: duplicates });
+        expect(parsed).toEqual({ valid: seen, invalid, duplicatesRemoved: duplicates, isCutShort: false });
         // Idempotent: what came out goes in unchanged.
         expect(parseRecipients(parsed.valid.join(','))).toEqual({
           valid: seen,
           invalid: [],
           duplicatesRemoved: 0,
+          isCutShort: false,
         });
       }),
       { numRuns: 500 },
@@ -236,6 +245,8 @@ describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => 
     ['pluses', '+,'.repeat(500_000)],
     ['wrong lengths', '+2547123456789,'.repeat(66_000)],
     ['one number over and over', '+254712345678,'.repeat(70_000)],
+    ['one that is repaired, over and over', '+4400000000,'.repeat(80_000)],
+    ['one that the library refuses, over and over', '+12000000,'.repeat(100_000)],
     ['separators between digits', '7-(.'.repeat(250_000)],
   ])('is done with 1 MB of %s in no time', (_name, input) => {
     const before = process.cpuUsage();

@@ -26,6 +26,25 @@ function provider(
   return made;
 }
 
+describe('providers of one name', () => {
+  it('have labels of their own in health and status, and one name to match reports within', async () => {
+    const twin = () => provider('smpp:shop@smsc:2775', { kind: 'accepted', sid: '1' });
+    const [first, second, other] = [twin(), twin(), provider('other', { kind: 'accepted', sid: '1' })];
+    const twins = createRouting([
+      { channel: 'sms', prefix: '256', providers: [first, other] },
+      { channel: 'sms', prefix: '', providers: [second, first] },
+    ]);
+    const labels = ['smpp:shop@smsc:2775', 'other', 'smpp:shop@smsc:2775#2'];
+    expect(twins.health().map(({ name }) => name)).toEqual(labels);
+    expect(twins.status().map(({ name, prefixes }) => [name, prefixes])).toEqual([
+      [labels[0], ['256', '']],
+      [labels[1], ['256']],
+      [labels[2], ['']],
+    ]);
+    expect(twins.providers('sms:*').map(({ name }) => name)).toEqual([first.name, first.name]);
+  });
+});
+
 describe('routing', () => {
   const dead = provider('dead', { kind: 'unavailable', reason: 'no answer' });
   const alive = provider('alive', { kind: 'accepted', sid: '1' });

@@ -20,6 +20,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
       postpone: async (keys: readonly RecipientKey[]) => keys,
     },
     accounts: { credit: async () => [] },
+    refunds: { cancel: async () => [] },
     reports: { addSids: async () => [] },
     jobs: {
       enqueue: async (added: readonly NewJob[]) => void jobs.push(...added),
@@ -49,7 +50,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
     provider: 'carrier',
     attempt,
     outcome,
-    mayBeFreed: false,
+    mayHaveLeft: false,
     at,
     job,
     signal: lease.signal,

@@ -18,6 +18,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { Gate } from '../gate.ts';
+import type { DkimSigning } from './dkim.ts';
 import { type Mail, mailOf } from './smtp-mail.ts';
 import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
@@ -43,6 +44,8 @@ export interface SmtpProviderOptions {
   readonly timing?: Partial<SmtpTiming>;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
+  /** What mails are signed with; they leave unsigned when absent. */
+  readonly dkim?: DkimSigning | undefined;
   /** Shared by servers that mails pass from one to the other; its own when absent. */
   readonly takenCopies?: TakenCopies;
 }
@@ -90,7 +93,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#timing = { ...TIMING, ...options.timing };
     this.#takenCopies = options.takenCopies ?? new TakenCopies();
     this.#logger = options.logger.child({ provider: this.name });
-    this.#pool = createPool(settings, this.#timing, options.tlsCa);
+    this.#pool = createPool(settings, this.#timing, options);
   }
 
   /** Connects and logs in once, to know how the server is before the first mail. */
@@ -269,7 +272,9 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 }
 
-function createPool(settings: SmtpSettings, timing: SmtpTiming, ca: string | undefined) {
+function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpProviderOptions) {
+  const ca = options.tlsCa ?? settings.ca;
+  const { domainName, keySelector, privateKey } = options.dkim ?? {};
   return nodemailer.createTransport({
     pool: true,
     host: settings.host,
@@ -278,6 +283,8 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, ca: string | und
     requireTLS: settings.requiresTls,
     ...(settings.login ? { auth: { user: settings.login.user, pass: settings.login.password } } : {}),
     tls: { rejectUnauthorized: settings.verifiesCertificate, ...(ca === undefined ? {} : { ca }) },
+    ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
+    ...(domainName && keySelector && privateKey ? { dkim: { domainName, keySelector, privateKey } } : {}),
     maxConnections: CONNECTIONS,
     // Only for a kept connection that the server closed before anything of the mail left.
     maxRequeues: 1,

@@ -1,3 +1,5 @@
+import { readCaBundle } from '../ca-bundle.ts';
+
 /** What an `smtp://` or `smtps://` URL says, and the patience of the client. */
 export interface SmtpSettings {
   readonly host: string;
@@ -8,16 +10,24 @@ export interface SmtpSettings {
   readonly requiresTls: boolean;
   /** Whether the server's certificate must be good; an unprotected relay on this machine may have any. */
   readonly verifiesCertificate: boolean;
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly ca: string | undefined;
+  /** How we greet (EHLO); this machine's own name when absent. */
+  readonly greeting: string | undefined;
   readonly login: { readonly user: string; readonly password: string } | undefined;
 }
 
 const SMTP_PORT = 587;
 const SMTPS_PORT = 465;
+const PARAMETERS = ['requireTLS', 'name', 'ca'];
+/** A host name or an address literal (RFC 5321, 4.1.1.1), at most 255 characters. */
+const GREETING = /^(?=.{1,255}$)(([A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}|\[(IPv6:)?[0-9A-Fa-f.:]+\])$/;
 const LOOPBACK = /^(localhost|127\.[0-9.]+|::1)$/;
 
 /**
- * Reads `smtp://user:password@host:587[?requireTLS]` or `smtps://…` (default port 465). STARTTLS is used wherever the
- * server offers it. Throws Error that names the fault and never the password.
+ * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used wherever the server offers
+ * it. Query parameters: requireTLS, name (of EHLO), ca (path of a PEM bundle, which is read; the server's certificate
+ * must then be good). Throws Error that names the fault and never the password.
  */
 export function parseSmtpUrl(url: string): SmtpSettings {
   const parsed = URL.parse(url);
@@ -25,7 +35,7 @@ export function parseSmtpUrl(url: string): SmtpSettings {
     throw new Error('not an smtp:// or smtps:// URL');
   if (parsed.hostname === '') throw new Error('the SMTP URL names no host');
   for (const name of parsed.searchParams.keys()) {
-    if (name !== 'requireTLS') throw new Error(`unknown SMTP parameter ${name}`);
+    if (!PARAMETERS.includes(name)) throw new Error(`unknown SMTP parameter ${name}`);
   }
   const isSecure = parsed.protocol === 'smtps:';
   const requireTls = parsed.searchParams.get('requireTLS');
@@ -33,6 +43,14 @@ export function parseSmtpUrl(url: string): SmtpSettings {
     throw new Error('SMTP parameter requireTLS must be true or false');
   }
   const requiresTls = isSecure || (requireTls !== null && !/^(0|false)$/.test(requireTls));
+  const greeting = parsed.searchParams.get('name') ?? undefined;
+  if (greeting !== undefined && !GREETING.test(greeting)) {
+    throw new Error(
+      'SMTP parameter name must be a host name such as mail.example.com, or an address as [192.0.2.1]',
+    );
+  }
+  const path = parsed.searchParams.get('ca');
+  const ca = path === null ? undefined : readCaBundle(path);
   const host = parsed.hostname.replace(/^\[|\]$/g, '');
   const user = decode(parsed.username, 'user');
   return {
@@ -40,7 +58,9 @@ export function parseSmtpUrl(url: string): SmtpSettings {
     port: parsed.port === '' ? (isSecure ? SMTPS_PORT : SMTP_PORT) : Number(parsed.port),
     isSecure,
     requiresTls,
-    verifiesCertificate: requiresTls || !LOOPBACK.test(host),
+    verifiesCertificate: requiresTls || ca !== undefined || !LOOPBACK.test(host),
+    ca,
+    greeting,
     login: user === '' ? undefined : { user, password: decode(parsed.password, 'password') },
   };
 }

@@ -2,32 +2,49 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';
+import { CLOUD_ADDRESSES } from './cloud-addresses.ts';
+import { portFault } from './open-ports.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = [Address, number];
+/** `named` by the operator, inside an allowed network. */
+type Verdict = 'public' | 'named' | 'refused';
 
 /** Judges addresses by their canonical form. The same text always gets the same verdict. */
 export interface AddressGuard {
-  /** True for a public unicast address and for one inside an allowed network; false for everything else, also for what is no address. */
+  /**
+   * True for a public unicast address that no cloud serves its machines at, and for one inside an allowed network;
+   * false for everything else, also for what is no address.
+   */
   isAllowed(address: string): boolean;
+  /** True for a public unicast address that no cloud serves its machines at: what is known of any other is the operator's. */
+  isPublic(address: string): boolean;
+  /** Why this port of an allowed address may not be dialled; undefined where it may: any port inside an allowed network. */
+  portFault(address: string, port: number): string | undefined;
   /** True when both spell the same address. */
   isSame(a: string, b: string): boolean;
 }
 
 /**
  * A guard that lets public unicast addresses pass, and beyond them only those in `allowedNetworks`
- * (CIDRs or single addresses, WEBHOOK_ALLOWED_NETWORKS). Throws an Error that names the first entry it cannot read.
+ * (CIDRs or single addresses, WEBHOOK_ALLOWED_NETWORKS). An address of `CLOUD_ADDRESSES` passes only by a network that
+ * names it: one no wider than the table's, since fd00::/8 is not meant to hold a cloud's credentials. Throws an Error
+ * that names the first entry it cannot read.
  */
 export function createAddressGuard(allowedNetworks: readonly string[]): AddressGuard {
   const networks = allowedNetworks.map(parseNetwork);
-  const judge = (text: string): boolean => {
+  const judge = (text: string): Verdict => {
     const address = parse(text);
-    if (address === undefined) return false;
-    return isPublic(address) || networks.some((network) => contains(network, unmap(address)));
+    if (address === undefined) return 'refused';
+    const narrowest = cloudBits(address);
+    const canonical = unmap(address);
+    if (networks.some((network) => contains(network, canonical) && bitsOf(network) >= narrowest))
+      return 'named';
+    return narrowest === 0 && isPublic(address) ? 'public' : 'refused';
   };
   // A verdict depends on the text alone, and every attempt asks for the same few addresses.
-  const verdicts = new LRUCache<string, boolean>({ max: 1_000 });
-  const isAllowed = (text: string): boolean => {
+  const verdicts = new LRUCache<string, Verdict>({ max: 1_000 });
+  const verdictOf = (text: string): Verdict => {
     let verdict = verdicts.get(text);
     if (verdict === undefined) {
       verdict = judge(text);
@@ -35,12 +52,21 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
     }
     return verdict;
   };
+  const isAllowed = (text: string): boolean => verdictOf(text) !== 'refused';
   const isSame = (a: string, b: string): boolean => {
     const [left, right] = [parse(a), parse(b)];
     if (left === undefined || right === undefined) return false;
     return unmap(left).toNormalizedString() === unmap(right).toNormalizedString();
   };
-  return { isAllowed, isSame };
+  return {
+    isAllowed,
+    isPublic(text) {
+      const address = parse(text);
+      return address !== undefined && cloudBits(address) === 0 && isPublic(address);
+    },
+    portFault: (address, port) => (verdictOf(address) === 'named' ? undefined : portFault(port)),
+    isSame,
+  };
 }
 
 function parse(text: string): Address | undefined {
@@ -64,6 +90,29 @@ function isPublic(address: Address): boolean {
   return !(sixth === 0x5efe && (fifth & ~0x0200) === 0);
 }
 
+/** The bits of the narrowest cloud network that holds the address or an IPv4 address inside it, of 128; 0 for none. */
+function cloudBits(address: Address): number {
+  const forms = [unmap(address), ...(address instanceof ipaddr.IPv6 ? embedded(address) : [])];
+  const holding = CLOUD_NETWORKS.filter((network) => forms.some((form) => contains(network, form)));
+  return Math.max(0, ...holding.map(bitsOf));
+}
+
+/**
+ * The IPv4 addresses that an IPv6 address may stand for behind a NAT64 whose prefix is the operator's own: the six
+ * places of RFC 6052, 2.2 (byte 8 stays free). The well-known prefix and 6to4 are refused by range.
+ */
+function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
+  const bytes = address.toByteArray();
+  return [4, 5, 6, 7, 8, 12].map((start) => {
+    const from = start === 8 ? 9 : start;
+    const taken = bytes.slice(from).filter((_byte, index) => start === 12 || from + index !== 8);
+    return new ipaddr.IPv4(taken.slice(0, 4));
+  });
+}
+
+/** How narrow a network is, of 128 bits in both families. */
+const bitsOf = ([network, bits]: Network): number => (network instanceof ipaddr.IPv4 ? bits + 96 : bits);
+
 function contains([network, bits]: Network, address: Address): boolean {
   if (network instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(network, bits);
   return address instanceof ipaddr.IPv6 && address.match(network, bits);
@@ -79,3 +128,5 @@ function parseNetwork(text: string): Network {
   }
   return [address, prefix];
 }
+
+const CLOUD_NETWORKS: readonly Network[] = CLOUD_ADDRESSES.map(({ network }) => parseNetwork(network));

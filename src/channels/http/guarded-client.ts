@@ -10,15 +10,18 @@
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import { createAddressGuard } from './address-guard.ts';
-import { type Dial, notPublic, type TlsTrust } from './guarded-connector.ts';
+import { type Dial, refusalOf, type TlsTrust } from './guarded-connector.ts';
 import {
   exchangeFailure,
   GuardedHttpError,
   type HttpErrorCode,
   lookupFailure,
+  lookupTimedOut,
+  shownWords,
   timedOut,
 } from './http-errors.ts';
 import { createPacedLookup, createSystemResolver, type Resolve } from './name-resolver.ts';
+import { portFault } from './open-ports.ts';
 import { OriginGate } from './origin-gate.ts';
 import { OriginPools } from './origin-pools.ts';
 import { dispatchOnce, type ResponseHeaders, storableText } from './response-reader.ts';
@@ -31,6 +34,8 @@ export interface GuardedClientOptions {
   /** Sockets to one origin, all customers together; further requests wait, within their own deadline. */
   readonly maxConnectionsPerOrigin: number;
   readonly userAgent?: string;
+  /** Told of failures whose particulars customers are not shown: for the operator's log. */
+  readonly onConcealed?: (failure: ConcealedFailure) => void;
   /** Replaces the system's resolution (tests). */
   readonly resolve?: Resolve;
   /** Further trusted certificates (tests). */
@@ -49,7 +54,14 @@ interface HttpRequest {
   readonly maxResponseBytes: number;
 }
 
-/** Why something failed: a code to branch on and words to show. */
+/** What customers are not shown of a failure. */
+export interface ConcealedFailure {
+  readonly host: string;
+  readonly code: HttpErrorCode;
+  readonly particulars: string;
+}
+
+/** Why something failed: a code to branch on, which is not shown, and words that customers may read. */
 interface HttpFailure {
   readonly code: HttpErrorCode;
   readonly message: string;
@@ -69,8 +81,9 @@ export type HttpExchange =
 
 export interface GuardedClient {
   /**
-   * Judges a URL before it is stored and resolves with its canonical form. Rejects with
-   * `GuardedHttpError` when it may not be dialled, its name does not resolve, or any address of it is not public.
+   * Judges a URL before it is stored and resolves with its canonical form. Rejects with a `GuardedHttpError` in words
+   * that customers may read when it may not be dialled, its name does not resolve, or any address of it is not public:
+   * the last two in the same words.
    */
   checkUrl(url: unknown): Promise<string>;
   /** Makes one request. Never rejects; ends within `timeoutMs` and leaves no socket behind that is not reusable. */
@@ -85,6 +98,10 @@ const MAX_DIALLED = 4;
 /** How long one address may keep the others from being tried. */
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
+/** A failure that repeats is told to the operator this often; so many of them are known. */
+const CONCEALED_EVERY_MS = 60_000;
+const MAX_CONCEALED = 1_000;
+
 /** URLs whose reading is kept: it says nothing of whether the addresses behind them may be dialled. */
 const MAX_TARGETS = 1_000;
 
@@ -98,6 +115,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   const pools = new OriginPools({ guard, maxConnectionsPerOrigin, tls, dial });
   const gate = new OriginGate(maxConnectionsPerOrigin);
   const targets = new LRUCache<string, Target>({ max: MAX_TARGETS });
+  const told = new LRUCache<string, true>({ max: MAX_CONCEALED, ttl: CONCEALED_EVERY_MS });
   let closed = false;
 
   const targetOf = (url: string): Target => {
@@ -106,15 +124,37 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     return target;
   };
 
+  /** The words for customers; what they leave out goes to the operator, once a minute for each host and code. */
+  const shown = (
+    failure: GuardedHttpError,
+    host: string,
+    addresses: readonly string[],
+    timedOutAfterMs?: number,
+  ): string => {
+    const isInside = addresses.some((address) => !guard.isPublic(address));
+    const words = shownWords(failure, isInside, timedOutAfterMs);
+    const { code, message: particulars } = failure;
+    if (words !== particulars && !told.has(`${code} ${host}`)) {
+      told.set(`${code} ${host}`, true);
+      options.onConcealed?.({ host, code, particulars });
+    }
+    return words;
+  };
+
   const judge = (target: Target, addresses: readonly string[]): readonly string[] => {
     // One bad address refuses the name: any of them may be dialled, and a name with both is an attack.
-    const bad = addresses.find((address) => !guard.isAllowed(address));
-    if (bad !== undefined) throw notPublic(bad, target.host);
+    for (const address of addresses) {
+      const refusal = refusalOf(guard, address, target.port, target.host);
+      if (refusal) throw refusal;
+    }
     return addresses;
   };
 
   const checkedAddresses = async (target: Target, timeoutMs: number): Promise<readonly string[]> => {
     if (target.isLiteral) return judge(target, [target.host]);
+    // Where only public addresses may be dialled, a port that they may not have is no reason to look a name up.
+    const fault = allowedNetworks.length === 0 ? portFault(target.port) : undefined;
+    if (fault !== undefined) throw new GuardedHttpError('invalid_url', fault);
     const addresses = await withTimeout(lookup(target.host), timeoutMs, target.host);
     if (addresses.length === 0) throw lookupFailure(target.host, { code: 'ENODATA' });
     return judge(target, addresses);
@@ -147,8 +187,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
         });
       } catch (error) {
         const failure = exchangeFailure(error, false);
-        // Timers run on the loop's rounded clock and may be a millisecond early.
-        const expired = performance.now() >= deadline - 2;
+        const expired = isOver(deadline);
         if (expired && failure.code === 'timeout') throw timedOut(timeoutMs, waitedFor(failure, address));
         if (left === 1 || expired || !failure.beforeSending) throw failure;
       } finally {
@@ -179,10 +218,13 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     const startedAt = performance.now();
     const deadline = startedAt + wanted.timeoutMs;
     const durationMs = () => Math.round(performance.now() - startedAt);
+    let host = '';
+    let addresses: readonly string[] = [];
     try {
       if (closed) throw shuttingDown();
       const target = targetOf(wanted.url);
-      const addresses = await checkedAddresses(target, wanted.timeoutMs);
+      host = target.host;
+      addresses = await checkedAddresses(target, wanted.timeoutMs);
       const response = await admitted(target, addresses, wanted, deadline);
       const { status, headers, incomplete } = response;
       return {
@@ -194,14 +236,21 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
         durationMs: durationMs(),
       };
     } catch (error) {
-      const { code, message } = exchangeFailure(error, false);
-      return { kind: 'error', code, message, durationMs: durationMs() };
+      const failure = exchangeFailure(error, false);
+      const hadAllTime = failure.code === 'timeout' && isOver(deadline);
+      const message = shown(failure, host, addresses, hadAllTime ? wanted.timeoutMs : undefined);
+      return { kind: 'error', code: failure.code, message, durationMs: durationMs() };
     }
   };
 
   const checkUrl = async (url: unknown): Promise<string> => {
     const target = parseTarget(url, requireHttps);
-    await checkedAddresses(target, CHECK_TIMEOUT_MS);
+    try {
+      await checkedAddresses(target, CHECK_TIMEOUT_MS);
+    } catch (error) {
+      const failure = exchangeFailure(error, false);
+      throw new GuardedHttpError(failure.code, shown(failure, target.host, []));
+    }
     return target.href;
   };
 
@@ -211,6 +260,9 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
   return { checkUrl, request, close };
 }
+
+/** Timers run on the loop's rounded clock and may be a millisecond early. */
+const isOver = (deadline: number): boolean => performance.now() >= deadline - 2;
 
 const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');
 
@@ -226,7 +278,7 @@ async function withTimeout(
 ): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const expired = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(timedOut(timeoutMs, `looking up ${hostname}`)), timeoutMs);
+    timer = setTimeout(() => reject(lookupTimedOut(timeoutMs, hostname)), timeoutMs);
   });
   try {
     return await Promise.race([

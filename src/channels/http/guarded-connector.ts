@@ -48,7 +48,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
 
   const connect: buildConnector.connector = (_, callback) => {
     const leftMs = options.connectBy() - performance.now();
-    const refusal = guard.isAllowed(address) ? undefined : notPublic(address);
+    const refusal = refusalOf(guard, address, port);
     // A queue that outlived its requests asks for sockets too: nobody is left to use them.
     const denied = refusal ?? (leftMs <= 0 ? late() : undefined);
     if (denied !== undefined) {
@@ -119,8 +119,20 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   return { connect, abort };
 }
 
-/** The refusal of an address, in the words that records and registration errors show. */
-export function notPublic(address: string, hostname?: string): GuardedHttpError {
+/** Why this port of this address may not be dialled; undefined where it may. */
+export function refusalOf(
+  guard: AddressGuard,
+  address: string,
+  port: number,
+  hostname?: string,
+): GuardedHttpError | undefined {
+  if (!guard.isAllowed(address)) return notPublic(address, hostname);
+  const fault = guard.portFault(address, port);
+  return fault === undefined ? undefined : new GuardedHttpError('invalid_url', fault);
+}
+
+/** The refusal of an address, in words for the operator. */
+function notPublic(address: string, hostname?: string): GuardedHttpError {
   const which = hostname === undefined || hostname === address ? '' : ` (${hostname})`;
   return new GuardedHttpError('address_not_public', `address ${address}${which} is not public`);
 }

@@ -1,4 +1,5 @@
 /** Why an exchange with a guarded target failed: a closed set, with words that an operator can act on. */
+import { cut } from '../../domain/quote.ts';
 
 /** Every way in which a request of the guarded client can end without a whole answer. */
 export type HttpErrorCode =
@@ -15,7 +16,10 @@ export type HttpErrorCode =
   | 'client_closed'
   | 'unexpected';
 
-/** A failure of a guarded exchange. `message` names addresses and names, never headers, bodies or paths. */
+/**
+ * A failure of a guarded exchange. `message` is for the operator: it names addresses and names, never headers, bodies
+ * or paths. What customers may read of it is `shownWords`.
+ */
 export class GuardedHttpError extends Error {
   readonly code: HttpErrorCode;
   /** True while no byte of the request can have left: another address may still be tried. */
@@ -29,6 +33,35 @@ export class GuardedHttpError extends Error {
   }
 }
 
+/**
+ * Failures to find an address that may be dialled. Customers are told the same of all of them: which one it was, of a
+ * name that they choose, would tell them what names exist on the inside of the operator's network.
+ */
+const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
+  'name_not_found',
+  'name_lookup_failed',
+  'address_not_public',
+]);
+
+/**
+ * The words for a failure that customers may read. Of addresses on the inside, which only the operator can allow, they
+ * learn neither the address nor what listens there: `timedOutAfterMs` is how long the whole attempt had, where it took
+ * all of it, which they can measure themselves.
+ */
+export function shownWords(
+  { code, message }: GuardedHttpError,
+  isInside: boolean,
+  timedOutAfterMs: number | undefined,
+): string {
+  if (NO_PUBLIC_ADDRESS.has(code)) return 'the host does not resolve to a public address';
+  if (!isInside || code === 'invalid_url' || code === 'client_closed') return message;
+  return timedOutAfterMs === undefined
+    ? 'the connection was refused, broken off or not answered in HTTP'
+    : `timed out after ${inSeconds(timedOutAfterMs)} s`;
+}
+
+const inSeconds = (ms: number): number => Number((ms / 1000).toFixed(1));
+
 const errnoOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : '';
@@ -36,20 +69,23 @@ const errnoOf = (error: unknown): string => {
 
 /** `timed out after 10 s while …`: the limit named is the one of the whole attempt (decision 32). */
 export function timedOut(timeoutMs: number, doing: string): GuardedHttpError {
-  return new GuardedHttpError(
-    'timeout',
-    `timed out after ${Number((timeoutMs / 1000).toFixed(1))} s ${doing}`,
-  );
+  return new GuardedHttpError('timeout', `timed out after ${inSeconds(timeoutMs)} s ${doing}`);
+}
+
+/** A name lookup that took all the time there was. */
+export function lookupTimedOut(timeoutMs: number, hostname: string): GuardedHttpError {
+  const words = `timed out after ${inSeconds(timeoutMs)} s looking up ${hostname}`;
+  return new GuardedHttpError('name_lookup_failed', words);
 }
 
 /** Words for a failed name lookup; NXDOMAIN and "no address" are told apart from a resolver in trouble. */
 export function lookupFailure(hostname: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ENONAME') {
-    return new GuardedHttpError('name_not_found', `name ${hostname} not found`);
+    return new GuardedHttpError('name_not_found', `name ${cut(hostname)} not found`);
   }
   const why = code === 'ETIMEOUT' ? 'the name server did not answer' : code || 'no answer';
-  return new GuardedHttpError('name_lookup_failed', `name ${hostname} could not be looked up (${why})`);
+  return new GuardedHttpError('name_lookup_failed', `name ${cut(hostname)} could not be looked up (${why})`);
 }
 
 /** Words for a TCP connection that did not come about. */

@@ -19,14 +19,6 @@ export interface Target {
 const MAX_URL_LENGTH = 2048;
 const TOO_LONG = `the URL is longer than ${MAX_URL_LENGTH} characters`;
 
-/** Ports of other protocols (the Fetch standard's "bad ports"): a POST there is a message to something that is no web server. */
-const BAD_PORTS: ReadonlySet<number> = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
-  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
-  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
-  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
-]);
-
 const refuse = (message: string): never => {
   throw new GuardedHttpError('invalid_url', message);
 };
@@ -52,7 +44,6 @@ export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (requireHttps && !secure) return refuse('the URL must use https');
   if (!secure && parsed.protocol !== 'http:') return refuse('the URL must use http or https');
   const port = parsed.port === '' ? (secure ? 443 : 80) : Number(parsed.port);
-  if (BAD_PORTS.has(port)) return refuse(`port ${port} belongs to another protocol`);
 
   const isV6 = parsed.hostname.startsWith('[');
   const host = isV6 ? parsed.hostname.slice(1, -1) : parsed.hostname.replace(/\.$/, '');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Platform } from '../../domain/devices/device.ts';
 import type { Provider, PushSubmission } from '../../domain/ports/provider.ts';
 import type { GuardedClient } from '../http/guarded-client.ts';
+import { pemOf } from '../pem-setting.ts';
 import type { Route } from '../routing.ts';
 import { ApnsProvider } from './apns-provider.ts';
 import { FcmProvider } from './fcm-provider.ts';
@@ -65,10 +66,7 @@ function fcmProvider({ credentials, url }: NonNullable<PushSettings['fcm']>): Fc
 
 function apnsProvider({ key, url, ...names }: NonNullable<PushSettings['apns']>): ApnsProvider {
   return blaming('APNS_KEY', () => {
-    const isPem = key.includes('-----BEGIN');
-    // In a variable, line breaks are often written as two characters.
-    const pem = isPem ? key.replaceAll('\\n', '\n') : readFileSync(key, 'utf8');
-    return new ApnsProvider({ key: pem, baseUrl: url, ...names });
+    return new ApnsProvider({ key: pemOf(key), baseUrl: url, ...names });
   });
 }
 

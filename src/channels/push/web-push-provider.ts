@@ -29,10 +29,12 @@ const LONGEST_KEPT_SECONDS = 2_419_200;
 const TOPIC_LENGTH = 32;
 const SID_MAX_LENGTH = 512;
 
-/** Failures that the endpoint's address itself causes. */
-const REFUSED_TARGET = new Set(['invalid_url', 'address_not_public']);
-/** Failures before any byte of the request has left. */
+/**
+ * Failures before any byte of the request has left. A name that leads to the inside is tried again as one that leads
+ * nowhere is: customers could tell the two apart otherwise.
+ */
 const BEFORE_SENDING = new Set([
+  'address_not_public',
   'name_not_found',
   'name_lookup_failed',
   'connection_refused',
@@ -130,7 +132,7 @@ function topicOf(collapseKey: string): string {
 function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmission): SubmitOutcome {
   if (exchange.kind === 'error') {
     const { code, message } = exchange;
-    if (REFUSED_TARGET.has(code))
+    if (code === 'invalid_url')
       return { kind: 'rejected', code, reason: `The endpoint cannot be used: ${message}.` };
     return alone(unavailable(`push service: ${message}`, BEFORE_SENDING.has(code)));
   }

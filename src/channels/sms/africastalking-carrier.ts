@@ -25,7 +25,7 @@ const REFUSALS =
   /^(InvalidSenderId|InvalidPhoneNumber|UnsupportedNumberType|UserInBlacklist|CouldNotRoute|RiskHold)/;
 
 const OPEN_CALLBACKS =
-  'anybody can send its delivery reports, so only few a minute are taken from one address: set callbackToken in its URL';
+  'anybody can send its delivery reports; add ?callbackToken=SECRET to it, and ?token=SECRET to the callback URL that the carrier has';
 
 const FAILED: Readonly<Record<string, string>> = {
   Rejected: 'the network rejected the message',
@@ -37,8 +37,8 @@ const FAILED: Readonly<Record<string, string>> = {
 /**
  * Makes a carrier of `africastalking://username:apiKey@host[?callbackToken=SECRET]`, the host being
  * api.africastalking.com or, to try it, api.sandbox.africastalking.com. Its callbacks are not signed: with a
- * `callbackToken`, only those that carry it as `?token=` are believed; without one, whoever knows a message's id at
- * the carrier is, and an address may send no more of them than of requests without a key. Throws Error when the URL is bad.
+ * `callbackToken`, only those that carry it as `?token=` are believed. Without one, which production refuses, anybody is
+ * who knows the id of a message that was sent, and no report is kept for one that was not. Throws Error when the URL is bad.
  */
 export function createAfricasTalkingCarrier({
   url,
@@ -48,7 +48,8 @@ export function createAfricasTalkingCarrier({
   timeoutMs?: number;
 }): HttpCarrier {
   const { user: username, secret: apiKey, host, baseUrl, query } = parseCarrierUrl(url, ['callbackToken']);
-  const token = query.get('callbackToken') ?? undefined;
+  // Empty, it would be proven by every callback that has none.
+  const token = query.get('callbackToken') || undefined;
   const api: HttpCarrierApi = {
     kind: 'africastalking',
     name: `africastalking:${username}@${host}`,

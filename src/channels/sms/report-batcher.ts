@@ -1,4 +1,8 @@
-/** Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded (decision 15). */
+/**
+ * Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded, or kept on this
+ * host's disk (decision 15).
+ */
+import { OutageLog } from '../../domain/outage-log.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DeliveryReport, ReportSink } from '../../domain/ports/provider.ts';
 import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './smpp-status.ts';
@@ -16,6 +20,7 @@ export class ReportBatcher {
   readonly #provider: string;
   readonly #sink: ReportSink;
   readonly #logger: Logger;
+  readonly #outage: OutageLog;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   /** Whether it was told that there is no room. */
@@ -25,11 +30,16 @@ export class ReportBatcher {
     this.#provider = provider;
     this.#sink = sink;
     this.#logger = logger;
+    this.#outage = new OutageLog(
+      logger,
+      'delivery reports are refused; an SMSC that does not repeat them loses them',
+      'delivery reports are taken again',
+    );
   }
 
   /**
    * Takes a report for the next batch: those that come while the sink is at work go together. `acknowledge`
-   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes an SMSC repeat; and
+   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes most SMSCs repeat; and
    * ESME_RMSGQFUL at once where more wait than an SMSC with a window would send.
    */
   add(report: DeliveryReport, acknowledge: (status: number) => void): void {
@@ -70,12 +80,10 @@ export class ReportBatcher {
         this.#provider,
         batch.map(({ report }) => report),
       );
+      this.#outage.worked();
       return ESME_ROK;
     } catch (error) {
-      this.#logger.error(
-        { err: error, reports: batch.length },
-        'delivery reports not recorded; the SMSC will repeat them',
-      );
+      this.#outage.failed(error, batch.length);
       return ESME_RX_T_APPN;
     }
   }

@@ -1,3 +1,4 @@
+import { OutageLog } from '../../domain/outage-log.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type {
   DeliveryReport,
@@ -18,7 +19,7 @@ const TEMPORARY_FAILURES = 2;
  */
 export class SimulatorCarrier implements Provider<Submission> {
   readonly name: string;
-  readonly #logger: Logger;
+  readonly #outage: OutageLog;
   readonly #tellsRead: boolean;
   #isStopped = false;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -28,7 +29,11 @@ export class SimulatorCarrier implements Provider<Submission> {
   constructor(logger: Logger, { name = 'simulator', tellsRead = false } = {}) {
     this.name = name;
     this.#tellsRead = tellsRead;
-    this.#logger = logger;
+    this.#outage = new OutageLog(
+      logger,
+      'the simulator could not hand over delivery reports',
+      'the simulator hands over delivery reports again',
+    );
   }
 
   start(onReports: ReportSink): void {
@@ -84,10 +89,13 @@ export class SimulatorCarrier implements Provider<Submission> {
   #report(report: DeliveryReport, afterMs = REPORT_AFTER_MS): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      this.#onReports?.(this.name, [report]).catch((error: unknown) => {
-        this.#logger.warn({ err: error }, 'the simulator could not hand over a delivery report');
-        if (this.#timers.size < 100_000) this.#report(report);
-      });
+      this.#onReports?.(this.name, [report]).then(
+        () => this.#outage.worked(),
+        (error: unknown) => {
+          this.#outage.failed(error);
+          if (this.#timers.size < 100_000) this.#report(report);
+        },
+      );
     }, afterMs);
     this.#timers.add(timer);
   }

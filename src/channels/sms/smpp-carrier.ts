@@ -1,5 +1,6 @@
 /**
- * An SMPP 3.4 carrier: one transceiver session, bound again whenever it ends, and the submissions over it.
+ * An SMPP 3.4 carrier: one transceiver session, or a transmitter and a receiver, each bound again whenever it ends, and
+ * the submissions over the first of them.
  *
  * **Part**: one submit_sm. A long message's first part goes alone; the others follow, pipelined on the same
  * session, once it is accepted, so that a refusal, which nearly always concerns the whole message, leaves
@@ -26,7 +27,7 @@ import { SmppLink, unavailable, untouched } from './smpp-link.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './smpp-message.ts';
 import { readIncoming } from './smpp-receipt.ts';
 import type { SmppSession } from './smpp-session.ts';
-import { parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
+import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import {
   ESME_RINVBNDSTS,
   ESME_ROK,
@@ -64,7 +65,7 @@ interface Draft {
  * Promises what `Provider` says, for SMS over SMPP (decisions 13 to 16). `unavailable`: not bound within
  * boundWaitMs, throttled, a temporary error, or cut off on the wire (the reason says that the answer is
  * unknown). A slow answer is waited for as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
- * recorded. Throws Error when the URL is bad.
+ * recorded, or kept on disk. Throws Error when the URL is bad.
  */
 export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
   return new SmppCarrier(options);
@@ -77,7 +78,8 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
   readonly #lateAnswers = new LateAnswers();
-  readonly #link: SmppLink;
+  /** Over the first messages are submitted. */
+  readonly #links: readonly [SmppLink, ...SmppLink[]];
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;
   #inFlight = 0;
@@ -92,19 +94,23 @@ class SmppCarrier implements Provider<SmsSubmission> {
     this.#logger = options.logger.child({ carrier: this.name });
     this.#now = options.now ?? (() => new Date());
     this.#references = new LongMessageReferences(random);
-    this.#link = new SmppLink({
-      settings: this.#settings,
-      logger: this.#logger,
-      tlsCa: options.tlsCa,
-      random,
-      onIncoming: (pdu, acknowledge) => this.#receive(pdu, acknowledge),
-    });
+    const link = (role: BindRole) =>
+      new SmppLink({
+        settings: this.#settings,
+        role,
+        logger: this.#logger,
+        tlsCa: options.tlsCa ?? this.#settings.tlsCa,
+        random,
+        onIncoming: (pdu, acknowledge) => this.#receive(pdu, acknowledge),
+      });
+    const [first, ...others] = this.#settings.sessions;
+    this.#links = [link(first), ...others.map(link)];
   }
 
   start(onReports: ReportSink): void {
     if (this.#reports !== undefined || this.#stopped !== undefined) return;
     this.#reports = new ReportBatcher(this.name, onReports, this.#logger);
-    this.#link.start();
+    for (const link of this.#links) link.start();
   }
 
   async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
@@ -114,7 +120,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
       const sid = this.#lateAnswers.sidOf(submission);
       if (sid !== undefined) return { kind: 'accepted', sid };
       for (;;) {
-        const session = await this.#link.session(signal);
+        const session = await this.#links[0].session(signal);
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
         if (signal.aborted) return untouched('no place in the submit window in time');
@@ -131,10 +137,23 @@ class SmppCarrier implements Provider<SmsSubmission> {
     }
   }
 
+  /** Up with all of its sessions. Without the receiver messages leave all the same: their reports wait at the SMSC. */
   health(): ProviderHealth {
     const health =
-      this.#stopped === undefined ? this.#link.health : { state: 'down' as const, detail: 'stopped' };
+      this.#stopped === undefined ? this.#linkHealth() : { state: 'down' as const, detail: 'stopped' };
     return { name: this.name, ...health, inFlight: this.#inFlight };
+  }
+
+  #linkHealth(): Pick<ProviderHealth, 'state' | 'detail'> {
+    const index = this.#links.findIndex(({ health }) => health.state !== 'up');
+    const link = this.#links[index];
+    if (!link) return { state: 'up' };
+    const { state, detail } = link.health;
+    if (detail === undefined) return { state };
+    return {
+      state,
+      detail: this.#links.length === 1 ? detail : `${this.#settings.sessions[index]}: ${detail}`,
+    };
   }
 
   stop(): Promise<void> {
@@ -143,14 +162,14 @@ class SmppCarrier implements Provider<SmsSubmission> {
   }
 
   async #stop(): Promise<void> {
-    this.#link.refuseFresh();
+    for (const link of this.#links) link.refuseFresh();
     let timer: NodeJS.Timeout | undefined;
     const grace = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#settings.timing.stopGraceMs);
     });
     await Promise.race([grace, this.#settled()]);
     clearTimeout(timer);
-    await this.#link.stop();
+    await Promise.all(this.#links.map((link) => link.stop()));
     this.#logger.info({ moCount: this.#moCount }, 'SMPP carrier stopped');
   }
 

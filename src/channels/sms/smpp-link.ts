@@ -72,7 +72,7 @@ export class SmppLink {
   }
 
   async #run(): Promise<void> {
-    const { logger, settings } = this.#options;
+    const { logger, settings, role } = this.#options;
     let failures = 0;
     while (!this.#stopping) {
       const session = new SmppSession(this.#options);
@@ -82,7 +82,7 @@ export class SmppLink {
       if (outcome.bound) {
         const boundAt = performance.now();
         this.#health = { state: 'up' };
-        logger.info({ window: settings.window }, 'SMPP session bound');
+        logger.info({ role, window: settings.window }, 'SMPP session bound');
         this.#waiting.wakeAll();
         reason = await session.ended;
         if (performance.now() - boundAt >= GOOD_SESSION_MS) failures = 0;
@@ -93,7 +93,7 @@ export class SmppLink {
       this.#health = { state: 'down', detail: reason };
       if (this.#stopping) break;
       const delayMs = this.#backoff(++failures);
-      const fields = { reason, retryInMs: delayMs, attempt: failures };
+      const fields = { role, reason, retryInMs: delayMs, attempt: failures };
       if (!outcome.bound && outcome.badCredentials) {
         logger.error(fields, 'SMPP bind refused: check systemId, password and systemType');
       } else {

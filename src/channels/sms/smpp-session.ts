@@ -15,7 +15,7 @@ import { PassingMap } from '../../domain/passing-map.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { Answer, BindOutcome } from './smpp-answer.ts';
 import { SmppEnquiry } from './smpp-enquiry.ts';
-import type { SmppSettings } from './smpp-settings.ts';
+import type { BindRole, SmppSettings } from './smpp-settings.ts';
 import { openSocket, pduWriter } from './smpp-socket.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './smpp-status.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './smpp-wire.ts';
@@ -29,6 +29,7 @@ const MAX_SKIPPED = 1_000;
 
 export interface SessionOptions {
   readonly settings: SmppSettings;
+  readonly role: BindRole;
   readonly logger: Logger;
   /** Certificates to trust instead of the system's, PEM. */
   readonly tlsCa?: string;
@@ -87,14 +88,14 @@ export class SmppSession {
     return this.#isRetired;
   }
 
-  /** Connects and binds as a transceiver, within bindTimeoutMs. Never rejects; a session that was not bound has ended. */
+  /** Connects and binds in its role, within bindTimeoutMs. Never rejects; a session that was not bound has ended. */
   async open(): Promise<BindOutcome> {
-    const { settings } = this.#options;
+    const { settings, role } = this.#options;
     const { bindTimeoutMs } = settings.timing;
     const timer = setTimeout(() => this.end(`no bind within ${bindTimeoutMs} ms`), bindTimeoutMs);
     let badCredentials = false;
     if (await this.#connect()) {
-      const answer = await this.request('bind_transceiver', {
+      const answer = await this.request(`bind_${role}`, {
         system_id: settings.systemId,
         password: settings.password,
         system_type: settings.systemType,

@@ -1,8 +1,17 @@
+import { readCaBundle } from '../ca-bundle.ts';
+
+/** What a session may do: submit, take what the carrier sends, or both. */
+export type BindRole = 'transceiver' | 'transmitter' | 'receiver';
+
 /** What an `smpp://` URL says, and the pauses and patience of the client. */
 export interface SmppSettings {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly tlsCa: string | undefined;
+  /** The sessions to bind; messages are submitted over the first. */
+  readonly sessions: readonly [BindRole, ...BindRole[]];
   readonly systemId: string;
   readonly password: string;
   readonly systemType: string;
@@ -56,13 +65,15 @@ const PARAMETERS = [
   'sourceTon',
   'sourceNpi',
   'validity',
+  'bind',
+  'ca',
 ];
 
 /**
  * Reads `smpp://systemId:password@host:2775?window=50` or `smpps://…` (TLS, default port 3550). Query
  * parameters: window (1 to 1000), systemType, enquireSeconds, bindTimeoutSeconds, submitTimeoutSeconds,
- * sourceTon, sourceNpi, validity (on, off). `timing` goes before the URL. Throws Error that names the
- * fault and never the password.
+ * sourceTon, sourceNpi, validity (on, off), bind (trx, tx+rx), ca (path of a PEM bundle, which is read). `timing` goes
+ * before the URL. Throws Error that names the fault and never the password.
  */
 export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): SmppSettings {
   const parsed = URL.parse(url);
@@ -88,10 +99,14 @@ export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): Smp
   const validity = query.get('validity') ?? 'on';
   if (validity !== 'on' && validity !== 'off') throw new Error('SMPP parameter validity must be on or off');
   const tls = parsed.protocol === 'smpps:';
+  const ca = query.get('ca');
+  if (ca !== null && !tls) throw new Error('SMPP parameter ca is for smpps:// URLs');
   return {
     host: parsed.hostname.replace(/^\[|\]$/g, ''),
     port: parsed.port === '' ? (tls ? DEFAULT_TLS_PORT : DEFAULT_PORT) : Number(parsed.port),
     tls,
+    tlsCa: ca === null ? undefined : readCaBundle(ca),
+    sessions: sessionsOf(query.get('bind') ?? 'trx'),
     systemId: decode(parsed.username, 'systemId'),
     password: decode(parsed.password, 'password'),
     systemType: query.get('systemType') ?? '',
@@ -107,6 +122,13 @@ export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): Smp
       ...timing,
     },
   };
+}
+
+/** In a query a plus sign is read as a space, unless it is percent-encoded. */
+function sessionsOf(bind: string): SmppSettings['sessions'] {
+  if (bind === 'trx') return ['transceiver'];
+  if (/^tx[+ ]rx$/.test(bind)) return ['transmitter', 'receiver'];
+  throw new Error('SMPP parameter bind must be trx or tx+rx');
 }
 
 function decode(text: string, what: string): string {

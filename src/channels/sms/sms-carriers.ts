@@ -12,6 +12,8 @@ export interface CarrierContext {
   readonly logger: Logger;
   /** Where this gateway is reached from outside. */
   readonly publicUrl: string;
+  /** In production, no carrier may be configured so that anybody could send its delivery reports. */
+  readonly isProduction?: boolean;
 }
 
 /** How each kind of URL in SMS_ROUTES becomes a carrier; a new carrier is one file and one line here. */
@@ -24,7 +26,10 @@ const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) =
     'twilio:': (url, { publicUrl }) => createTwilioCarrier({ url, publicUrl }),
   };
 
-/** The SMS routes of the configuration, and who reads its carriers' callbacks; a URL in several routes is one carrier. */
+/**
+ * The SMS routes of the configuration, and who reads its carriers' callbacks; a URL in several routes is one carrier.
+ * Throws Error that says what is wrong with a URL and what to change.
+ */
 export function smsRoutes(
   routes: readonly { readonly prefix: string; readonly urls: readonly string[] }[],
   context: CarrierContext,
@@ -44,7 +49,10 @@ export function smsRoutes(
   );
   const overHttp = [...carriers.values()].filter((carrier) => carrier instanceof HttpCarrier);
   for (const { name, api } of overHttp) {
-    if (api.openCallbacks !== undefined) context.logger.warn({ carrier: name }, api.openCallbacks);
+    if (api.openCallbacks === undefined) continue;
+    if (context.isProduction)
+      throw new Error(`the URL of ${name} has no proof of callbacks: ${api.openCallbacks}`);
+    context.logger.warn({ carrier: name }, api.openCallbacks);
   }
   return { routes: made, readCallback: readCallbacks(overHttp) };
 }

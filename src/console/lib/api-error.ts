@@ -35,6 +35,11 @@ export class ApiError extends Error {
   get isLostConnection(): boolean {
     return this.code === UNREACHABLE || this.code === 'SERVICE_UNAVAILABLE';
   }
+
+  /** True when it is asked again by itself, which a banner says: what was shown before is still worth reading. */
+  get passes(): boolean {
+    return this.isLostConnection || this.code === 'RATE_LIMITED';
+  }
 }
 
 /** One error of a GraphQL answer. */

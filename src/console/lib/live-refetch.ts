@@ -3,8 +3,8 @@ import type { Document } from './document.ts';
 import { useLive } from './live.ts';
 import { type AnyDocument, refetch } from './queries.ts';
 
-/** However much changes, what is shown is asked for again this long after its last answer. */
-const PAUSE_MS = 1_000;
+/** However much changes, what is shown is asked for again this long after its last answer: a session has 600 requests a minute. */
+const PAUSE_MS = 2_000;
 
 /** Has the answers of `documents` asked for again, while the component is shown, when a subscription tells of changes. */
 export function useLiveRefetch<Result, Variables extends Record<string, unknown>>(

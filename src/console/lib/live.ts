@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent } from 'react';
 import { apiErrorOf, type GraphqlFault } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
-import { askAgain } from './queries.ts';
+import { askAgain, askAgainSoon } from './queries.ts';
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
@@ -71,7 +71,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
       for await (const event of stream) {
         if (signal.aborted) return;
         const fault = event.errors?.[0] as GraphqlFault | undefined;
-        if (fault && apiErrorOf(fault).code === 'REFETCH') void askAgain();
+        if (fault && apiErrorOf(fault).code === 'REFETCH') askAgainSoon();
         else if (event.data && !fault) receive(event.data as Complete<Result>);
       }
     } catch {

@@ -48,6 +48,20 @@ export async function askAgain(filter: QueryFilters = {}): Promise<void> {
   );
 }
 
+/** Streams may say each second that changes went by unseen, and a page has several of them. */
+const AGAIN_EVERY_MS = 2_000;
+let isAgainDue = false;
+
+/** Has all that is shown asked for again in a moment, once however often this is said until then. */
+export function askAgainSoon(): void {
+  if (isAgainDue) return;
+  isAgainDue = true;
+  setTimeout(() => {
+    isAgainDue = false;
+    void askAgain();
+  }, AGAIN_EVERY_MS);
+}
+
 export type ApiQuery<Result> = UseQueryResult<Complete<Result>, ApiError>;
 
 /** The answer of a query. With `keepsLast`, for lists, the last answer stays until that to new variables is there. */

@@ -1,6 +1,7 @@
 import { ApiError, apiErrorOf, type GraphqlFault, UNREACHABLE } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
+import { budgetUsedUp } from './used-up.ts';
 
 let signedOut = () => {};
 
@@ -28,6 +29,8 @@ export async function request<Result, Variables>(
     if (error.isLostConnection) connectionLost();
     else connectionWorks();
     if (error.code === 'UNAUTHENTICATED') signedOut();
+    // Refused whole. What is refused inside of an answer, such as one more message, is said where it was asked.
+    if (response.status === 429) budgetUsedUp(error.message, error.retryAfterSeconds ?? 1);
     throw error;
   }
   if (!answer?.data) {

@@ -6,6 +6,7 @@ import type { Complete } from './document.ts';
 import { askAgain, keyOf, queryClient } from './queries.ts';
 import { request, whenSignedOut } from './request.ts';
 import { Session, type SessionQuery, SignOut } from './session.generated.ts';
+import { whenRequestsPass } from './used-up.ts';
 
 type SignedIn = Complete<SessionQuery>;
 /** Null for nobody. A session that `hasEnded` by itself is still that of what is shown and typed. */
@@ -14,6 +15,7 @@ const SESSION_KEY = keyOf(Session, {});
 
 whenSignedOut(() => queryClient.setQueryData<SessionState>(SESSION_KEY, ended));
 whenRestored(() => void askAgain());
+whenRequestsPass(() => void askAgain());
 
 const ended = (state: SessionState | undefined): SessionState =>
   state ? { ...state, hasEnded: true } : null;

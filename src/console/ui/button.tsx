@@ -1,5 +1,6 @@
 import type { ComponentProps, MouseEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
+import { useInEnvironment } from '../lib/environment.ts';
 import './button.css';
 
 type Look = 'primary' | 'plain' | 'danger' | 'quiet';
@@ -41,7 +42,7 @@ export function Button({
   );
 }
 
-/** A link to a page of the console that looks like a button. */
+/** A link to a page of the console that looks like a button; the environment that is looked at stays. */
 export function ButtonLink({
   href,
   look = 'plain',
@@ -51,8 +52,9 @@ export function ButtonLink({
   look?: Look;
   children: ReactNode;
 }) {
+  const inEnvironment = useInEnvironment();
   return (
-    <Link href={href} className={`button button-${look}`}>
+    <Link href={inEnvironment(href)} className={`button button-${look}`}>
       {children}
     </Link>
   );

@@ -1,14 +1,22 @@
 import { useConnectionLost } from '../lib/connection.ts';
+import { useBudgetUsedUp } from '../lib/used-up.ts';
 import { Notice } from './notice.tsx';
 
-/** Says that the gateway does not answer, for as long as it does not. */
+/** Says that the gateway does not answer, or takes no more requests, for as long as that is so. */
 export function ConnectionBanner() {
+  const whyRefused = useBudgetUsedUp();
   return (
     <div aria-live="assertive">
       {useConnectionLost() && (
         <Notice tone="warn">
           The gateway does not answer. What you see may be old; it is brought up to date as soon as it answers
           again.
+        </Notice>
+      )}
+      {whyRefused !== undefined && (
+        <Notice tone="warn">
+          The gateway takes no more requests of this session for now. {whyRefused} This page then goes on by
+          itself.
         </Notice>
       )}
     </div>

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { useInEnvironment } from '../lib/environment.ts';
 import './data-table.css';
 
 export interface Column<Row> {
@@ -24,6 +25,7 @@ export function DataTable<Row>({
   keyOf: (row: Row) => string;
   hrefOf?: (row: Row) => string;
 }) {
+  const inEnvironment = useInEnvironment();
   return (
     <div className="table-frame">
       <table className="table">
@@ -43,7 +45,7 @@ export function DataTable<Row>({
               {columns.map(({ header, cell, ...column }, index) => (
                 <td key={header} data-label={header} className={classOf(column)}>
                   {index === 0 && hrefOf ? (
-                    <Link href={hrefOf(row)} className="table-link">
+                    <Link href={inEnvironment(hrefOf(row))} className="table-link">
                       {cell(row)}
                     </Link>
                   ) : (

@@ -1,5 +1,6 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
+import { useInEnvironment, useNarrowing } from '../lib/environment.ts';
 import { isoOf, localTime } from '../lib/local-time.ts';
 import { Button, ButtonLink } from './button.tsx';
 import { Form } from './form.tsx';
@@ -24,6 +25,8 @@ export function useTimeFilter(name: string): string | null {
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();
+  const inEnvironment = useInEnvironment();
+  const isNarrowed = useNarrowing().size > 0;
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const form = box.current?.querySelector('form');
@@ -40,7 +43,7 @@ export function Filters({ label, children }: { label: string; children: ReactNod
       const text = type === 'datetime-local' ? (isoOf(value) ?? '') : value.trim();
       if (text !== '') next.set(name, text);
     }
-    navigate(next.size === 0 ? path : `${path}?${next}`);
+    navigate(inEnvironment(next.size === 0 ? path : `${path}?${next}`));
   };
   return (
     <search ref={box} aria-label={label}>
@@ -55,7 +58,7 @@ export function Filters({ label, children }: { label: string; children: ReactNod
         {children}
         <div className="row">
           <Button type="submit">Search</Button>
-          {params.size > 0 && (
+          {isNarrowed && (
             <ButtonLink look="quiet" href={path}>
               Clear
             </ButtonLink>

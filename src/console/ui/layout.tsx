@@ -1,9 +1,11 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { useInEnvironment } from '../lib/environment.ts';
 import { formatName } from '../lib/format.ts';
 import { signOut, useViewer } from '../lib/session.tsx';
 import { useTheme } from '../lib/theme.ts';
 import { Button, ButtonLink } from './button.tsx';
+import { EnvironmentSwitch } from './environment-switch.tsx';
 import { Notice } from './notice.tsx';
 import { useToast } from './toast.tsx';
 import { Money } from './values.tsx';
@@ -61,6 +63,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
               Your password was made for one use. <Link href="/password">Choose your own</Link>.
             </Notice>
           )}
+          <EnvironmentSwitch />
           {children}
         </main>
       </div>
@@ -69,6 +72,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
 }
 
 function Navigation({ items, path }: { items: readonly NavItem[]; path: string }) {
+  const inEnvironment = useInEnvironment();
   const isHere = (item: NavItem) => path === item.path || path.startsWith(`${item.path}/`);
   return [...Map.groupBy(items, ({ group }) => group)].map(([group, members]) => (
     <section key={group} aria-label={group}>
@@ -76,7 +80,7 @@ function Navigation({ items, path }: { items: readonly NavItem[]; path: string }
       <ul>
         {members.map((item) => (
           <li key={item.path}>
-            <Link href={item.path} aria-current={isHere(item) ? 'page' : undefined}>
+            <Link href={inEnvironment(item.path)} aria-current={isHere(item) ? 'page' : undefined}>
               {item.title}
             </Link>
           </li>

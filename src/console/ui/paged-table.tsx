@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { useLocation, useSearch } from 'wouter';
+import { useLocation } from 'wouter';
+import { useNarrowing } from '../lib/environment.ts';
 import { ButtonLink } from './button.tsx';
 import { type Column, DataTable } from './data-table.tsx';
 import { Pager } from './pager.tsx';
@@ -29,7 +30,7 @@ export function PagedTable<Row>({
   /** What stands there when the list is empty and nothing was looked for. */
   empty: ReactNode;
 }) {
-  const isNarrowed = useSearch() !== '';
+  const isNarrowed = useNarrowing().size > 0;
   const [path] = useLocation();
   if (of.nodes.length === 0) {
     if (!isNarrowed) return empty;

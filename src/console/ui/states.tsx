@@ -74,7 +74,7 @@ export function Loaded<Result>({
   // The sign-in that stands over the page then brings the answer.
   const isSignedOut = error?.code === 'UNAUTHENTICATED';
   // An answer from before a lost connection is still worth reading; the banner says that it is old.
-  if (data && (!error || error.isLostConnection || isSignedOut)) return children(data);
+  if (data && (!error || error.passes || isSignedOut)) return children(data);
   if (!error || isSignedOut) return <Loading />;
   if (error.code === 'FORBIDDEN') return <NoPermission what="see this" />;
   if (error.code === 'NOT_FOUND') return <EmptyState title="Not found" />;

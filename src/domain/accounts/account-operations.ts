@@ -1,7 +1,7 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, actorOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, notFound, validationError } from '../errors.ts';
+import { type DomainError, notFound, validationError } from '../errors.ts';
 import { checkAmount, checkReference } from '../money/checks.ts';
 import { BALANCE_MAX_MINOR, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
@@ -12,6 +12,8 @@ import type { Account, LedgerEntry } from './account.ts';
 import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
+/** The longest email that anybody has, and more than a name has. */
+const SEARCH_MAX_LENGTH = 320;
 
 export interface CreateAccountInput {
   readonly email: string;
@@ -68,6 +70,10 @@ export function accountOperations(deps: Dependencies) {
       ): Promise<Slice<Account>> => {
         const range = keyRange(input, UUID_KEY);
         const search = input.search || undefined;
+        if (search !== undefined && search.length > SEARCH_MAX_LENGTH) {
+          const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
+          throw validationError([{ path: 'search', message }]);
+        }
         const rows = await stores.accounts.list(search, range);
         return sliceOf(
           rows,
@@ -117,7 +123,8 @@ export function accountOperations(deps: Dependencies) {
         plan: null,
         createdAt: clock.now(),
       };
-      const owner = await newUser(deps, input.email, 'OWNER', account.id);
+      const person = { email: input.email, role: 'OWNER', accountId: account.id } as const;
+      const owner = await newUser(deps, person, false);
       await uow.run(async (tx) => {
         await tx.accounts.insert(account);
         await addUser(tx, owner);
@@ -171,7 +178,8 @@ export function accountOperations(deps: Dependencies) {
     /** Creates a platform operator, above accounts. */
     createOperator: operation('operator.create', {}, async (caller, input: { readonly email: string }) => {
       await refuseTakenEmail(deps, input.email);
-      const operator = await newUser(deps, input.email, 'OPERATOR', null);
+      const person = { email: input.email, role: 'OPERATOR', accountId: null } as const;
+      const operator = await newUser(deps, person, false);
       await uow.run(async (tx) => {
         await addUser(tx, operator);
         await recordChange(tx, deps, caller, {
@@ -184,12 +192,6 @@ export function accountOperations(deps: Dependencies) {
       return { user: operator.user, password: operator.password } satisfies NewUser;
     }),
   };
-}
-
-/** The account that a caller belongs to; operators and the system belong to none and must name one. */
-export function accountIdOf(caller: Caller): string {
-  if (caller.kind === 'api-key' || caller.kind === 'member') return caller.accountId;
-  throw new DomainError('forbidden', 'Only a key or a member of an account can do this.');
 }
 
 /**

@@ -17,6 +17,8 @@ export interface Plan {
   readonly perMinute: number;
   readonly perSecond: number;
   readonly webhooksPerMinute: number;
+  /** Requests of each session of a person; null where RATE_LIMIT_SESSION_PER_MINUTE holds. */
+  readonly sessionPerMinute: number | null;
 }
 
 export interface LedgerEntry {

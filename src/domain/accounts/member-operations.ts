@@ -1,14 +1,23 @@
+import type { ApiKey } from '../api-keys/api-key.ts';
+import { revokeLiving } from '../api-keys/change-key.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type AccountRole, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
-import { accountIdOf } from './account-operations.ts';
-import { addUser, type NewUser, newUser, oneTimePassword, refuseTakenEmail } from './new-user.ts';
+import type { Tx } from '../ports/stores.ts';
+import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
+import { refuseFormer } from './refuse-former.ts';
 import type { Sessions } from './sessions.ts';
 import { forgiveAttempts } from './sign-in-attempts.ts';
-import { PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH, type User } from './user.ts';
+import {
+  INVITATION_DAYS,
+  INVITATIONS_MAX,
+  PASSWORD_MAX_LENGTH,
+  PASSWORD_MIN_LENGTH,
+  type User,
+} from './user.ts';
 
 export interface ChangePasswordInput {
   readonly current: string;
@@ -16,6 +25,12 @@ export interface ChangePasswordInput {
   /** The session that asks; every other one of the person ends. */
   readonly sessionHash: Buffer;
   readonly address: string;
+}
+
+/** What a change of a person's role does to their keys. */
+interface KeepKeys {
+  /** Whether keys that go beyond the new role go on working; no when absent. */
+  readonly keepKeys?: boolean | undefined;
 }
 
 const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
@@ -31,6 +46,31 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     return member;
   }
 
+  /** Before anything is recorded: a change of keys locks in this order, too, and would wait in a ring otherwise. */
+  async function lockPeopleAndKeys(tx: Tx, caller: Caller, accountId: string): Promise<readonly User[]> {
+    const members = await tx.users.lockMembers(accountId);
+    await refuseFormer(tx, caller);
+    await tx.apiKeys.lockAccount(accountId);
+    return members;
+  }
+
+  /**
+   * Revokes the keys of a person that go beyond their new role; of nobody's any more, all of them. A person's keys are
+   * those whose secret they were given, since they created or rotated them, and what these keys created or rotated in
+   * turn. A key that somebody else has rotated since is no longer theirs.
+   */
+  async function revokeBeyondRole(
+    tx: Tx,
+    caller: Caller,
+    { id }: User,
+    accountId: string,
+    role: AccountRole | null,
+  ): Promise<void> {
+    const held = await tx.apiKeys.madeBy({ makers: [`user:${id}`], accountId, isRotatedByOthersToo: false });
+    const beyond = held.map(({ key }) => key).filter((key) => goesBeyondRole(key, role));
+    await revokeLiving(tx, deps, caller, beyond);
+  }
+
   return {
     /** The person who is signed in. */
     viewer: operation('member.viewer', EVERYBODY, async (caller, _input: Record<string, never>) => {
@@ -43,7 +83,10 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       stores.users.members(accountIdOf(caller)),
     ),
 
-    /** Sets a new password for the right current one, and ends the person's other sessions. */
+    /**
+     * Sets a new password for the right current one, and ends the person's other sessions. Accepts the person's
+     * invitation where it is pending.
+     */
     changePassword: operation(
       'member.changePassword',
       EVERYBODY,
@@ -59,9 +102,10 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         }
         const notCurrent = () =>
           validationError([{ path: 'current', message: 'is not the current password' }]);
-        const known = await sessions.checkPassword(found.user.email, input.current, input.address);
+        const { id, email } = found.user;
+        const known = await sessions.checkPassword(email, input.current, input.address, id);
         if (!known) throw notCurrent();
-        const hash = await passwords.hash(input.new);
+        const hash = await passwords.hash(input.new, known.passwordHash);
         await uow.run(async (tx) => {
           // Replaced since it was checked, perhaps because others know it: what they ask for must not win.
           const isChanged = await tx.users.setPassword(found.user.id, hash, false, known.passwordHash);
@@ -73,22 +117,32 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             action: 'member.changePassword',
             target: found.user.id,
           });
+          if (found.user.acceptedAt !== null) return;
+          await tx.users.accept(found.user.id, clock.now());
+          await recordChange(tx, deps, caller, {
+            accountId: found.user.accountId,
+            action: 'member.accept',
+            target: found.user.id,
+          });
         });
       },
     ),
 
     /**
      * Gives a person who has lost their password a one-time one, which is shown this once, and ends their sessions;
-     * their sign-ins that failed count no more. Throws `not_found` when nobody signs in with the email.
+     * their sign-ins that failed count no more. Throws `not_found` when nobody signs in with the email, and
+     * `validation_error` when several do and `accountId` does not say who of them it is.
      */
     resetPassword: operation(
       'member.resetPassword',
       { operator: true },
-      async (caller, input: { readonly email: string }): Promise<NewUser> => {
-        const found = await stores.users.findByEmail(input.email);
-        if (!found) throw notFound('User');
-        const { password, hash } = await oneTimePassword(deps);
-        const user: User = { ...found.user, mustChangePassword: true };
+      async (
+        caller,
+        input: { readonly email: string; readonly accountId?: string | null | undefined },
+      ): Promise<NewUser> => {
+        const found = theOne(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
+        const { password, hash } = await oneTimePassword(deps, found.email);
+        const user: User = { ...found, mustChangePassword: true };
         await uow.run(async (tx) => {
           await tx.users.setPassword(user.id, hash, user.mustChangePassword);
           await tx.sessions.removeOf(user.id);
@@ -104,7 +158,11 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       },
     ),
 
-    /** Adds a person with a one-time password, which is shown this once. */
+    /**
+     * Invites a person with a one-time password, which is shown this once. The invitation is pending until they change
+     * it, for 7 days at the most. Whether the email is known outside the account changes nothing: not the answer, not
+     * what others can do with the email.
+     */
     invite: operation(
       'member.invite',
       MANAGE,
@@ -112,9 +170,12 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         const accountId = accountIdOf(caller);
         const role = checkRole(input.role);
         if (role === 'OWNER') onlyOwners(caller);
-        await refuseTakenEmail(deps, input.email);
-        const invited = await newUser(deps, input.email, role, accountId);
+        checkEmail(input.email);
+        const invited = await newUser(deps, { email: input.email, role, accountId }, true);
         await uow.run(async (tx) => {
+          await tx.users.forgetExpired(accountId);
+          keepInvitationsFew(await tx.users.lockMembers(accountId));
+          await refuseFormer(tx, caller);
           await addUser(tx, invited);
           await recordChange(tx, deps, caller, {
             accountId,
@@ -127,14 +188,15 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       },
     ),
 
+    /** Gives a person another role, and revokes their keys that go beyond it, unless `keepKeys`. */
     setRole: operation(
       'member.setRole',
       MANAGE,
-      async (caller, input: { readonly userId: string; readonly role: string }): Promise<User> => {
+      async (caller, input: { readonly userId: string; readonly role: string } & KeepKeys): Promise<User> => {
         const accountId = accountIdOf(caller);
         const role = checkRole(input.role);
         return uow.run(async (tx) => {
-          const members = await tx.users.lockMembers(accountId);
+          const members = await lockPeopleAndKeys(tx, caller, accountId);
           const member = await memberOf(members, input.userId);
           if (role === 'OWNER' || member.role === 'OWNER') onlyOwners(caller);
           if (role !== 'OWNER') keepAnOwner(members, member);
@@ -147,19 +209,23 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             before: { role: member.role },
             after: { role },
           });
+          if (!input.keepKeys) await revokeBeyondRole(tx, caller, member, accountId, role);
           return { ...member, role };
         });
       },
     ),
 
-    /** Takes a person out of the account and ends their sessions. What they did stays in the audit log. */
+    /**
+     * Takes a person out of the account, or an invitation back, ends their sessions and revokes their keys, unless
+     * `keepKeys`. What they did stays in the audit log.
+     */
     remove: operation(
       'member.remove',
       MANAGE,
-      async (caller, input: { readonly userId: string }): Promise<User> => {
+      async (caller, input: { readonly userId: string } & KeepKeys): Promise<User> => {
         const accountId = accountIdOf(caller);
         return uow.run(async (tx) => {
-          const members = await tx.users.lockMembers(accountId);
+          const members = await lockPeopleAndKeys(tx, caller, accountId);
           const member = await memberOf(members, input.userId);
           if (member.role === 'OWNER') onlyOwners(caller);
           keepAnOwner(members, member);
@@ -172,6 +238,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             target: member.id,
             before: { email: member.email, role: member.role },
           });
+          if (!input.keepKeys) await revokeBeyondRole(tx, caller, member, accountId, null);
           return member;
         });
       },
@@ -197,11 +264,38 @@ function onlyOwners(caller: Caller): void {
   }
 }
 
+/** A role that manages no keys has none, and a DEVELOPER has none with FULL_ACCESS. */
+function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
+  if (role === 'DEVELOPER') return scopes.includes('FULL_ACCESS');
+  return role === null || role === 'VIEWER';
+}
+
 function keepAnOwner(members: readonly User[], leaving: User): void {
-  const stays = members.some((member) => member.role === 'OWNER' && member.id !== leaving.id);
+  // An invitation may never be accepted.
+  const stays = members.some(
+    ({ id, role, acceptedAt }) => role === 'OWNER' && id !== leaving.id && acceptedAt !== null,
+  );
   if (!stays) {
     throw validationError([
       { path: 'userId', message: 'is the only OWNER; make somebody else an OWNER first' },
     ]);
   }
+}
+
+function keepInvitationsFew(members: readonly User[]): void {
+  if (members.filter(({ acceptedAt }) => acceptedAt === null).length < INVITATIONS_MAX) return;
+  const message = `${INVITATIONS_MAX} invitations are pending already; withdraw some, or wait: each ends after ${INVITATION_DAYS} days`;
+  throw validationError([{ path: 'email', message }]);
+}
+
+/** The person of the account, or the only one; an invitation that is pending only where nobody has accepted one. */
+function theOne(people: readonly User[], accountId: string | undefined): User {
+  const named = people.filter((person) => accountId === undefined || person.accountId === accountId);
+  const accepted = named.filter(({ acceptedAt }) => acceptedAt !== null);
+  const [found, ...others] = accepted.length > 0 ? accepted : named;
+  if (!found) throw notFound('User');
+  if (others.length === 0) return found;
+  const accounts = [found, ...others].map((person) => person.accountId ?? 'none, an operator');
+  const message = `several people sign in with the email; name the account of one: ${accounts.join('; ')}`;
+  throw validationError([{ path: 'accountId', message }]);
 }

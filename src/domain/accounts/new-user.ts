@@ -10,43 +10,57 @@ export interface NewUser {
   readonly password: string;
 }
 
-/** Makes a person with a random one-time password; nothing is stored yet. */
+/** Makes a person with a random one-time password, or an invitation; nothing is stored yet. */
 export async function newUser(
-  { ids, clock, passwords }: Pick<Dependencies, 'ids' | 'clock' | 'passwords'>,
-  email: string,
-  role: User['role'],
-  accountId: string | null,
+  deps: Pick<Dependencies, 'ids' | 'clock' | 'passwords' | 'stores'>,
+  { email, role, accountId }: Pick<User, 'email' | 'role' | 'accountId'>,
+  isInvited: boolean,
 ): Promise<NewUser & { readonly hash: string }> {
-  const user = { id: ids.uuid(), accountId, email, role, mustChangePassword: true, createdAt: clock.now() };
-  return { user, ...(await oneTimePassword({ ids, passwords })) };
+  const now = deps.clock.now();
+  const dates = { createdAt: now, invitedAt: isInvited ? now : null, acceptedAt: isInvited ? null : now };
+  const user = { id: deps.ids.uuid(), accountId, email, role, mustChangePassword: true, ...dates };
+  return { user, ...(await oneTimePassword(deps, email)) };
 }
 
-/** A random password that a person is to change, with what is stored of it. */
-export async function oneTimePassword({
-  ids,
-  passwords,
-}: Pick<Dependencies, 'ids' | 'passwords'>): Promise<{ readonly password: string; readonly hash: string }> {
+/**
+ * A random password that a person is to change, with what is stored of it: salted as the passwords of others with the
+ * email are, so that a sign-in takes one computation, and the same time, however many there are.
+ */
+export async function oneTimePassword(
+  { ids, passwords, stores }: Pick<Dependencies, 'ids' | 'passwords' | 'stores'>,
+  email: string,
+): Promise<{ readonly password: string; readonly hash: string }> {
   const password = ids.random(18).toString('base64url');
-  return { password, hash: await passwords.hash(password) };
+  const [like] = await stores.users.saltsOf(email);
+  return { password, hash: await passwords.hash(password, like) };
 }
 
-/** Stores a person. Throws `validation_error` when the email has become somebody's sign-in in the meantime. */
+/** Stores a person. Throws `validation_error` when the email is taken: in the account, or by whom an operator added. */
 export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
-  if (!(await tx.users.insert(user, hash))) throw takenEmail();
+  if (await tx.users.insert(user, hash)) return;
+  if (user.invitedAt === null) throw takenEmail();
+  const message = 'is already the email of a member of this account, or of somebody invited to it';
+  throw validationError([{ path: 'email', message }]);
 }
 
-/** Throws `validation_error` for what is no email address, or is somebody's sign-in already. */
+/** Throws `validation_error` for what is no email address, or is that of somebody whom an operator added. */
 export async function refuseTakenEmail(
   { stores }: Pick<Dependencies, 'stores'>,
   email: string,
 ): Promise<void> {
+  checkEmail(email);
+  const known = await stores.users.withEmail(email);
+  if (known.some(({ invitedAt }) => invitedAt === null)) throw takenEmail();
+}
+
+/** Throws `validation_error` for what is no email address. */
+export function checkEmail(email: string): void {
   // As it is typed at sign-in: what reading would change, such as an international domain, nobody could sign in with.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
       'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';
     throw validationError([{ path: 'email', message }]);
   }
-  if (await stores.users.findByEmail(email)) throw takenEmail();
 }
 
 function takenEmail() {

@@ -9,7 +9,7 @@ import type { Account, Plan } from './account.ts';
 const NAME_MAX_LENGTH = 100;
 const OPERATORS = { operator: true } as const;
 
-/** Plans: how many requests the keys of an account may make (decision 12). Keys may have figures of their own. */
+/** Plans: how many requests the keys and people of an account may make (decision 12). Keys may have figures of their own. */
 export function planOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
@@ -17,18 +17,20 @@ export function planOperations(deps: Dependencies) {
 
     /** Creates the plan of that name, or changes it for all accounts that are on it, from the next second on. */
     set: operation('plan.set', OPERATORS, async (caller, plan: Plan): Promise<Plan> => {
-      const { name, perMinute, perSecond, webhooksPerMinute } = plan;
+      const { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } = plan;
       if (name.length < 1 || name.length > NAME_MAX_LENGTH) {
         throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
       }
       checkLimit('perMinute', perMinute, 1);
       checkLimit('perSecond', perSecond, 0);
       checkLimit('webhooksPerMinute', webhooksPerMinute, 1);
-      const after: Plan = { name, perMinute, perSecond, webhooksPerMinute };
+      checkLimit('sessionPerMinute', sessionPerMinute, 1);
+      const after: Plan = { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute };
       await uow.run(async (tx) => {
         const before = await tx.plans.set(ids.uuid(), after, clock.now());
-        // Keys are kept with the figures of their plan.
+        // Keys and accounts are kept with the figures of their plan.
         tx.announce('api-key', ALL_IDS);
+        tx.announce('account', ALL_IDS);
         await recordChange(tx, deps, caller, {
           accountId: null,
           action: 'plan.set',
@@ -50,6 +52,7 @@ export function planOperations(deps: Dependencies) {
           if (!before) throw notFound('Account');
           if (!(await tx.plans.assign(before.id, input.plan))) throw notFound('Plan');
           tx.announce('api-key', ALL_IDS);
+          tx.announce('account', before.id);
           await recordChange(tx, deps, caller, {
             accountId: before.id,
             action: 'account.setPlan',

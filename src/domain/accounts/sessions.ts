@@ -6,9 +6,11 @@
 import { createHash } from 'node:crypto';
 import { Batcher } from '../batcher.ts';
 import { ChangeCache } from '../cache.ts';
-import type { MemberCaller, OperatorCaller } from '../caller.ts';
+import type { MemberCaller, OperatorCaller, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
+import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
+import { shownClient } from '../ip-network.ts';
+import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
@@ -48,7 +50,15 @@ export interface Session {
   readonly isExtended: boolean;
 }
 
-type SessionDependencies = Pick<Dependencies, 'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'changes'>;
+type SessionDependencies = Pick<
+  Dependencies,
+  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'changes'
+> & { readonly security: SecurityWatch };
+
+/** People whose sign-ins failed, remembered so that a lockout can be told to their account without looking for them. */
+const FAILED_MAX = 1_000;
+/** Who acts for somebody who has not shown who they are. */
+const SIGN_IN: SystemCaller = { kind: 'system', name: 'sign-in' };
 
 /** Signing in and out, and knowing who a token stands for. */
 export class Sessions {
@@ -57,6 +67,8 @@ export class Sessions {
   readonly #checks: Batcher<() => Promise<void>, void>;
   /** By the hash of their token, in hex. */
   readonly #known: ChangeCache<KnownSession>;
+  /** By email in small letters, those that failed longest ago first. */
+  readonly #failed = new Map<string, User>();
   #unknownHash: Promise<string> | undefined;
 
   constructor(deps: SessionDependencies) {
@@ -87,17 +99,67 @@ export class Sessions {
     const row = { tokenHash, userId: user.id, passwordHash, createdAt: now, expiresAt };
     if (!(await stores.sessions.insert(row))) throw wrong();
     await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
+    this.#deps.security.audited(eventOf('member.signIn', user, session.caller), shownClient(address));
     return { token, expiresAt, user, session };
   }
 
-  /** The person whose password this is, with what is stored of it; bounded as `signIn` is. */
-  checkPassword(email: string, password: string, address: string): Promise<KnownUser | undefined> {
-    return this.#attempts.judge(email, address, async () => {
-      const like = await this.#deps.stores.users.findByEmail(email);
+  /**
+   * The person with the email whose password this is, with what is stored of it; bounded as `signIn` is. `userId` asks
+   * of one person.
+   */
+  async checkPassword(
+    email: string,
+    password: string,
+    address: string,
+    userId?: string,
+  ): Promise<KnownUser | undefined> {
+    const check = async () => {
+      const hashes = await this.#hashesOf(email, password);
+      const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
       // The store takes more letters for the same than failures are counted by: each spelling would have its own ten.
-      const found = like?.user.email.toLowerCase() === email.toLowerCase() ? like : undefined;
-      const isRight = await this.#verify(found?.passwordHash, password);
-      return isRight ? found : undefined;
+      if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
+      this.#noteFailure('password', await this.#concernedBy(email, userId), address);
+      return undefined;
+    };
+    try {
+      // Any account may invite any email, and would have ten more guesses at another's password with each sign-in.
+      return await this.#attempts.judge(email, address, check, ({ user }) => user.invitedAt === null);
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
+        this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), address);
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Whose account is told of a sign-in that failed. Tenants do not share: an account that has invited somebody learns
+   * nothing of their sign-ins elsewhere, so it is whom an operator added, or the only one who has accepted, or nobody.
+   */
+  async #concernedBy(email: string, userId: string | undefined): Promise<User | undefined> {
+    const like = await this.#deps.stores.users.withEmail(email);
+    const people = like.filter((user) => user.email.toLowerCase() === email.toLowerCase());
+    if (userId !== undefined) return people.find(({ id }) => id === userId);
+    const added = people.find(({ invitedAt }) => invitedAt === null);
+    const [accepted, ...others] = people.filter(({ acceptedAt }) => acceptedAt !== null);
+    return added ?? (others.length === 0 ? accepted : undefined);
+  }
+
+  #noteFailure(kind: 'password' | 'lockout', user: User | undefined, address: string): void {
+    if (user && kind === 'password') {
+      const email = user.email.toLowerCase();
+      this.#failed.delete(email);
+      this.#failed.set(email, user);
+      const [oldest] = this.#failed.keys();
+      if (this.#failed.size > FAILED_MAX && oldest !== undefined) this.#failed.delete(oldest);
+    }
+    const action = kind === 'lockout' ? 'member.lockedOut' : 'member.signInFailed';
+    this.#deps.security.refused({
+      kind,
+      reason: kind === 'lockout' ? 'too many failures' : user ? 'wrong password' : 'unknown email',
+      address: shownClient(address),
+      userId: user?.id,
+      audited: user && eventOf(action, user, SIGN_IN),
     });
   }
 
@@ -160,26 +222,32 @@ export class Sessions {
     });
   }
 
-  /** Takes as long for an email that nobody has as for one that somebody has. */
-  async #verify(hash: string | undefined, password: string): Promise<boolean> {
-    const { passwords, ids } = this.#deps;
+  /** What is stored of the password where it is right. Takes as long for an email that nobody has as for one that several have. */
+  async #hashesOf(email: string, password: string): Promise<readonly string[]> {
+    const { passwords, ids, stores } = this.#deps;
     if (this.#checks.waitingWeight > CHECKS_WAITING_MAX) {
       throw serviceUnavailable('Too many people sign in at once. Try again.');
     }
     this.#unknownHash ??= passwords.hash(ids.random(18).toString('base64url'));
-    const against = hash ?? (await this.#unknownHash);
-    let isRight = false;
+    const known = await stores.users.saltsOf(email);
+    const hashes: string[] = [];
     let fault: unknown;
-    await this.#checks.add(async () => {
-      try {
-        isRight = await passwords.verify(against, password.slice(0, PASSWORD_MAX_LENGTH));
-      } catch (error) {
-        fault = error;
-      }
-    });
+    for (const like of known.length > 0 ? known : [await this.#unknownHash]) {
+      await this.#checks.add(async () => {
+        try {
+          hashes.push(await passwords.hash(password.slice(0, PASSWORD_MAX_LENGTH), like));
+        } catch (error) {
+          fault = error;
+        }
+      });
+    }
     if (fault !== undefined) throw fault;
-    return isRight && hash !== undefined && password.length <= PASSWORD_MAX_LENGTH;
+    return password.length <= PASSWORD_MAX_LENGTH ? hashes : [];
   }
+}
+
+function eventOf(action: AuditedEvent['action'], user: User, caller: AuditedEvent['caller']): AuditedEvent {
+  return { action, accountId: user.accountId, caller, target: user.id };
 }
 
 function callerFor(user: User): MemberCaller | OperatorCaller {

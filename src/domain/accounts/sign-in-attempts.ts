@@ -27,7 +27,8 @@ export class SignInAttempts {
   }
 
   /**
-   * What `check` finds: undefined for a wrong password, which then is a failure. Throws `rate_limit_exceeded` after
+   * What `check` finds: undefined for a wrong password, which then is a failure. What it finds takes back the failures
+   * of the email where `forgives` says so, and this attempt in any case. Throws `rate_limit_exceeded` after
    * ten failures in 15 minutes for the email or the address. While others are pending it waits to see whether they
    * fail; where too many are, it is told to come again in a second.
    */
@@ -35,6 +36,7 @@ export class SignInAttempts {
     email: string,
     address: string,
     check: () => Promise<T | undefined>,
+    forgives: (found: T) => boolean,
   ): Promise<T | undefined> {
     const emailBucket = bucketOfEmail(email);
     const buckets = [emailBucket, bucketOf('address', address)].sort();
@@ -50,7 +52,7 @@ export class SignInAttempts {
       await Promise.allSettled(pending);
       this.#waiting -= 1;
     }
-    const judged = this.#check(id, emailBucket, check);
+    const judged = this.#check(id, check, (found) => (forgives(found) ? emailBucket : undefined));
     this.#pending.set(judged, buckets);
     try {
       return await judged;
@@ -80,8 +82,8 @@ export class SignInAttempts {
 
   async #check<T>(
     id: string,
-    emailBucket: string,
     check: () => Promise<T | undefined>,
+    forgivenBucket: (found: T) => string | undefined,
   ): Promise<T | undefined> {
     const { signInFailures } = this.#deps.stores;
     let found: T | undefined;
@@ -92,7 +94,7 @@ export class SignInAttempts {
       await signInFailures.forget(id);
       throw error;
     }
-    if (found !== undefined) await signInFailures.forget(id, emailBucket);
+    if (found !== undefined) await signInFailures.forget(id, forgivenBucket(found));
     return found;
   }
 }

@@ -1,14 +1,15 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { ApiKey, ScopeUse } from './api-key.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
+const READ_ANY = { roles: ACCOUNT_ROLES, operator: true } as const;
 
 /** Looking at keys by their ids. */
 export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  const accountOf = (caller: Caller) => (caller.kind === 'operator' ? undefined : accountIdOf(caller));
   return {
     /** One of the account's keys. Another account's is `not_found`. */
     find: operation(
@@ -32,12 +33,41 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
     /** Which scopes of the keys were used, and when last; those of another account's keys are left out. */
     scopeUses: operation(
       'apiKey.scopeUses',
-      { roles: ACCOUNT_ROLES, operator: true },
+      READ_ANY,
       (
         caller,
         input: { readonly keyIds: readonly string[] },
       ): Promise<ReadonlyMap<string, readonly ScopeUse[]>> =>
-        stores.apiKeys.scopeUses(input.keyIds, caller.kind === 'operator' ? undefined : accountIdOf(caller)),
+        stores.apiKeys.scopeUses(input.keyIds, accountOf(caller)),
+    ),
+
+    /** The descendants of each key, ended ones too, the oldest first (see `revokeWithDescendants`). */
+    descendantsOf: operation(
+      'apiKey.descendantsOf',
+      READ_ANY,
+      (caller, input: { readonly keyIds: readonly string[]; readonly limit: number }) =>
+        stores.apiKeys.madeBy({
+          makers: input.keyIds.map((keyId) => `key:${keyId}`),
+          accountId: accountOf(caller),
+          isRotatedByOthersToo: true,
+          limit: input.limit,
+        }),
+    ),
+
+    /**
+     * The keys of each person, ended ones too, the oldest first: those whose secret they were given, and what these
+     * keys created or rotated in turn.
+     */
+    heldBy: operation(
+      'apiKey.heldBy',
+      READ_ANY,
+      (caller, input: { readonly userIds: readonly string[]; readonly limit: number }) =>
+        stores.apiKeys.madeBy({
+          makers: input.userIds.map((userId) => `user:${userId}`),
+          accountId: accountOf(caller),
+          isRotatedByOthersToo: false,
+          limit: input.limit,
+        }),
     ),
   };
 }

@@ -1,8 +1,9 @@
-import { accountIdOf, namedAccountId } from '../accounts/account-operations.ts';
+import { namedAccountId } from '../accounts/account-operations.ts';
+import { refuseFormer } from '../accounts/refuse-former.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type Access, actorOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type Access, accountIdOf, actorOf, type Caller, refusal } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { forbidden, notFound, validationError } from '../errors.ts';
+import { forbidden, notFound, unauthorized } from '../errors.ts';
 import { operation } from '../operation.ts';
 import type { PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
@@ -16,7 +17,10 @@ import {
   checkRateLimit,
   checkScopes,
 } from './api-key-rules.ts';
+import { auditView, changeKey, revokeLiving } from './change-key.ts';
+import { hasEnded, refuseEnded, refuseLaterEnd, refuseRotated } from './key-end.ts';
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
+import { type KeyLimits, type PlannedRate, refuseBeyond } from './key-limits.ts';
 
 export interface CreateApiKeyInput {
   /** Named by operators and the system; the others have their own and can name no other. */
@@ -46,6 +50,18 @@ export interface NewApiKey {
   readonly key: string;
   readonly signingSecret: string | null;
 }
+/** A key that was revoked with what it made. */
+export interface RevokedTree {
+  readonly apiKey: ApiKey;
+  /** The keys that this revoked: not those that had ended before. */
+  readonly revokedKeys: readonly ApiKey[];
+}
+/** Who changes keys, as the database has them now. */
+interface Author {
+  readonly caller: Caller;
+  /** A caller that is a key, with the rate of keys that have none of their own. */
+  readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
+}
 
 /** Keys are managed with FULL_ACCESS, by members who may, and by operators (decision 7; members' roles). */
 const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
@@ -53,76 +69,94 @@ const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and 
 
 /** API keys and what they may do. */
 export function apiKeyOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets } = deps;
+  const { stores, uow, clock, ids, secrets, settings } = deps;
 
-  /** Stores a key with fresh secrets. */
+  /** Stores a key with fresh secrets, which the caller is given. */
   async function issue(
     tx: Tx,
-    caller: Caller,
-    action: string,
-    properties: Omit<ApiKey, 'keyId'>,
+    { caller }: Author,
+    properties: Omit<ApiKey, 'keyId' | 'issuedBy' | 'rotatedAt' | 'lastUsedAt' | 'revokedAt'>,
   ): Promise<NewApiKey> {
-    const apiKey: ApiKey = { ...properties, keyId: ids.random(8).toString('hex') };
+    const apiKey: ApiKey = {
+      ...properties,
+      keyId: ids.random(8).toString('hex'),
+      issuedBy: actorOf(caller),
+      rotatedAt: null,
+      lastUsedAt: null,
+      revokedAt: null,
+    };
     const secret = ids.random(20).toString('hex');
     const signingSecret = apiKey.enableHmac ? `sigsec_${ids.random(32).toString('base64url')}` : null;
     const sealed = signingSecret === null ? null : secrets.seal(signingSecret);
     await tx.apiKeys.insert(apiKey, hashSecret(secret), sealed);
     await recordChange(tx, deps, caller, {
       accountId: apiKey.accountId,
-      action,
+      action: 'apiKey.create',
       target: apiKey.keyId,
       after: auditView(apiKey),
     });
     return { apiKey, key: formatKey(apiKey.keyId, secret), signingSecret };
   }
 
-  /** The key, locked until the transaction ends; another account's is `not_found`. */
-  async function lockKey(tx: Tx, caller: Caller, keyId: string): Promise<ApiKey> {
-    const isAbove = caller.kind === 'operator' || caller.kind === 'system';
-    const apiKey = isKeyId(keyId)
-      ? await tx.apiKeys.lock(keyId, isAbove ? undefined : accountIdOf(caller))
-      : undefined;
-    if (!apiKey) throw notFound('API key');
-    if (isDeveloper(caller) && apiKey.createdBy !== actorOf(caller)) throw forbidden(DEVELOPER_LIMIT);
-    return apiKey;
+  /**
+   * Keeps others from changing keys of the account until the transaction ends, and reads the caller again: what was
+   * taken from them since the request came in is not given on. Throws `unauthorized` or `forbidden`.
+   */
+  async function begin(tx: Tx, caller: Caller, accountId: string): Promise<Author> {
+    await tx.apiKeys.lockAccount(accountId);
+    await refuseFormer(tx, caller);
+    if (caller.kind !== 'api-key') return { caller };
+    const key = await tx.apiKeys.find(caller.keyId, accountId);
+    if (!key || hasEnded(key, clock.now())) throw unauthorized('The API key has ended.');
+    const refused = refusal(MANAGE, { ...caller, scopes: key.scopes });
+    if (refused) throw refused;
+    const account = await tx.accounts.find(accountId);
+    return { caller, own: { key, plan: account?.plan ?? settings.keyRate } };
   }
 
-  /** Changes a locked key; every process hears of it with the commit (decision 9). */
-  async function change(
-    tx: Tx,
-    caller: Caller,
-    action: string,
-    before: ApiKey,
-    patch: Parameters<Tx['apiKeys']['update']>[1],
-  ): Promise<ApiKey> {
-    const after = await tx.apiKeys.update(before.keyId, patch);
-    tx.announce('api-key', before.keyId);
-    await recordChange(tx, deps, caller, {
-      accountId: before.accountId,
-      action,
-      target: before.keyId,
-      before: auditView(before),
-      after: auditView(after),
-    });
-    return after;
+  /**
+   * The key, which nobody else changes until the transaction ends. Another account's is `not_found`, and so is a
+   * production key to a sandbox key.
+   */
+  async function lockKey(tx: Tx, caller: Caller, keyId: string): Promise<{ apiKey: ApiKey; author: Author }> {
+    const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
+    const known = isKeyId(keyId) ? await tx.apiKeys.find(keyId, accountId) : undefined;
+    if (!known) throw notFound('API key');
+    const author = await begin(tx, caller, known.accountId);
+    const apiKey = await tx.apiKeys.lock(keyId, known.accountId);
+    if (!apiKey || !isInReach(author, apiKey)) throw notFound('API key');
+    if (isDeveloper(caller) && apiKey.createdBy !== actorOf(caller)) throw forbidden(DEVELOPER_LIMIT);
+    return { apiKey, author };
+  }
+
+  /** Revokes one key; one that was revoked before stays as it is. */
+  async function revokeOne(tx: Tx, caller: Caller, before: ApiKey): Promise<ApiKey> {
+    if (before.revokedAt) return before;
+    return changeKey(tx, deps, caller, 'apiKey.revoke', before, { revokedAt: clock.now() });
   }
 
   return {
-    /** The account's keys, newest first, revoked and expired ones too. */
+    /** The account's keys, newest first, revoked and expired ones too. A sandbox key sees those of the sandbox only. */
     list: operation(
       'apiKey.list',
       { scopes: [], roles: ACCOUNT_ROLES },
-      (caller, input: { readonly page: PageRequest }) => stores.apiKeys.page(accountIdOf(caller), input.page),
+      (caller, input: { readonly page: PageRequest }) => {
+        const isSandbox = caller.kind === 'api-key' && caller.environment === 'sandbox';
+        return stores.apiKeys.page(accountIdOf(caller), input.page, isSandbox ? 'sandbox' : undefined);
+      },
     ),
 
+    /**
+     * Makes a key within the caller's own limits. A key hands its own rate limit on. Throws `forbidden`, which names
+     * the limit.
+     */
     create: operation(
       'apiKey.create',
       MANAGE,
       async (caller, input: CreateApiKeyInput): Promise<NewApiKey> => {
-        const isAbove = caller.kind === 'operator' || caller.kind === 'system';
         const account = await stores.accounts.find(namedAccountId(caller, input.accountId));
         if (!account) throw notFound('Account');
-        if (input.rateLimit && !isAbove)
+        if (input.rateLimit && !isAboveAccounts(caller))
           throw forbidden('Rate limits of a key are set by platform operators.');
         const now = clock.now();
         const properties = {
@@ -136,15 +170,21 @@ export function apiKeyOperations(deps: Dependencies) {
           createdAt: now,
           createdBy: actorOf(caller),
           expiresAt: checkExpiry(input.expiresAt ?? null, now),
-          lastUsedAt: null,
-          revokedAt: null,
         };
-        refuseFullAccess(caller, properties);
-        return uow.run((tx) => issue(tx, caller, 'apiKey.create', properties));
+        return uow.run(async (tx) => {
+          const author = await begin(tx, caller, account.id);
+          const given = { ...properties, rateLimit: author.own?.key.rateLimit ?? properties.rateLimit };
+          refuseWider(author, given);
+          return issue(tx, author, given);
+        });
       },
     ),
 
-    /** Changes what is named of a key, with effect from the next request. */
+    /**
+     * Changes what is named of a key, with effect from the next request. The key that comes of it lies within the
+     * caller's own limits, else `forbidden`. Throws `key_ended` for a key that has ended, and for a later end of one
+     * that was rotated.
+     */
     update: operation('apiKey.update', MANAGE, async (caller, input: UpdateApiKeyInput) => {
       const { keyId, name, scopes, environment, ipAllowlist, expiresAt } = input;
       const patch = {
@@ -155,16 +195,19 @@ export function apiKeyOperations(deps: Dependencies) {
         ...(expiresAt === undefined ? {} : { expiresAt: checkExpiry(expiresAt, clock.now()) }),
       };
       return uow.run(async (tx) => {
-        const before = await lockKey(tx, caller, keyId);
-        refuseFullAccess(caller, { ...before, ...patch });
+        const { apiKey: before, author } = await lockKey(tx, caller, keyId);
+        refuseEnded(before, clock.now());
+        if (patch.expiresAt !== undefined) refuseLaterEnd(before, patch.expiresAt);
+        refuseWider(author, { ...before, ...patch });
         if (Object.keys(patch).length === 0) return before;
-        return change(tx, caller, 'apiKey.update', before, patch);
+        return changeKey(tx, deps, caller, 'apiKey.update', before, patch);
       });
     }),
 
     /**
      * Issues a key with the same properties and fresh secrets; the old one expires after `overlapSeconds`, at once
-     * by default (decision 7). A revoked key stays the end of its line: `validation_error`.
+     * by default (decision 7). Throws `key_ended` for a key that has ended or was rotated before, and `forbidden` for
+     * one beyond the caller's own limits: its secrets would be handed out.
      */
     rotate: operation(
       'apiKey.rotate',
@@ -172,18 +215,16 @@ export function apiKeyOperations(deps: Dependencies) {
       async (caller, input: { readonly keyId: string; readonly overlapSeconds?: number | undefined }) => {
         const overlapSeconds = checkOverlap(input.overlapSeconds ?? 0);
         return uow.run(async (tx) => {
-          const before = await lockKey(tx, caller, input.keyId);
-          refuseFullAccess(caller, before);
+          const { apiKey: before, author } = await lockKey(tx, caller, input.keyId);
           const now = clock.now();
-          if (before.revokedAt || (before.expiresAt && before.expiresAt <= now)) {
-            const why = before.revokedAt ? 'was revoked' : 'has expired';
-            throw validationError([{ path: 'keyId', message: `is of a key that ${why}; create a new one` }]);
-          }
+          refuseEnded(before, now);
+          refuseRotated(before);
+          refuseWider(author, before);
           const end = new Date(now.getTime() + overlapSeconds * 1000);
           const isSooner = !before.expiresAt || end < before.expiresAt;
-          if (isSooner) await change(tx, caller, 'apiKey.rotate', before, { expiresAt: end });
-          const { keyId: _, ...properties } = before;
-          return issue(tx, caller, 'apiKey.create', { ...properties, createdAt: now, lastUsedAt: null });
+          const patch = { rotatedAt: now, ...(isSooner ? { expiresAt: end } : {}) };
+          await changeKey(tx, deps, caller, 'apiKey.rotate', before, patch);
+          return issue(tx, author, { ...before, createdAt: now });
         });
       },
     ),
@@ -191,13 +232,35 @@ export function apiKeyOperations(deps: Dependencies) {
     /** Revokes a key at once and for good. Revoking it again changes nothing. */
     revoke: operation('apiKey.revoke', MANAGE, (caller, input: { readonly keyId: string }) =>
       uow.run(async (tx) => {
-        const before = await lockKey(tx, caller, input.keyId);
-        if (before.revokedAt) return before;
-        return change(tx, caller, 'apiKey.revoke', before, { revokedAt: clock.now() });
+        const { apiKey } = await lockKey(tx, caller, input.keyId);
+        return revokeOne(tx, caller, apiKey);
       }),
     ),
 
-    /** Sets or, with nulls, clears a key's own limits (decision 12). */
+    /**
+     * Revokes a key as `revoke` does, and with it its descendants: what it created or rotated, what these created or
+     * rotated in turn, and what replaced these, whoever rotated them. A sandbox key reaches none of production.
+     */
+    revokeWithDescendants: operation(
+      'apiKey.revokeWithDescendants',
+      MANAGE,
+      (caller, input: { readonly keyId: string }): Promise<RevokedTree> =>
+        uow.run(async (tx) => {
+          const { apiKey: before, author } = await lockKey(tx, caller, input.keyId);
+          const { accountId, keyId } = before;
+          const made = await tx.apiKeys.madeBy({
+            makers: [`key:${keyId}`],
+            accountId,
+            isRotatedByOthersToo: true,
+          });
+          const apiKey = await revokeOne(tx, caller, before);
+          const descendants = made.map(({ key }) => key).filter((key) => isInReach(author, key));
+          const revoked = await revokeLiving(tx, deps, caller, descendants);
+          return { apiKey, revokedKeys: before.revokedAt ? revoked : [apiKey, ...revoked] };
+        }),
+    ),
+
+    /** Sets or, with nulls, clears a key's own limits (decision 12). Throws `key_ended` for a key that has ended. */
     setRateLimit: operation(
       'apiKey.setRateLimit',
       { operator: true },
@@ -205,25 +268,30 @@ export function apiKeyOperations(deps: Dependencies) {
         const { keyId, perMinute, perSecond } = input;
         const rateLimit = checkRateLimit({ perMinute, perSecond });
         return uow.run(async (tx) => {
-          const before = await lockKey(tx, caller, keyId);
-          return change(tx, caller, 'apiKey.setRateLimit', before, { rateLimit });
+          const { apiKey: before } = await lockKey(tx, caller, keyId);
+          refuseEnded(before, clock.now());
+          return changeKey(tx, deps, caller, 'apiKey.setRateLimit', before, { rateLimit });
         });
       },
     ),
   };
 }
 
+function isAboveAccounts(caller: Caller): boolean {
+  return caller.kind === 'operator' || caller.kind === 'system';
+}
+
 function isDeveloper(caller: Caller): boolean {
   return caller.kind === 'member' && caller.role === 'DEVELOPER';
 }
 
-/** A DEVELOPER never comes by a key with FULL_ACCESS. */
-function refuseFullAccess(caller: Caller, result: Pick<ApiKey, 'scopes'>): void {
-  if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
+/** To a sandbox key there are sandbox keys only. */
+function isInReach({ own }: Author, key: ApiKey): boolean {
+  return own?.key.environment !== 'sandbox' || key.environment === 'sandbox';
 }
 
-/** What the audit log keeps of a key: everything that can be changed, and no secret. */
-function auditView(key: ApiKey) {
-  const { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, revokedAt } = key;
-  return { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, revokedAt };
+/** Nobody gives a key more than they have, and a DEVELOPER never comes by a key with FULL_ACCESS. */
+function refuseWider({ caller, own }: Author, result: KeyLimits): void {
+  if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
+  if (own) refuseBeyond(own.key, result, own.plan);
 }

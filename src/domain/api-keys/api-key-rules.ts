@@ -3,6 +3,7 @@ import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts
 import { DomainError, validationError } from '../errors.ts';
 import { parseIpNetwork } from '../ip-network.ts';
 import { parseIsoTime } from '../iso-time.ts';
+import { cut, quoted } from '../quote.ts';
 import type { ApiKey } from './api-key.ts';
 
 export const KEY_NAME_MAX_LENGTH = 100;
@@ -10,7 +11,6 @@ export const IP_ALLOWLIST_MAX = 100;
 export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
 /** Requests a minute or a second, of a key or a plan. */
 export const RATE_LIMIT_MAX = 1_000_000;
-const SHOWN_LENGTH = 40;
 
 const refuse = (path: string, message: string) => validationError([{ path, message }]);
 
@@ -18,10 +18,10 @@ const refuse = (path: string, message: string) => validationError([{ path, messa
 export function checkScopes(scopes: readonly string[]): Scope[] {
   if (scopes.length === 0) throw refuse('scopes', 'must name at least one scope');
   const known: readonly string[] = SCOPES;
-  const unknown = scopes.find((scope) => !known.includes(scope))?.slice(0, SHOWN_LENGTH);
+  const unknown = scopes.find((scope) => !known.includes(scope));
   if (unknown !== undefined) {
-    const message = `Unknown scope ${JSON.stringify(unknown)}. Known: ${SCOPES.join(', ')}`;
-    throw new DomainError('invalid_scope', message, { field: 'scopes', value: unknown });
+    const message = `Unknown scope ${quoted(unknown)}. Known: ${SCOPES.join(', ')}`;
+    throw new DomainError('invalid_scope', message, { field: 'scopes', value: cut(unknown) });
   }
   return [...new Set(scopes)] as Scope[];
 }

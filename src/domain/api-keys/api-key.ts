@@ -17,7 +17,12 @@ export interface ApiKey {
   /** Overrides of the account's plan. */
   readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
   readonly createdAt: Date;
+  /** Who made the key, as `actorOf` names them. A key that replaces another one inherits it. */
   readonly createdBy: string;
+  /** Who was given the secret: who created the key, or rotated the one that it replaces. */
+  readonly issuedBy: string;
+  /** When another key replaced it; its end can then only come sooner. */
+  readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
@@ -42,5 +47,5 @@ export interface ApiKeyCredentials {
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
   /** The account's plan, where one is set. */
-  readonly plan: Omit<Plan, 'name'> | null;
+  readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
 }

@@ -1,11 +1,12 @@
 import { ChangeCache } from '../cache.ts';
 import { type Access, type ApiKeyCaller, admittingScope, type Scope } from '../caller.ts';
-import { forbidden, unauthorized } from '../errors.ts';
+import { DomainError, unauthorized } from '../errors.ts';
 import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
 import type { Changes } from '../ports/changes.ts';
 import type { SpentSignatures } from '../ports/spent-signatures.ts';
 import type { ApiKeyStore } from '../ports/stores.ts';
 import type { Clock, SecretBox } from '../ports/system.ts';
+import type { RefusalKind } from '../security/security-watch.ts';
 import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
 import {
@@ -37,7 +38,23 @@ const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string
   bad_signature: 'The x-signature header does not match the request.',
 };
 
-const unknownKey = () => unauthorized('The API key is not valid.');
+/** A key that was sent and is refused, with what the security log says of it. */
+export class KeyRefused extends DomainError {
+  readonly check: Extract<RefusalKind, 'api_key' | 'signature' | 'allowlist'>;
+  readonly reason: string;
+  /** The key, where there is one with this id. */
+  readonly known: ApiKeyCredentials | undefined;
+
+  constructor(check: KeyRefused['check'], reason: string, message: string, known?: ApiKeyCredentials) {
+    super(check === 'allowlist' ? 'forbidden' : 'unauthorized', message);
+    this.check = check;
+    this.reason = reason;
+    this.known = known;
+  }
+}
+
+const invalidKey = (reason: string, known?: ApiKeyCredentials) =>
+  new KeyRefused('api_key', reason, 'The API key is not valid.', known);
 
 /** Checks API keys and the requests that carry them (contract, Authentication), and remembers when each was last used. */
 export class Authenticator {
@@ -63,7 +80,7 @@ export class Authenticator {
     this.#keys = new ChangeCache('api-key', parts.changes, async (keyId) => {
       const credentials = await this.#store.findCredentials(keyId);
       // Thrown, not returned: guessed ids must not push known keys out of the cache.
-      if (!credentials) throw unknownKey();
+      if (!credentials) throw invalidKey('unknown');
       const networks = credentials.key.ipAllowlist.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
       return { ...credentials, networks };
     });
@@ -75,12 +92,13 @@ export class Authenticator {
       throw unauthorized('Send your API key in the X-Api-Key header.');
     }
     const parts = parseKey(raw);
-    if (!parts) throw unknownKey();
+    if (!parts) throw invalidKey('malformed');
     const known = await this.#keys.get(parts.keyId);
-    if (!secretMatches(known.secretHash, parts.secret)) throw unknownKey();
+    if (!secretMatches(known.secretHash, parts.secret)) throw invalidKey('wrong secret', known);
     const { key } = known;
-    if (key.revokedAt) throw unauthorized('The API key has been revoked.');
-    if (key.expiresAt && key.expiresAt <= this.#clock.now()) throw unauthorized('The API key has expired.');
+    if (key.revokedAt) throw new KeyRefused('api_key', 'revoked', 'The API key has been revoked.', known);
+    if (key.expiresAt && key.expiresAt <= this.#clock.now())
+      throw new KeyRefused('api_key', 'expired', 'The API key has expired.', known);
     return known;
   }
 
@@ -89,18 +107,17 @@ export class Authenticator {
    * (contract, Optional request signing; decision 10). The body is read for headers that can be genuine only. Throws
    * `unauthorized`, and what reading throws.
    */
-  async checkSignature(
-    { key, signingSecretSealed }: KnownKey,
-    request: SignableRequest,
-  ): Promise<Buffer | undefined> {
+  async checkSignature(known: KnownKey, request: SignableRequest): Promise<Buffer | undefined> {
+    const { key, signingSecretSealed } = known;
     if (signingSecretSealed === null) return undefined;
+    const refused = (reason: string, message: string) => new KeyRefused('signature', reason, message, known);
     const { timestamp, signature } = request;
     const missing = [...(signature ? [] : ['x-signature']), ...(timestamp ? [] : ['x-timestamp'])];
     if (!signature || !timestamp) {
-      throw unauthorized(`This API key signs its requests. Missing: ${missing.join(', ')}.`);
+      throw refused('missing', `This API key signs its requests. Missing: ${missing.join(', ')}.`);
     }
     const fault = signatureHeadersFault(timestamp, signature, this.#clock.now());
-    if (fault) throw unauthorized(REFUSED_SIGNATURE[fault]);
+    if (fault) throw refused(fault, REFUSED_SIGNATURE[fault]);
     const rawBody = await request.readBody();
     const verdict = verifyRequestSignature({
       secret: this.#secrets.open(signingSecretSealed),
@@ -111,9 +128,10 @@ export class Authenticator {
       rawBody,
       now: this.#clock.now(),
     });
-    if (verdict !== 'ok') throw unauthorized(REFUSED_SIGNATURE[verdict]);
+    if (verdict !== 'ok') throw refused(verdict, REFUSED_SIGNATURE[verdict]);
     if (!(await this.#spentSignatures.spend(key.keyId, signature, signatureRetainedUntil(timestamp)))) {
-      throw unauthorized(
+      throw refused(
+        'used before',
         'The x-signature header was used before. Sign every request with a fresh timestamp.',
       );
     }
@@ -121,11 +139,13 @@ export class Authenticator {
   }
 
   /** Passes when the key may be used from this address; throws `forbidden` (contract, Authentication 5). */
-  checkAddress({ key, networks }: KnownKey, addressOf: () => bigint | undefined): void {
+  checkAddress(known: KnownKey, addressOf: () => bigint | undefined): void {
+    const { key, networks } = known;
     if (key.ipAllowlist.length === 0) return;
     const address = addressOf();
     if (address === undefined || !networks.some((network) => holdsIpAddress(network, address))) {
-      throw forbidden("The request comes from outside the API key's IP allowlist.");
+      const message = "The request comes from outside the API key's IP allowlist.";
+      throw new KeyRefused('allowlist', 'outside', message, known);
     }
   }
 

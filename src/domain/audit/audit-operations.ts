@@ -1,9 +1,10 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import type { AuditHead } from '../ports/audit-heads.ts';
 import type { AuditFilter } from '../ports/list-stores.ts';
+import { maskedUrl } from '../webhooks/webhook-url.ts';
 import { type AuditLink, CHAIN_START, nextLink } from './audit-chain.ts';
 import type { AuditEntry } from './audit-entry.ts';
 
@@ -18,40 +19,67 @@ export interface AuditVerdict {
   readonly head: string;
   /** Number of the first entry that is changed, moved or missing. */
   readonly brokenAt: number | null;
+  /** Up to which entry the master key vouches for the log; null when its signed head is missing or cannot be opened. */
+  readonly signedUpTo: number | null;
 }
 
-function verdict(last: AuditLink, brokenAt: number | null): AuditVerdict {
-  return { isIntact: brokenAt === null, entries: last.seq, head: last.hash.toString('hex'), brokenAt };
+function withMaskedUrls(entry: AuditEntry): AuditEntry {
+  if (!entry.action.startsWith('webhook.')) return entry;
+  return { ...entry, before: withMaskedUrl(entry.before), after: withMaskedUrl(entry.after) };
+}
+
+function withMaskedUrl(part: AuditEntry['before']): AuditEntry['before'] {
+  return typeof part?.url === 'string' ? { ...part, url: maskedUrl(part.url) } : part;
 }
 
 /** Looking into the audit log, and checking that nobody has rewritten it. */
-export function auditOperations({ stores }: Pick<Dependencies, 'stores'>) {
+export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stores' | 'auditHeads'>) {
   return {
     /**
-     * Checks the whole chain (tamper evidence): every entry in its place, unchanged, none missing at the end. Who
-     * notes `head` elsewhere can tell later that nothing up to it was rewritten.
+     * Checks the whole chain (tamper evidence): every entry in its place, unchanged, none missing at the end. The end is
+     * held against two signed heads: that of the database, and the last that this process kept in DATA_DIR. Who notes
+     * `head` elsewhere can tell later that nothing up to it was rewritten.
      */
     verify: operation(
       'audit.verify',
       { operator: true },
       async (_caller, _input: Record<string, never>): Promise<AuditVerdict> => {
-        const end = await stores.audit.chainEnd();
+        // The file first: what is committed after it can only make the log longer.
+        const before = await stores.audit.heads();
+        const kept = await auditHeads.kept(before.logId);
+        const { end, signed, logId } = await stores.audit.heads();
+        const head = signed === null ? undefined : auditHeads.read(signed);
+        const own = head?.logId === logId ? head : undefined;
+        const proofs = [own, kept].filter((proof): proof is AuditHead => proof !== undefined);
+        const verdict = (last: AuditLink, brokenAt: number | null): AuditVerdict => ({
+          isIntact: brokenAt === null && own !== undefined,
+          entries: last.seq,
+          head: last.hash.toString('hex'),
+          brokenAt,
+          signedUpTo: own?.seq ?? null,
+        });
         let last = CHAIN_START;
         while (last.seq < end.seq) {
           const rows = await stores.audit.chainedAfter(last.seq, VERIFY_BATCH);
           for (const { seq, hash, entry } of rows) {
             const expected = nextLink(last, entry);
             if (seq !== expected.seq || !hash.equals(expected.hash)) return verdict(last, expected.seq);
+            if (proofs.some((proof) => proof.seq === seq && !proof.hash.equals(hash)))
+              return verdict(last, seq);
             last = expected;
             if (last.seq === end.seq) break;
           }
           if (rows.length === 0) return verdict(last, last.seq + 1);
         }
-        return verdict(last, last.hash.equals(end.hash) ? null : last.seq);
+        if (!last.hash.equals(end.hash)) return verdict(last, last.seq);
+        return verdict(last, proofs.some((proof) => proof.seq > last.seq) ? last.seq + 1 : null);
       },
     ),
 
-    /** The account's entries, the newest first; an operator sees those of all accounts and of none. */
+    /**
+     * The account's entries, the newest first; an operator sees those of all accounts and of none. Entries are never
+     * rewritten, so webhooks' URLs that were recorded whole, before they were masked, are masked here.
+     */
     list: operation(
       'audit.list',
       { roles: ACCOUNT_ROLES, operator: true },
@@ -62,7 +90,8 @@ export function auditOperations({ stores }: Pick<Dependencies, 'stores'>) {
         const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
         const filter = input.filter ?? {};
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.lists.auditEntries(accountId, filter, range);
+        const entries = await stores.lists.auditEntries(accountId, filter, range);
+        const rows = entries.map(withMaskedUrls);
         return sliceOf(
           rows,
           range,

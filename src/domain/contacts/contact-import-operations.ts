@@ -1,10 +1,10 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES, actorOf } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, actorOf, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { emptySlice, keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { CsvReader } from '../ports/csv-reader.ts';
+import { homeOf, reachOf, shownHome } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import {
   type ContactImport,
@@ -31,11 +31,15 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
     start: operation(
       'contact.import',
       WRITE,
-      async (caller, input: { readonly csv: string }): Promise<ContactImport> => {
-        const accountId = accountIdOf(caller);
+      async (
+        caller,
+        input: { readonly csv: string; readonly environment?: Environment | undefined },
+      ): Promise<ContactImport> => {
+        const home = homeOf(caller, input.environment);
+        const { accountId } = home;
         const one: ContactImport = {
           id: ids.uuid(),
-          accountId,
+          ...home,
           state: 'pending',
           progress: {
             rowsTotal: await countRows(csv, input.csv),
@@ -68,7 +72,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       'contact.findImport',
       READ,
       async (caller, input: { readonly id: string }): Promise<ContactImport> => {
-        const found = isUuid(input.id) && (await stores.contactImports.find(accountIdOf(caller), input.id));
+        const found = isUuid(input.id) && (await stores.contactImports.find(reachOf(caller), input.id));
         if (!found) throw notFound('Import');
         return found;
       },
@@ -78,15 +82,19 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
     list: operation(
       'contact.listImports',
       READ,
-      async (caller, input: SliceInput): Promise<Slice<ContactImport>> => {
-        const accountId = accountIdOf(caller);
+      async (
+        caller,
+        input: SliceInput & { readonly environment?: Environment | undefined },
+      ): Promise<Slice<ContactImport>> => {
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.contactImports.slice(accountId, range);
+        const home = shownHome(caller, input.environment);
+        if (!home) return emptySlice(range);
+        const rows = await stores.contactImports.slice(home, range);
         return sliceOf(
           rows,
           range,
           (one) => one.id,
-          () => stores.contactImports.count(accountId),
+          () => stores.contactImports.count(home),
         );
       },
     ),

@@ -1,3 +1,5 @@
+import type { Environment } from '../caller.ts';
+
 /**
  * An **import** adds the contacts of a CSV text and changes those that are there. Each row is a contact of its own:
  *
@@ -24,6 +26,8 @@ export interface ImportProgress {
 export interface ContactImport {
   readonly id: string;
   readonly accountId: string;
+  /** Where its contacts go, too. */
+  readonly environment: Environment;
   readonly state: ImportState;
   readonly progress: ImportProgress;
   /** How many faults the rows that failed have. */

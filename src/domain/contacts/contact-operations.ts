@@ -1,11 +1,12 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, type Environment, type Home } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import type { Page, PageRequest } from '../ports/page.ts';
+import { emptySlice, keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
+import { cut } from '../quote.ts';
+import { homeOf, reachOf, shownHome } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import {
   CONTACT_TAG_MAX_LENGTH,
@@ -18,6 +19,11 @@ import { type ContactFields, type ContactInput, changedFields, NO_FIELDS } from 
 const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 
+/** Of which environment contacts are shown: the caller's own when absent, which is production for people. */
+interface InEnvironment {
+  readonly environment?: Environment | undefined;
+}
+
 /** The account's contacts (decision 27). */
 export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
   return {
@@ -25,10 +31,14 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
     list: operation(
       'contact.list',
       READ,
-      async (caller, input: { filter: ContactFilter; page: PageRequest }): Promise<Page<Contact>> => {
+      async (
+        caller,
+        input: InEnvironment & { readonly filter: ContactFilter; readonly page: PageRequest },
+      ): Promise<Page<Contact>> => {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
-        return stores.contacts.page(accountIdOf(caller), input.filter, input.page);
+        const home = shownHome(caller, input.environment);
+        return home ? stores.contacts.page(home, input.filter, input.page) : EMPTY_PAGE;
       },
     ),
 
@@ -36,53 +46,61 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
     slice: operation(
       'contact.slice',
       READ,
-      async (caller, input: SliceInput & { readonly filter: ContactFilter }): Promise<Slice<Contact>> => {
-        const accountId = accountIdOf(caller);
+      async (
+        caller,
+        input: SliceInput & InEnvironment & { readonly filter: ContactFilter },
+      ): Promise<Slice<Contact>> => {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.contacts.slice(accountId, input.filter, range);
+        const home = shownHome(caller, input.environment);
+        if (!home) return emptySlice(range);
+        const rows = await stores.contacts.slice(home, input.filter, range);
         return sliceOf(
           rows,
           range,
           (contact) => contact.id,
-          () => stores.contacts.count(accountId, input.filter),
+          () => stores.contacts.count(home, input.filter),
         );
       },
     ),
 
     get: operation('contact.get', READ, async (caller, input: { id: string }): Promise<Contact> => {
-      const contact = isUuid(input.id) && (await stores.contacts.find(accountIdOf(caller), input.id));
+      const contact = isUuid(input.id) && (await stores.contacts.find(reachOf(caller), input.id));
       if (!contact) throw notFound('Contact');
       return contact;
     }),
 
     /** Adds a contact. Throws `contact_exists` with the id of the one that has the phone or externalId. */
-    create: operation('contact.create', WRITE, async (caller, input: ContactInput): Promise<Contact> => {
-      const accountId = accountIdOf(caller);
-      const fields = changedFields(NO_FIELDS, input);
-      const now = clock.now();
-      const contact = { ...fields, id: ids.uuid(), accountId, createdAt: now, updatedAt: now };
-      await uow.run(async (tx) => {
-        await tx.contacts.lockAll(accountId);
-        await refuseTwin(tx, accountId, contact.id, fields);
-        await tx.contacts.insert(contact);
-      });
-      return contact;
-    }),
+    create: operation(
+      'contact.create',
+      WRITE,
+      async (caller, { environment, ...input }: ContactInput & InEnvironment): Promise<Contact> => {
+        const home = homeOf(caller, environment);
+        const fields = changedFields(NO_FIELDS, input);
+        const now = clock.now();
+        const contact = { ...fields, ...home, id: ids.uuid(), createdAt: now, updatedAt: now };
+        await uow.run(async (tx) => {
+          await tx.contacts.lockAll(home.accountId);
+          await refuseTwin(tx, home, contact.id, fields);
+          await tx.contacts.insert(contact);
+        });
+        return contact;
+      },
+    ),
 
     /** Changes the members that are given. Throws as `create` does. */
     update: operation(
       'contact.update',
       WRITE,
       async (caller, input: { id: string; changes: ContactInput }): Promise<Contact> => {
-        const accountId = accountIdOf(caller);
+        const reach = reachOf(caller);
         return uow.run(async (tx) => {
-          await tx.contacts.lockAll(accountId);
-          const before = isUuid(input.id) && (await tx.contacts.find(accountId, input.id));
+          await tx.contacts.lockAll(reach.accountId);
+          const before = isUuid(input.id) && (await tx.contacts.find(reach, input.id));
           if (!before) throw notFound('Contact');
           const fields = changedFields(before, input.changes);
-          await refuseTwin(tx, accountId, before.id, fields);
+          await refuseTwin(tx, before, before.id, fields);
           const contact = { ...before, ...fields, updatedAt: clock.now() };
           await tx.contacts.update(contact);
           return contact;
@@ -91,7 +109,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
     ),
 
     remove: operation('contact.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
-      const isRemoved = isUuid(input.id) && (await stores.contacts.remove(accountIdOf(caller), input.id));
+      const isRemoved = isUuid(input.id) && (await stores.contacts.remove(reachOf(caller), input.id));
       if (!isRemoved) throw notFound('Contact');
     }),
   };
@@ -99,15 +117,15 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
 
 async function refuseTwin(
   tx: Tx,
-  accountId: string,
+  home: Home,
   ownId: string,
   { phone, externalId }: ContactFields,
 ): Promise<void> {
-  const twin = await tx.contacts.findTwin(accountId, ownId, phone, externalId);
+  const twin = await tx.contacts.findTwin(home, ownId, phone, externalId);
   if (!twin) return;
   const [field, value] =
-    phone !== null && twin.phone === phone ? ['phone', phone] : ['externalId', externalId];
-  throw new DomainError('contact_exists', `There is a contact with the ${field} ${value} already.`, {
+    phone !== null && twin.phone === phone ? ['phone', phone] : ['externalId', externalId ?? ''];
+  throw new DomainError('contact_exists', `There is a contact with the ${field} ${cut(value)} already.`, {
     id: twin.id,
     field,
   });

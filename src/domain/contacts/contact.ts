@@ -1,10 +1,14 @@
+import type { Environment } from '../caller.ts';
+
 /**
  * A **contact** is a person whom an account writes to (decision 27). At least one of phone, email and externalId is
- * there; within an account a phone and an externalId each belong to one contact. `phone` is E.164, like a recipient.
+ * there; within an environment of an account a phone and an externalId each belong to one contact. `phone` is E.164,
+ * like a recipient.
  */
 export interface Contact {
   readonly id: string;
   readonly accountId: string;
+  readonly environment: Environment;
   readonly name: string | null;
   readonly phone: string | null;
   readonly email: string | null;

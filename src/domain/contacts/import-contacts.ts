@@ -1,3 +1,4 @@
+import type { Home } from '../caller.ts';
 import { DomainError } from '../errors.ts';
 import type { CsvReader } from '../ports/csv-reader.ts';
 import type { HeldJob } from '../ports/job-queue.ts';
@@ -112,7 +113,7 @@ export class ImportContacts {
   }
 
   #importBatch(
-    { id, accountId }: ContactImport,
+    { id, accountId, environment }: ContactImport,
     reader: RowReader,
     done: Done,
     batch: readonly Outcome[],
@@ -120,11 +121,12 @@ export class ImportContacts {
     const rows = batch.filter((outcome): outcome is ReadRow => 'cells' in outcome);
     return this.#uow.run(async (tx) => {
       await tx.contacts.lockAll(accountId);
-      const book = new ContactBook(await findNamed(tx, accountId, rows));
+      const home = { accountId, environment };
+      const book = new ContactBook(await findNamed(tx, home, rows));
       const faults: RowFault[] = [];
       const counts = { created: 0, updated: 0, failed: 0 };
       for (const outcome of batch) {
-        const result = 'cells' in outcome ? this.#importRow(accountId, book, reader, outcome) : outcome;
+        const result = 'cells' in outcome ? this.#importRow(home, book, reader, outcome) : outcome;
         if (typeof result === 'string') {
           counts[result] += 1;
         } else {
@@ -146,7 +148,7 @@ export class ImportContacts {
 
   /** Writes a row into the book; its faults when it cannot be. */
   #importRow(
-    accountId: string,
+    home: Home,
     book: ContactBook,
     reader: RowReader,
     row: ReadRow,
@@ -156,7 +158,7 @@ export class ImportContacts {
       const now = this.#clock.now();
       if (!before) {
         const id = this.#ids.uuid();
-        book.put({ ...changedFields(NO_FIELDS, row.input), id, accountId, createdAt: now, updatedAt: now });
+        book.put({ ...changedFields(NO_FIELDS, row.input), ...home, id, createdAt: now, updatedAt: now });
         return 'created';
       }
       const { attributes } = row.input;
@@ -169,8 +171,8 @@ export class ImportContacts {
   }
 }
 
-function findNamed(tx: Tx, accountId: string, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
-  return tx.contacts.findNamed(accountId, {
+function findNamed(tx: Tx, home: Home, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
+  return tx.contacts.findNamed(home, {
     phones: rows.flatMap((row) => row.phone ?? []),
     externalIds: rows.flatMap((row) => row.externalId ?? []),
     emails: rows.flatMap((row) => row.emailAlone ?? []),

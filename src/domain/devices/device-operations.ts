@@ -1,11 +1,11 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type FieldFault, notFound, serviceUnavailable, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import type { Page, PageRequest } from '../ports/page.ts';
+import { emptySlice, keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
+import { homeOf, reachOf, shownHome } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import type { Device, DeviceKeys, Platform } from './device.ts';
 
@@ -14,6 +14,12 @@ export interface RegisterDeviceInput {
   readonly platform: Platform;
   readonly userId: string;
   readonly keys?: DeviceKeys | undefined;
+  /** A person's choice, production when absent; a key registers in its own. */
+  readonly environment?: Environment | undefined;
+}
+/** Of which environment devices are shown: the caller's own when absent, which is production for people. */
+interface InEnvironment {
+  readonly environment?: Environment | undefined;
 }
 
 export const DEVICE_TOKEN_MAX_LENGTH = 2048;
@@ -46,14 +52,14 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       'device.register',
       WRITE,
       async (caller, input: RegisterDeviceInput): Promise<Device> => {
-        const accountId = accountIdOf(caller);
+        const home = homeOf(caller, input.environment);
         const faults = faultsOf(input);
         if (faults.length > 0) throw validationError(faults);
         if (input.platform === 'web') await checkEndpoint(input.token);
         const now = clock.now();
         const device: Device = {
           id: ids.uuid(),
-          accountId,
+          ...home,
           platform: input.platform,
           token: input.token,
           keys: input.platform === 'web' && input.keys ? input.keys : null,
@@ -69,32 +75,39 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
     list: operation(
       'device.list',
       READ,
-      (caller, input: { page: PageRequest }): Promise<Page<Device>> =>
-        stores.devices.page(accountIdOf(caller), input.page),
+      async (caller, input: InEnvironment & { readonly page: PageRequest }): Promise<Page<Device>> => {
+        const home = shownHome(caller, input.environment);
+        return home ? stores.devices.page(home, input.page) : EMPTY_PAGE;
+      },
     ),
 
     /** A slice of the account's devices, the newest first. */
-    slice: operation('device.slice', READ, async (caller, input: SliceInput): Promise<Slice<Device>> => {
-      const accountId = accountIdOf(caller);
-      const range = keyRange(input, UUID_KEY);
-      const rows = await stores.devices.slice(accountId, range);
-      return sliceOf(
-        rows,
-        range,
-        (device) => device.id,
-        () => stores.devices.count(accountId),
-      );
-    }),
+    slice: operation(
+      'device.slice',
+      READ,
+      async (caller, input: SliceInput & InEnvironment): Promise<Slice<Device>> => {
+        const range = keyRange(input, UUID_KEY);
+        const home = shownHome(caller, input.environment);
+        if (!home) return emptySlice(range);
+        const rows = await stores.devices.slice(home, range);
+        return sliceOf(
+          rows,
+          range,
+          (device) => device.id,
+          () => stores.devices.count(home),
+        );
+      },
+    ),
 
     get: operation('device.get', READ, async (caller, input: { id: string }): Promise<Device> => {
-      const device = isUuid(input.id) && (await stores.devices.find(accountIdOf(caller), input.id));
+      const device = isUuid(input.id) && (await stores.devices.find(reachOf(caller), input.id));
       if (!device) throw notFound('Device');
       return device;
     }),
 
     remove: operation('device.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
-      const accountId = accountIdOf(caller);
-      const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(accountId, [input.id])) : 0;
+      const reach = reachOf(caller);
+      const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(reach, [input.id])) : 0;
       if (removed === 0) throw notFound('Device');
     }),
 
@@ -104,7 +117,11 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       READ,
       async (_caller, _input: Record<string, never>): Promise<string> => {
         if (settings.vapidPublicKey !== undefined) return settings.vapidPublicKey;
-        throw serviceUnavailable('No web push provider is configured on this gateway. Ask its operator.', 60);
+        throw serviceUnavailable(
+          'No web push provider is configured on this gateway. Ask its operator.',
+          60,
+          'provider_missing',
+        );
       },
     ),
   };

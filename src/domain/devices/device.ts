@@ -1,7 +1,9 @@
+import type { Environment } from '../caller.ts';
+
 /**
  * A **device** is one installation of an account's app, or one browser, that push messages can reach (decision 24).
- * Its token names it to its platform and is unique within the account: registering a token again updates the device
- * that has it. On the web the token is the endpoint's address, and messages are encrypted with the device's keys.
+ * Its token names it to its platform and is unique within its environment of the account:
+ * registering a token again updates the device that has it. On the web the token is the endpoint's address, and messages are encrypted with the device's keys.
  */
 export const PLATFORMS = ['ios', 'android', 'web'] as const;
 export type Platform = (typeof PLATFORMS)[number];
@@ -15,6 +17,7 @@ export interface DeviceKeys {
 export interface Device {
   readonly id: string;
   readonly accountId: string;
+  readonly environment: Environment;
   readonly platform: Platform;
   readonly token: string;
   /** Present exactly on the web. */

@@ -1,11 +1,11 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
 import { checkSearch } from '../messages/message-list-operations.ts';
 import { operation } from '../operation.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
+import { reachOf } from '../reach.ts';
 import type { UsageRow } from '../usage/usage.ts';
 import { isUuid } from '../uuid.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
@@ -70,7 +70,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         const { webhookId, signal } = input;
         const isKnown =
           webhookId === undefined ||
-          (isUuid(webhookId) && (await stores.webhooks.find(accountId, webhookId)) !== undefined);
+          (isUuid(webhookId) && (await stores.webhooks.find(reachOf(caller), webhookId)) !== undefined);
         if (!isKnown) throw notFound('Webhook');
         const read = (ids: readonly string[]) => stores.lists.findDeliveries(accountId, ids, webhookId);
         return showing(await live.watch(accountId, ['delivery'], signal), read);
@@ -92,9 +92,10 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           const day = new Date(at);
           day.setUTCHours(0, 0, 0, 0);
           const query = { from: day, to: at, interval: 'day', groupBy: ['status'], environment } as const;
-          const counts = await stores.usage.query(accountId, query);
           const account = await stores.accounts.find(accountId);
           if (!account) throw notFound('Account');
+          // Read last: the store resolves when all that was seen up to then is on the disk.
+          const counts = await stores.usage.query(accountId, query);
           return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
         }
         const watch = await live.watch(accountId, ['message', 'usage'], signal);

@@ -1,3 +1,4 @@
+import type { Budgets } from '../accounts/budgets.ts';
 import type { AccountCaller, Environment } from '../caller.ts';
 import { insufficientBalance, serviceUnavailable } from '../errors.ts';
 import { fromMinor } from '../money/money.ts';
@@ -17,6 +18,7 @@ export interface SendAnswer {
 
 /** What every channel's send is built on. */
 export interface SendContext {
+  readonly budgets: Pick<Budgets, 'countSend'>;
   readonly intake: Intake;
   readonly routing: Routing;
   readonly clock: Clock;
@@ -120,7 +122,11 @@ function routeFor(routing: Routing, channel: Channel, address: string): string {
   const route = routing.routeFor(channel, address);
   // A channel that nobody carries is refused before anything is charged (decision 26).
   if (route === undefined) {
-    throw serviceUnavailable(`No ${channel} provider is configured on this gateway. Ask its operator.`, 60);
+    throw serviceUnavailable(
+      `No ${channel} provider is configured on this gateway. Ask its operator.`,
+      60,
+      'provider_missing',
+    );
   }
   return route;
 }

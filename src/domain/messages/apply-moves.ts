@@ -1,4 +1,5 @@
 import { allDone } from '../all-done.ts';
+import type { DeferredRefund } from '../ports/refund-store.ts';
 import type { KeptReport, SidRow } from '../ports/report-store.ts';
 import type {
   LockedMessage,
@@ -6,6 +7,7 @@ import type {
   RecipientMove,
   StatusCounts,
   StatusMove,
+  TimelineNote,
   Tx,
 } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
@@ -13,8 +15,13 @@ import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
 import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
-import type { Message, MessageStatus } from './message.ts';
+import { type Message, type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
 import { canMove, messageStatus } from './status.ts';
+
+/** Why a message waits for its refund. */
+export const REFUND_PENDING = 'refund_pending';
+const ACCEPTED_LATE =
+  'A carrier says that it had taken this recipient before it failed: it may have been delivered, and is not refunded.';
 
 type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 
@@ -46,6 +53,7 @@ export async function applyMoves(
   const done = new Map<RecipientMove, MovedRecipient>();
   const events: NewEvent[] = [];
   const refunds: Refund[] = [];
+  const deferred: DeferredRefund[] = [];
   for (const move of allowed) {
     const recipient = byRecipient.get(key(move));
     const message = messages.get(move.messageId);
@@ -56,14 +64,24 @@ export async function applyMoves(
       rulesOf(message.channel).moveEvent?.(message, move, recipient, now);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
-      refunds.push(refundOf(message, move.position, recipient.costMinor, now));
+      const { messageId, position, mayHaveLeft } = move;
+      const { accountId } = message;
+      const refund = { accountId, messageId, position, amountMinor: recipient.costMinor };
+      if (mayHaveLeft) deferred.push(refund);
+      else refunds.push(refundEntry(refund, now));
     }
   }
   const settled = await followStatus(tx, messages, [...done.keys()]);
   events.push(...(await settledEvents(tx, settled, now)));
   await tx.accounts.credit(refunds);
+  await deferRefunds(tx, deferred);
+  const late = await keepCharges(
+    tx,
+    messages,
+    allowed.filter((move) => move.to === 'sent' && !done.has(move)),
+  );
   const [early] = await allDone([
-    tx.reports.addSids([...done.keys()].flatMap((move) => sidRows(move, messages))),
+    tx.reports.addSids([...done.keys(), ...late].flatMap((move) => sidRows(move, messages))),
     recordEvents(tx, ids, events),
   ]);
   announceMessages(tx, messages, moved);
@@ -73,10 +91,70 @@ export async function applyMoves(
   return { messages, done: new Set(done.keys()), early };
 }
 
-function refundOf(message: Message, position: number, amountMinor: number, createdAt: Date): Refund {
-  const { id: messageId, accountId } = message;
-  const entry = { accountId, kind: 'refund', amountMinor, messageId, position } as const;
-  return { ...entry, reference: null, actor: null, createdAt };
+function refundEntry(refund: DeferredRefund, createdAt: Date): Refund {
+  return { ...refund, kind: 'refund', reference: null, actor: null, createdAt };
+}
+
+/** Keeps refunds until no delivery report can come any more, and says so on their messages. */
+async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise<void> {
+  if (refunds.length === 0) return;
+  await tx.refunds.defer(refunds, REPORT_DEADLINE_MS);
+  await tx.messages.setStatusReason([...new Set(refunds.map(({ messageId }) => messageId))], REFUND_PENDING);
+}
+
+/**
+ * Cancels the deferred refunds of recipients that a carrier had accepted: it told so after they had failed. Returns the
+ * moves that did; other late moves change nothing.
+ */
+async function keepCharges(
+  tx: Tx,
+  messages: ReadonlyMap<string, LockedMessage>,
+  accepted: readonly RecipientMove[],
+): Promise<readonly RecipientMove[]> {
+  if (accepted.length === 0) return [];
+  const canceled = await tx.refunds.cancel(
+    accepted.map(({ messageId, position, at, provider, sids }) => {
+      return { messageId, position, at, provider, sid: sids[0] ?? null };
+    }),
+  );
+  const keys = new Set(canceled.map(key));
+  const late = accepted.filter((move) => keys.has(key(move)));
+  const notes = late.flatMap(({ messageId, position, at }): TimelineNote[] => {
+    const accountId = messages.get(messageId)?.accountId;
+    return accountId ? [{ accountId, messageId, position, at, status: 'failed', detail: ACCEPTED_LATE }] : [];
+  });
+  await tx.messages.note(notes);
+  await explainSettled(
+    tx,
+    late.map(({ messageId }) => messageId),
+  );
+  return late;
+}
+
+/**
+ * Gives back the deferred refunds that are due, `limit` at the most; how many there were. A refund is booked once, however
+ * often this runs.
+ */
+export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<number> {
+  const due = await tx.refunds.takeDue(limit);
+  if (due.length === 0) return 0;
+  await tx.accounts.credit(due.map((refund) => refundEntry(refund, now)));
+  await explainSettled(
+    tx,
+    due.map(({ messageId }) => messageId),
+  );
+  return due.length;
+}
+
+/** Messages whose last deferred refund was settled wait for none any more. */
+async function explainSettled(tx: Tx, messageIds: readonly string[]): Promise<void> {
+  if (messageIds.length === 0) return;
+  const ids = [...new Set(messageIds)];
+  const waiting = await tx.refunds.withDeferred(ids);
+  await tx.messages.clearStatusReason(
+    ids.filter((id) => !waiting.has(id)),
+    REFUND_PENDING,
+  );
 }
 
 function sidRows(

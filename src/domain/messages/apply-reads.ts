@@ -9,26 +9,30 @@ import type { Message } from './message.ts';
 
 /**
  * Records that recipients read their message, each once, with the event that tells of it, in `tx` (decision 25).
- * Their moves to `delivered` are done and `messages` are locked. Returns the reports that told something new.
+ * Their moves to `delivered` are done and `messages` are locked. `timeOf` says when a report came; the events are
+ * recorded at `now`. Returns the reports that told something new.
  */
 export async function applyReads(
   tx: Tx,
   ids: Ids,
   messages: ReadonlyMap<string, Message>,
   reads: readonly MatchedReport[],
-  at: Date,
+  timeOf: (read: MatchedReport) => Date,
+  now: Date,
 ): Promise<ReadonlySet<MatchedReport>> {
   if (reads.length === 0) return new Set();
   const news = new Set<MatchedReport>();
   const events: NewEvent[] = [];
-  for (const recipient of await tx.messages.markRead(reads, at)) {
-    const message = messages.get(recipient.messageId);
-    const report = reads.find(
-      (read) => read.messageId === recipient.messageId && read.position === recipient.position,
-    );
-    if (report) news.add(report);
-    const event = message && rulesOf(message.channel).readEvent?.(message, recipient, at);
-    if (event) events.push(event);
+  for (const [at, own] of Map.groupBy(reads, (read) => timeOf(read).getTime())) {
+    for (const recipient of await tx.messages.markRead(own, new Date(at))) {
+      const message = messages.get(recipient.messageId);
+      const report = own.find(
+        (read) => read.messageId === recipient.messageId && read.position === recipient.position,
+      );
+      if (report) news.add(report);
+      const event = message && rulesOf(message.channel).readEvent?.(message, recipient, now);
+      if (event) events.push(event);
+    }
   }
   await recordEvents(tx, ids, events);
   announceMessages(tx, messages, [...news]);

@@ -1,8 +1,8 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
 import { type Caller, refusal, type Scope } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, forbidden, notFound } from '../errors.ts';
+import { DomainError, notFound } from '../errors.ts';
 import type { RecipientMove } from '../ports/stores.ts';
+import { reachOf } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import { applyMoves } from './apply-moves.ts';
 import type { Channel, Message, Recipient } from './message.ts';
@@ -18,20 +18,16 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
 /**
  * Cancels a message of which nothing has left (decision 18): all its recipients fail with `canceled` and are
  * refunded, and no event tells of it. Throws `not_found`, `forbidden` when the caller may not send on the message's
- * channel or its key is of the other environment, and `message_not_cancelable` once a worker has claimed a recipient: claims and cancellations both hold
- * the message's lock, so a message is never both sent and refunded.
+ * channel, and `message_not_cancelable` once a worker has claimed a recipient (in the sandbox, always): claims and
+ * cancellations both hold the message's lock, so a message is never both sent and refunded.
  */
 export async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
-  const accountId = accountIdOf(caller);
-  const known = isUuid(id) ? await deps.stores.messages.find(accountId, id) : undefined;
+  const known = isUuid(id) ? await deps.stores.messages.find(reachOf(caller), id) : undefined;
   if (!known) throw notFound('Message');
   // The operation let through whoever may send on any channel; its member roles are the same on all.
   if (caller.kind === 'api-key') {
     const refused = refusal({ scopes: [SEND_SCOPES[known.channel]] }, caller);
     if (refused) throw refused;
-    if (known.environment !== caller.environment) {
-      throw forbidden(`The message is of ${known.environment}, and the API key of ${caller.environment}.`);
-    }
   }
   await deps.uow.run(async (tx) => {
     const messages = await tx.messages.lock([id]);

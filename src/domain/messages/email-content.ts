@@ -1,5 +1,6 @@
 import { type FieldFault, validationError } from '../errors.ts';
 import type { EmailAttachment, EmailBody } from '../ports/provider.ts';
+import { quoted } from '../quote.ts';
 import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from './email-address.ts';
 import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
@@ -107,7 +108,7 @@ function copies(path: string, list: string | readonly string[] = [], fault: Faul
     return [];
   }
   const { valid, invalid } = parseAddresses(list);
-  if (invalid.length > 0) fault(path, `${JSON.stringify(invalid[0]?.slice(0, 100))} is no mail address`);
+  if (invalid.length > 0) fault(path, `${quoted(invalid[0] ?? '')} is no mail address`);
   if (valid.length > EMAIL_MAX_COPIES) fault(path, `at most ${EMAIL_MAX_COPIES} addresses`);
   return valid;
 }
@@ -118,7 +119,7 @@ function checkHeaders(headers: Readonly<Record<string, unknown>>, fault: Fault):
   if (entries.length > EMAIL_MAX_HEADERS) fault('headers', `at most ${EMAIL_MAX_HEADERS} headers`);
   const seen = new Set<string>();
   for (const [name, value] of entries.slice(0, EMAIL_MAX_HEADERS)) {
-    const path = `headers.${name.slice(0, 80)}`;
+    const path = `headers.${name}`;
     // What mail libraries make of lists and objects is theirs to say, line ends and all.
     if (typeof value !== 'string') {
       fault(path, 'must be text');

@@ -20,15 +20,25 @@ const NAMED = new Set([
 /** Headers by which mail providers take orders, among them to whom a mail goes. */
 const ORDERS =
   /^x-(smtpapi|mc-|mandrill|mailgun|mg-|mj-|mailjet|ses-|pm-|postmark|sparkpost|msys-|sib-|mailin-|elasticemail|tm-|original|envelope|rcpt|resent|forward|bcc|cc$|to$|from$|sender)/;
+/** Where a mail server says how a mail came to it, and whether its sender is who they say: never a sender's to write. */
+const TRACES =
+  /^(x-)?(authentication|authenticated|arc-|dkim|domainkey|dmarc|spf|received|return-path|delivered|envelope-to|originating|antiabuse|google-|gm-)/;
+/** Where filters say what they make of a mail: Exchange, Rspamd, SpamAssassin, Amavis and the products that companies put before them. */
+const VERDICTS =
+  /^x-(ms-|microsoft|forefront|exchange|eop|spam|rspam|sa-|bogosity|dspam|crm114|ham-|junk|phish|virus|amavis|clam|greylist|rbl|barracuda|proofpoint|mimecast|ironport|sophos|klms|kaspersky|symantec|brightmail|tmase|trend|fireeye|cmae|cloudmark|vade|vr-|halon|mailcontrol|messagelabs|fortinet|feas-|trustwave|gmx|ui-filter|yandex-|mailru|ymail|yahoo|apple|icloud|aol)|mailscanner/;
 const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
  * What is wrong with a header that a caller wants to set; undefined when it may be set: `X-…` but for those by which
- * mail providers take orders, and a short list of named ones (List-Unsubscribe among them).
+ * mail providers take orders and those in which mail servers give their verdicts, and a short list of named ones
+ * (List-Unsubscribe among them).
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();
+  if (TRACES.test(lower) || VERDICTS.test(lower)) {
+    return 'cannot be set: mail servers write it, to say what they found out about a mail';
+  }
   const isCustom = lower.startsWith('x-') && !ORDERS.test(lower);
   if (!NAME.test(name) || !(isCustom || NAMED.has(lower))) {
     return 'cannot be set; allowed are X-… and List-Unsubscribe and its like';

@@ -5,8 +5,11 @@ import { type SendRequest, sendOperation } from './send-operation.ts';
 /** Sending email (decision 23). */
 export function emailOperations(context: SendContext) {
   return {
-    sendEmail: sendOperation<SendRequest<EmailInput>>('message.sendEmail', 'email', (sender, input) =>
-      sendEmail(context, sender, input),
+    sendEmail: sendOperation<SendRequest<EmailInput>>(
+      context,
+      'message.sendEmail',
+      'email',
+      (sender, input) => sendEmail(context, sender, input),
     ),
   };
 }

@@ -13,6 +13,7 @@ export function messageEvent(
 ): NewEvent {
   return {
     accountId: message.accountId,
+    environment: message.environment,
     type,
     messageId: message.id,
     position,

@@ -1,5 +1,4 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';

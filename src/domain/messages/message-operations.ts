@@ -1,10 +1,10 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES, type Environment, type Reach } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { Page, PageRequest } from '../ports/page.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
 import type { MessageFilter } from '../ports/stores.ts';
+import { environmentOf, reachOf, shownReach } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
 import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
@@ -12,7 +12,7 @@ import { parseMailbox } from './email-address.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import type { PricedSms } from './prepare-sms.ts';
-import { environmentOf, SENDERS, senderOf } from './send-context.ts';
+import { SENDERS, senderOf } from './send-context.ts';
 import { type SendRequest, sendOperation } from './send-operation.ts';
 import { prepareSms, type SendSmsInput, sendSms } from './send-sms.ts';
 import { type UnicodeCharacter, unicodeCharacters } from './sms-text.ts';
@@ -41,8 +41,8 @@ const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 /** Sending, and knowing what became of it. */
 export function messageOperations(deps: Dependencies, context: SendContext) {
   const { stores } = deps;
-  async function detailsOf(accountId: string, id: string, channel?: Channel): Promise<MessageDetails> {
-    const message = isUuid(id) ? await stores.messages.find(accountId, id) : undefined;
+  async function detailsOf(reach: Reach, id: string, channel?: Channel): Promise<MessageDetails> {
+    const message = isUuid(id) ? await stores.messages.find(reach, id) : undefined;
     if (!message || (channel && message.channel !== channel)) throw notFound('Message');
     const recipients = await stores.messages.recipients([message.id]);
     const notes = await stores.messages.timelineNotes(message.id);
@@ -51,7 +51,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
 
   return {
     /** Sends an SMS (contract, POST /developers/sms). */
-    sendSms: sendOperation<SendSmsRequest>('message.sendSms', 'sms', (sender, input) =>
+    sendSms: sendOperation<SendSmsRequest>(context, 'message.sendSms', 'sms', (sender, input) =>
       sendSms(context, sender, input),
     ),
 
@@ -61,7 +61,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       { scopes: ['SEND_SMS'], roles: SENDERS },
       async (caller, input: SendSmsRequest): Promise<SmsQuote> => {
         const sender = senderOf(caller);
-        const environment = environmentOf(sender, input);
+        const environment = environmentOf(sender, input.environment);
         const { priced, prepared } = await prepareSms(context, sender, { ...input, environment });
         const account = await stores.accounts.find(sender.accountId);
         if (!account) throw notFound('Account');
@@ -86,7 +86,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       ): Promise<SendAnswer | undefined> => {
         const sender = senderOf(caller);
         const claim = { route: input.channel, key: input.idempotencyKey };
-        const environment = environmentOf(sender, input);
+        const environment = environmentOf(sender, input.environment);
         const answer = await deps.intake.replay(sender.accountId, environment, claim, deps.clock.now());
         return answer && { ...answer, isReplay: true };
       },
@@ -98,7 +98,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
-        return detailsOf(accountIdOf(caller), input.id);
+        return detailsOf(reachOf(caller), input.id);
       },
     ),
 
@@ -111,14 +111,18 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       READ,
       async (
         caller,
-        input: { channel: Channel; filter: MessageFilter; page: PageRequest },
-      ): Promise<Page<Message>> =>
-        stores.messages.history(
-          accountIdOf(caller),
-          input.channel,
-          { ...input.filter, to: addressIn(input.channel, input.filter.to) },
-          input.page,
-        ),
+        input: {
+          channel: Channel;
+          filter: MessageFilter & { readonly environment?: Environment | undefined };
+          page: PageRequest;
+        },
+      ): Promise<Page<Message>> => {
+        const { environment, ...filter } = input.filter;
+        const to = addressIn(input.channel, filter.to);
+        const reach = shownReach(caller, environment);
+        if (!reach) return EMPTY_PAGE;
+        return stores.messages.history(reach, input.channel, { ...filter, to }, input.page);
+      },
     ),
 
     /** One message of any channel, with what happened to each recipient (decision 20). */
@@ -126,7 +130,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       'message.get',
       READ,
       async (caller, input: { id: string; channel?: Channel | undefined }): Promise<MessageDetails> => {
-        return detailsOf(accountIdOf(caller), input.id, input.channel);
+        return detailsOf(reachOf(caller), input.id, input.channel);
       },
     ),
   };

@@ -74,11 +74,18 @@ export interface Recipient {
   readonly readAt: Date | null;
   /** A worker may hand it over at any moment, or has: it cannot be canceled any more (decision 18). */
   readonly isClaimed: boolean;
+  /** Hand-overs that ended without an answer, or with one that says to try again. */
+  readonly handOvers: number;
+  /** It failed although an earlier hand-over may have left: it is refunded then, unless a provider says it took it. */
+  readonly refundDueAt: Date | null;
 }
 
-/** What of a recipient's cost was given back, in minor units: all of it when it failed before anybody accepted it. */
-export function refundedMinor({ status, sentAt, costMinor }: Recipient): number {
-  return status === 'failed' && sentAt === null ? costMinor : 0;
+/**
+ * What of a recipient's cost was given back, in minor units: all of it when it failed before anybody accepted it, and no
+ * refund is deferred.
+ */
+export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipient): number {
+  return status === 'failed' && sentAt === null && refundDueAt === null ? costMinor : 0;
 }
 
 /** What of a message its hand-over takes: it never changes. */

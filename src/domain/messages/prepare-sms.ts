@@ -1,6 +1,7 @@
 import { DomainError, validationError } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import type { Tariff } from '../money/tariff.ts';
+import { cut } from '../quote.ts';
 import { parseRecipients } from './msisdn.ts';
 import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
 import { describeText, type SmsTextDescription } from './sms-text.ts';
@@ -45,11 +46,15 @@ export function priceSms(
   const from = checkSender(input.from, context.defaultSenderId);
   const scheduledFor = checkSchedule(input.scheduledFor, context.now);
   const parsed = parseRecipients(input.to, SMS_MAX_RECIPIENTS);
+  if (parsed.isCutShort) {
+    const message = `at most ${2 * SMS_MAX_RECIPIENTS} different spellings of foreign numbers a request`;
+    throw validationError([{ path: 'to', message }]);
+  }
   if (parsed.valid.length === 0) {
     throw new DomainError(
       'invalid_phone_number',
       'No valid recipient. Give numbers in E.164 form, such as +256700123456, separated by commas.',
-      { field: 'to', value: input.to.slice(0, 100) },
+      { field: 'to', value: cut(input.to) },
     );
   }
   if (parsed.valid.length > SMS_MAX_RECIPIENTS) {
@@ -97,7 +102,7 @@ function checkSender(from: string | undefined, defaultSenderId: string): string 
   throw new DomainError(
     'invalid_sender_id',
     `The sender ID must be 1 to ${SENDER_ID_MAX_LENGTH} letters A-Z or digits, without spaces or special characters.`,
-    { field: 'from', value: from.slice(0, 40) },
+    { field: 'from', value: cut(from) },
   );
 }
 
@@ -107,7 +112,7 @@ export function checkSchedule(scheduledFor: string | undefined, now: Date): Date
   const refuse = (why: string) =>
     new DomainError('invalid_scheduled_time', `scheduledFor ${why}`, {
       field: 'scheduledFor',
-      value: scheduledFor.slice(0, 40),
+      value: cut(scheduledFor),
     });
   const time = parseIsoTime(scheduledFor);
   if (!time) throw refuse('must be an ISO 8601 time with Z or an offset, such as 2030-01-31T09:00:00Z.');

@@ -6,7 +6,7 @@ import { type PushInput, sendPush } from './send-push.ts';
 /** Sending push messages (decision 24). */
 export function pushOperations({ stores }: Dependencies, context: SendContext) {
   return {
-    sendPush: sendOperation<SendRequest<PushInput>>('message.sendPush', 'push', (sender, input) =>
+    sendPush: sendOperation<SendRequest<PushInput>>(context, 'message.sendPush', 'push', (sender, input) =>
       sendPush(context, stores.devices, sender, input),
     ),
   };

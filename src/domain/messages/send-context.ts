@@ -1,5 +1,5 @@
 import { ChangeCache } from '../cache.ts';
-import type { AccountCaller, Caller, Environment } from '../caller.ts';
+import type { AccountCaller, Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound } from '../errors.ts';
 import { Tariff } from '../money/tariff.ts';
@@ -18,6 +18,7 @@ export function createSendContext(deps: Dependencies): SendContext {
     return account.currency;
   });
   return {
+    budgets: deps.budgets,
     intake: deps.intake,
     routing: deps.routing,
     clock: deps.clock,
@@ -33,12 +34,4 @@ export function createSendContext(deps: Dependencies): SendContext {
 export function senderOf(caller: Caller): AccountCaller {
   if (caller.kind === 'api-key' || caller.kind === 'member') return caller;
   throw forbidden('Only a key or a member of an account can send.');
-}
-
-/** Where a send goes: a key's own environment, a member's choice. */
-export function environmentOf(
-  sender: AccountCaller,
-  input: { readonly environment?: Environment | undefined },
-): Environment {
-  return sender.kind === 'api-key' ? sender.environment : (input.environment ?? 'production');
 }

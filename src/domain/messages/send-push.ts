@@ -1,7 +1,8 @@
-import type { AccountCaller, Environment } from '../caller.ts';
+import type { AccountCaller, Environment, Home } from '../caller.ts';
 import { type Device, deviceAddress } from '../devices/device.ts';
 import { DomainError, validationError } from '../errors.ts';
 import type { DeviceStore } from '../ports/device-store.ts';
+import { cut } from '../quote.ts';
 import { isUuid } from '../uuid.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { checkSchedule } from './prepare-sms.ts';
@@ -37,7 +38,8 @@ export async function sendPush(
   const content = checkPushContent(input);
   const scheduledFor = checkSchedule(input.scheduledFor, context.clock.now());
   const named = namedTargets(input);
-  const targets = await targetsOf(devices, caller.accountId, named);
+  const home = { accountId: caller.accountId, environment: input.environment };
+  const targets = await targetsOf(devices, home, named);
   const isCarried = (device: Device) =>
     input.environment === 'sandbox' || context.routing.routeFor('push', deviceAddress(device)) !== undefined;
   // With nobody left, the refusal names the channel.
@@ -88,17 +90,17 @@ function namedTargets({ to = [], deviceIds = [] }: PushInput): NamedTargets {
 
 async function targetsOf(
   devices: Pick<DeviceStore, 'targets'>,
-  accountId: string,
+  home: Home,
   { userIds, deviceIds }: NamedTargets,
 ): Promise<readonly Device[]> {
-  const found = await devices.targets(accountId, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
+  const found = await devices.targets(home, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
   if (found.length === 0) {
     throw new DomainError(
       'no_target_devices',
-      'No device is registered for these users or under these ids.',
+      `No ${home.environment} device is registered for these users or under these ids.`,
       {
-        to: userIds,
-        deviceIds,
+        to: userIds.map(cut),
+        deviceIds: deviceIds.map(cut),
       },
     );
   }

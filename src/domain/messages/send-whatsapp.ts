@@ -2,6 +2,7 @@ import type { AccountCaller, Environment } from '../caller.ts';
 import { DomainError, validationError } from '../errors.ts';
 import type { InboundStore } from '../ports/inbound-store.ts';
 import { TargetRefused, type WebhookTransport } from '../ports/webhook-transport.ts';
+import { cut } from '../quote.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import { checkSchedule } from './prepare-sms.ts';
@@ -36,7 +37,8 @@ export async function sendWhatsApp(
   const to = oneNumber(input.to);
   if (content.type === 'media') await checkMediaUrl(outside.targets, content.url);
   if (content.type !== 'template') {
-    const window = await sessionWindow(outside.inbound, to, scheduledFor ?? now);
+    const home = { accountId: caller.accountId, environment: input.environment };
+    const window = await sessionWindow(outside.inbound, home, to, scheduledFor ?? now);
     if (!window.isOpen) throw windowClosed(window);
   }
   const price = await unitPriceOf(context, caller.accountId, 'whatsapp', to);
@@ -62,7 +64,7 @@ export function oneNumber(to: string): string {
   throw new DomainError(
     'invalid_phone_number',
     'A WhatsApp message goes to one number. Give it in E.164 form, such as +256700123456.',
-    { field: 'to', value: to.slice(0, 100) },
+    { field: 'to', value: cut(to) },
   );
 }
 

@@ -34,6 +34,8 @@ const GONE: SubmitOutcome = {
 interface ProviderAnswer {
   readonly provider: string;
   readonly outcome: SubmitOutcome;
+  /** A provider before this one gave no answer and may have taken it. */
+  readonly mayHaveLeftBefore?: boolean;
 }
 
 /** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
@@ -118,7 +120,7 @@ export class SubmitMessages {
   async #record(
     job: HeldJob<'submit'>,
     { message, recipient, isUntouched }: HeldRecipient,
-    { provider, outcome }: ProviderAnswer,
+    { provider, outcome, mayHaveLeftBefore = false }: ProviderAnswer,
     open: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
@@ -130,7 +132,10 @@ export class SubmitMessages {
         provider,
         attempt: job.data.attempt,
         outcome,
-        mayBeFreed: isUntouched && outcome.kind === 'unavailable' && outcome.nothingLeft === true,
+        mayHaveLeft:
+          !isUntouched ||
+          mayHaveLeftBefore ||
+          (outcome.kind === 'unavailable' && outcome.nothingLeft !== true),
         at: this.#clock.now(),
         job: open,
         signal,
@@ -147,7 +152,8 @@ export class SubmitMessages {
     signal: AbortSignal,
   ): Promise<ProviderAnswer> {
     if (this.#clock.now() >= message.expiresAt) {
-      return { provider: 'none', outcome: { kind: 'unavailable', reason: 'its deadline has passed' } };
+      const outcome = { kind: 'unavailable', reason: 'its deadline has passed', nothingLeft: true } as const;
+      return { provider: 'none', outcome };
     }
     // Routes may have changed since the message was accepted.
     const route = this.#routing.providers(job.group).length
@@ -167,9 +173,9 @@ export class SubmitMessages {
         job.data.attempt,
         this.#directory,
       );
-      if (!submission) return { provider: provider.name, outcome: GONE };
+      if (!submission) return { provider: provider.name, outcome: GONE, mayHaveLeftBefore: mayHaveLeft };
       const outcome = await provider.submit(submission, signal);
-      answer = { provider: provider.name, outcome };
+      answer = { provider: provider.name, outcome, mayHaveLeftBefore: mayHaveLeft };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
       mayHaveLeft ||= outcome.nothingLeft !== true;
     }

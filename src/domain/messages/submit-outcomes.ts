@@ -1,5 +1,6 @@
 import { Batcher } from '../batcher.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
+import { OutageLog } from '../outage-log.ts';
 import type { NewJob } from '../ports/job-queue.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { SubmitOutcome } from '../ports/provider.ts';
@@ -30,8 +31,11 @@ export interface SubmitResult {
   /** Hand-overs before this one. */
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
-  /** Nothing of it has left, in this try or before: it may be canceled until the next one (decision 18). */
-  readonly mayBeFreed: boolean;
+  /**
+   * Something of it may have left without an answer, before this try or in it. Where nothing has, it may be canceled until
+   * the next try (decision 18), and is refunded at once where it fails.
+   */
+  readonly mayHaveLeft: boolean;
   readonly at: Date;
   /** The job that this is a part of. */
   readonly job: OpenJob;
@@ -60,6 +64,7 @@ export class SubmitOutcomes {
   readonly #system: { readonly clock: Clock; readonly ids: Ids };
   readonly #options: OutcomesOptions;
   readonly #batches: Batcher<SubmitResult, undefined>;
+  readonly #outage: OutageLog;
   /** When trying ends (performance.now, ms). */
   #triesUntil = Number.POSITIVE_INFINITY;
 
@@ -67,6 +72,11 @@ export class SubmitOutcomes {
     this.#uow = uow;
     this.#system = system;
     this.#options = options;
+    this.#outage = new OutageLog(
+      options.logger,
+      'outcomes wait for the database',
+      'outcomes are recorded again',
+    );
     this.#batches = new Batcher((results) => this.#record(results), {
       maxWeight: 500,
       isolate: (error) => !options.isFault(error),
@@ -101,7 +111,7 @@ export class SubmitOutcomes {
 
   /** Tries until the database is there. Steps that were recorded already, by a commit without an answer, change nothing. */
   async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
-    for (let tries = 1; ; tries += 1) {
+    for (;;) {
       try {
         // By now, which may be long after the hand-over.
         const isOwn = results.map((result) => !isOthers(result));
@@ -111,10 +121,11 @@ export class SubmitOutcomes {
             steps.filter((_, index) => isOwn[index]),
           );
         }
+        this.#outage.worked();
         return;
       } catch (error) {
         if (!this.#options.isFault(error) || performance.now() >= this.#triesUntil) throw error;
-        if (tries === 1) this.#options.logger.warn({ err: error }, 'outcomes wait for the database');
+        this.#outage.failed(error);
         await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS));
       }
     }
@@ -182,7 +193,8 @@ function laterStep(
 
 function failure(result: SubmitResult, code: string, reason: string): Step {
   const error = { code, message: reason };
-  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error } };
+  const { mayHaveLeft } = result;
+  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error, mayHaveLeft } };
 }
 
 function moveFrom({ message, position, at, provider }: SubmitResult) {
@@ -196,7 +208,7 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
       messageId: result.message.id,
       position: result.position,
       attempts: result.attempt + 1,
-      isFree: result.mayBeFreed,
+      isFree: !result.mayHaveLeft,
     })),
   );
   const known = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));

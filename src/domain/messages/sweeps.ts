@@ -1,7 +1,7 @@
 import type { RecipientMove, Stores, Tx, UnitOfWork } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 import { FIRST_UUID, uuidFloor } from '../uuid.ts';
-import { applyMoves } from './apply-moves.ts';
+import { applyMoves, REFUND_PENDING, settleRefunds } from './apply-moves.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from './message.ts';
 
@@ -54,6 +54,7 @@ export class Sweeps {
       await this.#sweep(sweep, false);
       await this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true);
     }
+    while ((await this.#uow.run((tx) => settleRefunds(tx, BATCH, this.#clock.now()))) === BATCH);
     while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
   }
 
@@ -97,6 +98,8 @@ export class Sweeps {
           provider: null,
           sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
+          // A hand-over after which nothing had left would have freed it.
+          mayHaveLeft: recipient.handOvers > 0 && recipient.isClaimed,
         }),
       );
     await applyMoves(tx, this.#ids, [...messages.keys()], moves, now);
@@ -105,7 +108,8 @@ export class Sweeps {
   async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {
     const cutoff = new Date(this.#clock.now().getTime() - REPORT_DEADLINE_MS);
     const open = found.filter(
-      (message) => message.statusReason === null && !rulesOf(message.channel).hasNoReports,
+      ({ statusReason, channel }) =>
+        (statusReason === null || statusReason === REFUND_PENDING) && !rulesOf(channel).hasNoReports,
     );
     if (open.length === 0) return;
     const recipients = await tx.messages.recipients(open.map((message) => message.id));

@@ -2,6 +2,7 @@ import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp-callbacks.ts';
+import { homeOf } from '../reach.ts';
 import type { SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import { type SendRequest, sendOperation } from './send-operation.ts';
@@ -13,6 +14,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   const { stores, clock, ids } = deps;
   return {
     sendWhatsApp: sendOperation<SendRequest<WhatsAppInput>>(
+      context,
       'message.sendWhatsApp',
       'whatsapp',
       (sender, input) =>
@@ -23,8 +25,8 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     whatsAppWindow: operation(
       'message.whatsAppWindow',
       { scopes: ['SEND_WHATSAPP'], roles: ACCOUNT_ROLES },
-      (_caller, input: { to: string }): Promise<SessionWindow> =>
-        sessionWindow(stores.inbound, oneNumber(input.to), clock.now()),
+      (caller, input: { to: string }): Promise<SessionWindow> =>
+        sessionWindow(stores.inbound, homeOf(caller), oneNumber(input.to), clock.now()),
     ),
 
     /** Records what a callback of the platform told. Resolves once all of it is stored. */
@@ -41,7 +43,11 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
             ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }]
             : [];
         });
-        await stores.inbound.add(messages);
+        // All messages are to the one number of the gateway, which has no owner: the last writer is all there is to ask.
+        const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
+        await stores.inbound.add(
+          messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
+        );
         await deps.takeReports(provider, reports);
       },
     ),

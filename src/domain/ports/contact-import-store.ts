@@ -1,12 +1,13 @@
+import type { Home, Reach } from '../caller.ts';
 import type { ContactImport, ImportProgress, ReportedFault, RowFault } from '../contacts/contact-import.ts';
 import type { KeyRange } from '../paging.ts';
 
 export interface ContactImportStore {
   insert(one: ContactImport, csv: string): Promise<void>;
-  find(accountId: string, id: string): Promise<ContactImport | undefined>;
+  find(reach: Reach, id: string): Promise<ContactImport | undefined>;
   /** Newest first. */
-  slice(accountId: string, range: KeyRange): Promise<readonly ContactImport[]>;
-  count(accountId: string): Promise<number>;
+  slice(home: Home, range: KeyRange): Promise<readonly ContactImport[]>;
+  count(home: Home): Promise<number>;
   /** Imports of the account that have not ended. */
   unfinished(accountId: string): Promise<number>;
   /** The faults of each import, in the order of its rows; those of another account's are left out. */

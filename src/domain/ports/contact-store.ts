@@ -1,3 +1,4 @@
+import type { Home, Reach } from '../caller.ts';
 import type { Contact, ContactFilter } from '../contacts/contact.ts';
 import type { KeyRange } from '../paging.ts';
 import type { Page, PageRequest } from './page.ts';
@@ -14,20 +15,20 @@ export interface ContactStore {
   /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
   lockAll(accountId: string): Promise<void>;
   /** Newest first. */
-  page(accountId: string, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
+  page(home: Home, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
   /** Newest first, by id. */
-  slice(accountId: string, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
-  count(accountId: string, filter: ContactFilter): Promise<number>;
-  find(accountId: string, id: string): Promise<Contact | undefined>;
+  slice(home: Home, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
+  count(home: Home, filter: ContactFilter): Promise<number>;
+  find(reach: Reach, id: string): Promise<Contact | undefined>;
   /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
   findTwin(
-    accountId: string,
+    home: Home,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined>;
   /** The contacts that have the names, some of them more than once; of an email's, two at the most. */
-  findNamed(accountId: string, names: ContactNames): Promise<readonly Contact[]>;
+  findNamed(home: Home, names: ContactNames): Promise<readonly Contact[]>;
   /** Stores contacts as they are `after`; `before` is what is stored of them, undefined for new ones. */
   saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
@@ -35,5 +36,5 @@ export interface ContactStore {
   insert(contact: Contact): Promise<void>;
   update(contact: Contact): Promise<void>;
   /** False when there was none. */
-  remove(accountId: string, id: string): Promise<boolean>;
+  remove(reach: Reach, id: string): Promise<boolean>;
 }

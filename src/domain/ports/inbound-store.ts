@@ -11,11 +11,29 @@ export interface InboundMessage {
   readonly sentAt: Date;
 }
 
+/** An inbound message as it is kept: with the account that it belongs to, or null. */
+export interface OwnedInboundMessage extends InboundMessage {
+  readonly id: string;
+  readonly accountId: string | null;
+  readonly receivedAt: Date;
+}
+
+/** A message of an account that the platform took for a number. */
+export interface WhatsAppWrite {
+  /** E.164. */
+  readonly number: string;
+  readonly accountId: string;
+  readonly messageId: string;
+  readonly at: Date;
+}
+
 export interface InboundStore {
   /** Keeps messages; one that is known already is left out. */
-  add(
-    messages: readonly (InboundMessage & { readonly id: string; readonly receivedAt: Date })[],
-  ): Promise<void>;
-  /** When the sender's newest message was sent. */
-  lastFrom(channel: 'whatsapp', sender: string): Promise<Date | undefined>;
+  add(messages: readonly OwnedInboundMessage[]): Promise<void>;
+  /** When the newest message was sent that the sender sent and the account owns. */
+  lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined>;
+  /** Records who wrote to WhatsApp numbers; of each number the newest write is kept. */
+  noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;
+  /** The account that wrote last, by WhatsApp number; numbers that nobody wrote to are left out. */
+  lastWriters(numbers: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }

@@ -26,7 +26,10 @@ export type IntakeAnswer =
   | { readonly kind: 'insufficient'; readonly balanceMinor: number };
 
 export interface Intake {
-  /** Throws `service_unavailable` when more messages wait than it can hold, before anything is accepted. */
+  /**
+   * Throws `service_unavailable` when more messages wait than it can hold, before anything is accepted, and
+   * `outcome_unknown` with the message's id where nobody can tell whether it was accepted.
+   */
   accept(prepared: PreparedMessage): Promise<IntakeAnswer>;
   /** What a claim was answered with, if its answer is still kept at `now` (24 hours). */
   replay(

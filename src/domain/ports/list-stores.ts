@@ -32,6 +32,7 @@ export interface ChannelCounter {
   readonly kept: number;
 }
 export interface DeliveryListFilter {
+  readonly environment?: Environment | undefined;
   readonly webhookId?: string | undefined;
   readonly status?: DeliveryStatus | undefined;
   readonly event?: EventType | undefined;

@@ -1,17 +1,36 @@
 import type { User } from '../accounts/user.ts';
-import type { AccountRole } from '../caller.ts';
+import type { AccountRole, Role } from '../caller.ts';
 
 export interface UserStore {
-  /** False when the email is the sign-in of somebody else, who is looked for in all accounts. */
+  /** False when the email is somebody's in the account, or that of somebody else whom an operator added, too. */
   insert(user: User, passwordHash: string): Promise<boolean>;
-  /** Nobody who was removed is found, by any of these. */
-  findByEmail(email: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  /** Nobody who was removed is found, by any of these, and no invitation that has expired. */
+  withEmail(email: string): Promise<readonly User[]>;
+  /**
+   * Password hashes of people with the email, one for each salt among them, the oldest first: one in all, since a new
+   * one is made like those there are, and 3 at the most.
+   */
+  saltsOf(email: string): Promise<readonly string[]>;
+  /**
+   * Who of the people with the email has one of the hashes; `userId` narrows it to one person. Of several it is who was
+   * added by an operator, then who has accepted first, then who was invited first.
+   */
+  findByPassword(
+    email: string,
+    hashes: readonly string[],
+    userId?: string,
+  ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  /** The person's role, or that they were removed; undefined for nobody. */
+  standing(id: string): Promise<Role | 'removed' | undefined>;
   /** The people of an account, by email. */
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
+  accept(id: string, at: Date): Promise<void>;
+  /** Frees the emails of the account's invitations that have expired. */
+  forgetExpired(accountId: string): Promise<void>;
   /** False, and nothing is changed, when what is stored is not `knownHash`, where that is given. */
   setPassword(
     id: string,

@@ -124,7 +124,10 @@ export interface DeliveryReport {
   readonly reason?: string;
 }
 
-/** Records reports durably; a provider acknowledges a report to its peer only after this resolves. */
+/**
+ * Records reports, or keeps them on this host's disk while the database is away; rejects where neither is possible. A
+ * provider acknowledges a report to its peer only after this resolves.
+ */
 export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
 
 export interface ProviderHealth {
@@ -136,7 +139,10 @@ export interface ProviderHealth {
 }
 
 export interface Provider<S extends Submission> {
-  /** Unique and stable across restarts, without credentials: delivery reports are matched within it. */
+  /**
+   * The peer and the account there, stable across restarts, without credentials: delivery reports are matched within it.
+   * Providers that share both share the name; health and metrics tell them apart (`#2`).
+   */
   readonly name: string;
   /** Opens what it needs and returns at once; connecting goes on in the background with growing pauses. */
   start(onReports: ReportSink): void;

@@ -27,15 +27,41 @@ export interface KeptReport {
   readonly receivedAt: Date;
 }
 
+/** Where a kept report stands among the others: by the time it came, to the microsecond, and its id. */
+export interface KeptPlace {
+  readonly place: string;
+  readonly id: string;
+}
+
+/** A kept report as it is stored. */
+export interface StoredReport extends KeptReport, KeptPlace {}
+
+export interface SoughtReport {
+  readonly report: DeliveryReport;
+  /** The report names a number, and may be applied to a message to another one where no other has its sid. */
+  readonly acceptsOtherNumber: boolean;
+}
+
 export interface ReportStore {
   /** Remembers sids, and returns the reports that came before them (decision 15), which are then forgotten. */
   addSids(rows: readonly SidRow[]): Promise<readonly KeptReport[]>;
   /** Finds the recipients that reports speak of, and marks their parts. */
   match(
     provider: string,
-    reports: readonly DeliveryReport[],
+    reports: readonly SoughtReport[],
   ): Promise<{ matched: readonly MatchedReport[]; unmatched: readonly DeliveryReport[] }>;
   keepUnmatched(reports: readonly KeptReport[]): Promise<void>;
-  /** Unmatched reports received after `since` whose sid is known by now; they are forgotten. */
-  takeMatchable(since: Date): Promise<readonly KeptReport[]>;
+  /**
+   * Locks kept reports whose sid is known by now, oldest first, `limit` at the most: those after `after`. What another
+   * transaction has locked is passed over.
+   */
+  lockMatchable(after: KeptPlace, limit: number): Promise<readonly StoredReport[]>;
+  /** Forgets kept reports. */
+  forget(ids: readonly string[]): Promise<void>;
+  /** Up to which byte a file of the spool is applied; 0 when nothing of it is. */
+  spoolAppliedTo(spool: string): Promise<number>;
+  /** Notes that it is applied from `from` up to `to`; false, and nothing is noted, where it is not at `from`. */
+  noteSpoolApplied(spool: string, from: number, to: number): Promise<boolean>;
+  /** Forgets a file that is removed. */
+  forgetSpool(spool: string): Promise<void>;
 }

@@ -1,12 +1,14 @@
 /**
  * What the domain asks of storage. Every query that serves a caller carries the account id, so that another
- * account's object is simply not found. `find*` may return undefined.
+ * account's object is simply not found; where things belong to an environment and an API key may ask, it carries a
+ * `Reach` or a `Home` (reach.ts). `find*` may return undefined.
  */
+
 import type { Account, LedgerEntry, RetentionDays } from '../accounts/account.ts';
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../api-keys/api-key.ts';
 import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
-import type { Environment } from '../caller.ts';
+import type { Environment, Reach } from '../caller.ts';
 import type {
   Channel,
   Message,
@@ -23,6 +25,7 @@ import type { ContactStore } from './contact-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { InboundStore } from './inbound-store.ts';
 import type { JobSink } from './job-queue.ts';
+import type { LedgerCheckStore } from './ledger-check-store.ts';
 import type { LedgerStore } from './ledger-store.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
 import type { LiveKind, LiveObject } from './live.ts';
@@ -30,6 +33,7 @@ import type { Page, PageRequest } from './page.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { ProviderHealthStore } from './provider-health-store.ts';
+import type { RefundStore } from './refund-store.ts';
 import type { ReportStore } from './report-store.ts';
 import type { RetentionStore } from './retention-store.ts';
 import type { SweepMark } from './sweep-mark.ts';
@@ -56,11 +60,28 @@ export interface AccountStore {
 }
 
 export type ApiKeyPatch = Partial<
-  Pick<ApiKey, 'name' | 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'revokedAt' | 'rateLimit'>
+  Pick<
+    ApiKey,
+    'name' | 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rotatedAt' | 'revokedAt' | 'rateLimit'
+  >
 >;
+
+/** Whose keys are looked for, and which of them. */
+export interface MakersQuery {
+  /** Keys and people, as `actorOf` names them. */
+  readonly makers: readonly string[];
+  /** Narrows it to one account. */
+  readonly accountId?: string | undefined;
+  /** Whether a key that a maker created counts as theirs after somebody else has rotated it. */
+  readonly isRotatedByOthersToo: boolean;
+  /** At most so many rows; all when absent. */
+  readonly limit?: number | undefined;
+}
 
 export interface ApiKeyStore {
   insert(key: ApiKey, secretHash: Buffer, signingSecretSealed: string | null): Promise<void>;
+  /** Lets nobody else change the keys of the account until the transaction ends. */
+  lockAccount(accountId: string): Promise<void>;
   /** Any account's key, for the command line and operators; `accountId` narrows it to one account. */
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** As `find`, and locks the key until the transaction ends. */
@@ -68,7 +89,13 @@ export interface ApiKeyStore {
   /** Those of the keys that are the account's, in no order. */
   findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
-  page(accountId: string, request: PageRequest): Promise<Page<ApiKey>>;
+  /** The account's keys, those of one environment where it is given, the newest first. */
+  page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;
+  /**
+   * What each of the makers created or rotated, and what these keys created or rotated in turn; the oldest first.
+   * A key that two of the makers lead to comes twice.
+   */
+  madeBy(query: MakersQuery): Promise<readonly { readonly maker: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
   /** Records when keys and their scopes were last used; later times win. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;
@@ -88,7 +115,6 @@ export interface PriceStore {
 export interface MessageFilter {
   readonly channel?: Channel;
   readonly status?: MessageStatus;
-  readonly environment?: Environment;
   readonly to?: string;
   readonly from?: Date;
   readonly until?: Date;
@@ -118,6 +144,11 @@ export interface RecipientMove {
   /** The carrier's names for what it took: one, or one for each part of a text; none where it took nothing now. */
   readonly sids: readonly string[];
   readonly error: RecipientError | null;
+  /**
+   * Of a failure: an earlier hand-over of the recipient got no answer and may have left. It is refunded when no delivery
+   * report can come any more.
+   */
+  readonly mayHaveLeft?: boolean;
 }
 
 export interface RecipientKey {
@@ -150,10 +181,10 @@ export interface TimelineNote {
 }
 
 export interface MessageStore {
-  find(accountId: string, id: string): Promise<Message | undefined>;
+  find(reach: Reach, id: string): Promise<Message | undefined>;
   /** Newest first. */
   history(
-    accountId: string,
+    reach: Reach,
     channel: Channel,
     filter: MessageFilter,
     request: PageRequest,
@@ -205,6 +236,8 @@ export interface MessageStore {
     limit: number,
   ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
+  /** Takes the reason away where it is `reason`. */
+  clearStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
 }
 
 /** How far each sweep over the messages has come. */
@@ -221,13 +254,16 @@ export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
   /** The chain's entries after number `seq`, in their order. */
   chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
-  /** The end of the chain as it is kept beside the log. */
-  chainEnd(): Promise<AuditLink>;
+  /** The end of the chain as it is kept beside the log, and the signed head, null when nobody has signed one yet. */
+  heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
+  /** Replaces the signed head unless it is another one than `before` by now. */
+  replaceSigned(before: string | null, signed: string): Promise<void>;
 }
 
 export interface Stores {
   readonly accounts: AccountStore;
   readonly ledger: LedgerStore;
+  readonly ledgerCheck: LedgerCheckStore;
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly signInFailures: SignInFailureStore;
@@ -237,6 +273,7 @@ export interface Stores {
   readonly messages: MessageStore;
   readonly contacts: ContactStore;
   readonly contactImports: ContactImportStore;
+  readonly refunds: RefundStore;
   readonly reports: ReportStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;

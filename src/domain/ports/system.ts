@@ -19,6 +19,9 @@ export interface SecretBox {
 
 /** Password hashing (argon2id). */
 export interface PasswordHasher {
-  hash(password: string): Promise<string>;
-  verify(hash: string, password: string): Promise<boolean>;
+  /**
+   * The hash in PHC form, with a salt of its own or with salt and cost of another hash: the same password makes the same
+   * hash then. Throws for what is no such hash.
+   */
+  hash(password: string, like?: string): Promise<string>;
 }

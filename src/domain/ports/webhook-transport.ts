@@ -1,6 +1,6 @@
 /** How a webhook attempt leaves the house: one signed POST to a customer's URL, and the record of what came back. */
 
-/** The URL may not be a webhook target; `reason` says why in words for the customer (contract "URL requirements"). */
+/** The URL may not be a webhook target; `reason` says why in words for the customer, which do not tell an unknown name from an address inside (contract "URL requirements"). */
 export class TargetRefused extends Error {
   readonly reason: string;
 
@@ -30,7 +30,7 @@ export interface AttemptResult {
   readonly httpStatus: number | null;
   /** The first 10 kB of the answer as text, null when no answer came. */
   readonly responseBody: string | null;
-  /** Null when `ok`; otherwise words that an operator can act on. */
+  /** Null when `ok`; otherwise words for the customer, which name no address on the inside. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
 }

@@ -1,5 +1,4 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';

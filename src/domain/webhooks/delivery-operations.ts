@@ -1,4 +1,3 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -9,6 +8,7 @@ import type { NewJob } from '../ports/job-queue.ts';
 import type { Page, PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { DeliveryFilter, TimeSpan } from '../ports/webhook-stores.ts';
+import { reachOf } from '../reach.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import { eventEnvelope } from './event.ts';
 import { firstJobs, newDelivery, retryJobs } from './fan-out.ts';
@@ -36,15 +36,16 @@ export function deliveryOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport } = deps;
 
   async function webhookOf(caller: Caller, id: string): Promise<Webhook> {
-    const webhook = isUuid(id) ? await stores.webhooks.find(accountIdOf(caller), id) : undefined;
+    const webhook = isUuid(id) ? await stores.webhooks.find(reachOf(caller), id) : undefined;
     if (!webhook) throw notFound('Webhook');
     return webhook;
   }
 
   /** A delivery to an endpoint that still exists; `webhookId`, when given, must be its. */
   async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
-    const delivery = isUuid(id) ? await stores.deliveries.find(accountIdOf(caller), id) : undefined;
-    const webhook = delivery && (await stores.webhooks.find(delivery.accountId, delivery.webhookId));
+    const reach = reachOf(caller);
+    const delivery = isUuid(id) ? await stores.deliveries.find(reach, id) : undefined;
+    const webhook = delivery && (await stores.webhooks.find(reach, delivery.webhookId));
     if (!webhook || (webhookId !== undefined && webhookId !== webhook.id)) throw notFound('Delivery');
     return { delivery, webhook };
   }
@@ -89,7 +90,7 @@ export function deliveryOperations(deps: Dependencies) {
       const from: number = afterSeq;
       const events = await uow.run(async (tx) => {
         // Locked, so that two recoveries at once do not owe an event twice.
-        if (!(await tx.webhooks.lock(webhook.accountId, webhook.id))) throw notFound('Webhook');
+        if (!(await tx.webhooks.lock(webhook, webhook.id))) throw notFound('Webhook');
         const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
         const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
         await tx.deliveries.insert(deliveries);
@@ -211,9 +212,10 @@ export function deliveryOperations(deps: Dependencies) {
           data: { webhookId: webhook.id, message: 'This is a test of your webhook endpoint.' },
         });
         const delivery = await uow.run(async (tx) => {
-          const { accountId } = webhook;
+          const { accountId, environment } = webhook;
           const event = {
             accountId,
+            environment,
             type: 'webhook.test',
             messageId: null,
             position: null,
@@ -242,7 +244,7 @@ export function deliveryOperations(deps: Dependencies) {
         const record = attemptRecord(webhook, { ...delivery, dueAt: null }, 1, at, clock.now(), result);
         const attempt = { webhookId: webhook.id, event: delivery.event, record };
         await uow.run((tx) => recordAttempts(tx, deps, [attempt]));
-        const recorded = await stores.deliveries.find(delivery.accountId, delivery.id);
+        const recorded = await stores.deliveries.find(delivery, delivery.id);
         return { ...(await detailsOf(recorded ?? delivery)), isSuccess: result.ok };
       },
     ),

@@ -1,8 +1,8 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
 import { ACCOUNT_ROLES } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { reachOf } from '../reach.ts';
 import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
@@ -30,7 +30,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
     ),
 
     /**
-     * The account's events after a cursor, from the oldest kept when there is none. Events are numbered without
+     * The account's events after a cursor, from the oldest kept when there is none; for a sandbox key those of the sandbox. Events are numbered without
      * gaps in the order in which they become visible, so none can appear behind a cursor (decision 33).
      */
     feed: operation(
@@ -44,7 +44,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
         if (!/^[0-9]{1,15}$/.test(after)) {
           throw validationError([{ path: 'after', message: 'must be a cursor that this feed gave' }]);
         }
-        const found = await stores.events.after(accountIdOf(caller), Number(after), input.limit + 1);
+        const found = await stores.events.after(reachOf(caller), Number(after), input.limit + 1);
         const events = found.slice(0, input.limit);
         const cursor = String(events.at(-1)?.seq ?? Number(after));
         return { events, cursor, hasMore: found.length > input.limit };

@@ -1,3 +1,4 @@
+import type { Environment } from '../caller.ts';
 import { isoTime } from '../iso-time.ts';
 import type { Channel } from '../messages/message.ts';
 import type { EventType } from './webhook.ts';
@@ -5,6 +6,8 @@ import type { EventType } from './webhook.ts';
 /** A recorded event. `body` is the envelope exactly as every endpoint receives it. */
 export interface RecordedEvent {
   readonly accountId: string;
+  /** Where what it tells of happened; events of the sandbox are tests of its endpoints. */
+  readonly environment: Environment;
   /** Dense number within the account, from 1: the feed's cursor (decision 33). */
   readonly seq: number;
   readonly type: EventType;

@@ -9,7 +9,7 @@ import type { Webhook, WebhookDelivery } from './webhook.ts';
 /** Deliveries that one job carries at the most. */
 const DELIVERIES_PER_JOB = 100;
 
-/** Records events and owes each to every active endpoint that subscribed to it, with the jobs that deliver them. */
+/** Records events and owes each to every active endpoint of its environment that subscribed to it, with the jobs that deliver them. */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   const readAt = performance.now();
@@ -21,7 +21,9 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   const byAccount = Map.groupBy(endpoints, ({ webhook }) => webhook.accountId);
   const owed = recorded.flatMap((event) =>
     (byAccount.get(event.accountId) ?? [])
-      .filter(({ webhook }) => webhook.events.includes(event.type))
+      .filter(
+        ({ webhook }) => webhook.environment === event.environment && webhook.events.includes(event.type),
+      )
       .map((endpoint) => ({ endpoint, event, delivery: newDelivery(ids, endpoint.webhook, event) })),
   );
   const deliveries = owed.map(({ delivery }) => delivery);
@@ -46,6 +48,7 @@ export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): W
   return {
     id: ids.uuid(),
     accountId: webhook.accountId,
+    environment: event.environment,
     webhookId: webhook.id,
     eventSeq: event.seq,
     event: event.type,

@@ -1,12 +1,13 @@
-import { accountIdOf } from '../accounts/account-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, type Caller, type Environment, refusal } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { Page, PageRequest } from '../ports/page.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
 import type { WebhookPatch } from '../ports/webhook-stores.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
+import { cut } from '../quote.ts';
+import { environmentOf, homeOf, reachOf, shownReach } from '../reach.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import {
   DEFAULT_MAX_RETRIES,
@@ -16,6 +17,7 @@ import {
   WEBHOOK_LIMIT,
   type Webhook,
 } from './webhook.ts';
+import { isMasked, maskedUrl } from './webhook-url.ts';
 
 export const WEBHOOK_DESCRIPTION_MAX_LENGTH = 500;
 
@@ -24,6 +26,8 @@ export interface RegisterWebhookInput {
   readonly events: readonly string[];
   readonly description?: string | undefined;
   readonly maxRetries?: number | undefined;
+  /** A person's choice, production when absent; a key registers in its own. */
+  readonly environment?: Environment | undefined;
 }
 /** What is absent stays as it is; a description of null is none. */
 export interface UpdateWebhookInput {
@@ -55,6 +59,13 @@ export function webhookOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport } = deps;
 
   async function checkUrl(url: string): Promise<string> {
+    if (isMasked(url)) {
+      const reason = 'it has *** where lists hide a value; give the whole URL';
+      throw new DomainError('invalid_webhook_url', `The webhook URL cannot be used: ${reason}.`, {
+        field: 'url',
+        reason,
+      });
+    }
     try {
       return await transport.checkTarget(url);
     } catch (error) {
@@ -69,14 +80,13 @@ export function webhookOperations(deps: Dependencies) {
   /** Changes an endpoint that is locked meanwhile, with an audit entry. */
   function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
     return uow.run(async (tx) => {
-      const accountId = accountIdOf(caller);
-      const before = await tx.webhooks.lock(accountId, id);
+      const before = await tx.webhooks.lock(reachOf(caller), id);
       if (!before) throw notFound('Webhook');
       const patch = patchOf(before);
       if (Object.values(patch).every((value) => value === undefined)) return before;
       const after = await tx.webhooks.update(id, patch);
       await recordChange(tx, deps, caller, {
-        accountId,
+        accountId: before.accountId,
         action,
         target: id,
         before: auditedPart(before),
@@ -92,7 +102,7 @@ export function webhookOperations(deps: Dependencies) {
       'webhook.register',
       MANAGE_WEBHOOKS,
       async (caller, input: RegisterWebhookInput): Promise<WebhookWithSecret> => {
-        const accountId = accountIdOf(caller);
+        const home = homeOf(caller, input.environment);
         const events = checkEvents(input.events);
         const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
         const description = checkDescription(input.description ?? null);
@@ -100,7 +110,7 @@ export function webhookOperations(deps: Dependencies) {
         const secret = newWebhookSecret(ids);
         const webhook: Webhook = {
           id: ids.uuid(),
-          accountId,
+          ...home,
           url,
           events,
           description,
@@ -110,16 +120,16 @@ export function webhookOperations(deps: Dependencies) {
           createdAt: clock.now(),
         };
         await uow.run(async (tx) => {
-          if ((await tx.webhooks.count(accountId)) >= WEBHOOK_LIMIT) {
+          if ((await tx.webhooks.count(home)) >= WEBHOOK_LIMIT) {
             throw new DomainError(
               'webhook_limit',
-              `An account has at most ${WEBHOOK_LIMIT} webhooks. Delete one that is not needed any more.`,
+              `An account has at most ${WEBHOOK_LIMIT} webhooks in ${home.environment}. Delete one that is not needed any more.`,
               { limit: WEBHOOK_LIMIT },
             );
           }
           await tx.webhooks.insert(webhook, secrets.seal(secret));
           await recordChange(tx, deps, caller, {
-            accountId,
+            accountId: home.accountId,
             action: 'webhook.register',
             target: webhook.id,
             after: auditedPart(webhook),
@@ -129,20 +139,30 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** The account's endpoints, the newest first (decision 28). */
+    /**
+     * The account's endpoints, the newest first (decision 28), without the values in their URLs' queries: of the
+     * environment that is asked for, else a key's own, and both for people.
+     */
     list: operation(
       'webhook.list',
       READ_WEBHOOKS,
-      async (caller, page: PageRequest): Promise<Page<Webhook>> =>
-        stores.webhooks.page(accountIdOf(caller), page),
+      async (
+        caller,
+        { environment, ...page }: PageRequest & { readonly environment?: Environment | undefined },
+      ): Promise<Page<Webhook>> => {
+        const own = caller.kind === 'api-key' ? environmentOf(caller) : undefined;
+        const reach = shownReach(caller, environment ?? own);
+        if (!reach) return EMPTY_PAGE;
+        const { rows, ...rest } = await stores.webhooks.page(reach, page);
+        return { ...rest, rows: rows.map(withMaskedUrl) };
+      },
     ),
 
+    /** One endpoint; whoever may change it sees its whole URL. */
     get: operation('webhook.get', READ_WEBHOOKS, async (caller, input: { readonly id: string }) => {
-      const webhook = isUuid(input.id)
-        ? await stores.webhooks.find(accountIdOf(caller), input.id)
-        : undefined;
+      const webhook = isUuid(input.id) ? await stores.webhooks.find(reachOf(caller), input.id) : undefined;
       if (!webhook) throw notFound('Webhook');
-      return webhook;
+      return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
     }),
 
     /** Names of the headers that deliveries come with (contract "Delivery headers"). */
@@ -150,7 +170,8 @@ export function webhookOperations(deps: Dependencies) {
 
     /**
      * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating it or giving it
-     * another URL is a new start: what failed before does not count any more (decision 31).
+     * another URL is a new start: what failed before does not count any more (decision 31). The URL as lists show it,
+     * with its values masked, leaves it as it is.
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
@@ -159,8 +180,10 @@ export function webhookOperations(deps: Dependencies) {
       const events = input.events && checkEvents(input.events);
       const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
       // Found before its address is looked up: another account's id must not make this process resolve names.
-      if (!(await stores.webhooks.find(accountIdOf(caller), input.id))) throw notFound('Webhook');
-      const url = input.url === undefined ? undefined : await checkUrl(input.url);
+      const known = await stores.webhooks.find(reachOf(caller), input.id);
+      if (!known) throw notFound('Webhook');
+      const isAsListed = input.url !== known.url && input.url === maskedUrl(known.url);
+      const url = input.url === undefined || isAsListed ? undefined : await checkUrl(input.url);
       return change(caller, input.id, 'webhook.update', (before) => ({
         ...(url === undefined ? {} : { url }),
         ...(events === undefined ? {} : { events }),
@@ -188,9 +211,10 @@ export function webhookOperations(deps: Dependencies) {
     /** Deletes an endpoint. What is still owed to it is canceled; its records stay (decision 30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
-      const accountId = accountIdOf(caller);
+      const reach = reachOf(caller);
+      const { accountId } = reach;
       await uow.run(async (tx) => {
-        const webhook = await tx.webhooks.lock(accountId, input.id);
+        const webhook = await tx.webhooks.lock(reach, input.id);
         if (!webhook) throw notFound('Webhook');
         await tx.webhooks.markDeleted(webhook.id, clock.now());
         await recordChange(tx, deps, caller, {
@@ -210,10 +234,20 @@ export function webhookOperations(deps: Dependencies) {
   };
 }
 
-/** What the audit log keeps of an endpoint: everything but its secret. */
-function auditedPart({ url, events, description, isActive, disabledReason, maxRetries }: Webhook) {
-  return { url, events, description, isActive, disabledReason, maxRetries };
+/** What the audit log keeps of an endpoint: everything but its secret and the values in its URL's query. */
+function auditedPart({
+  environment,
+  url,
+  events,
+  description,
+  isActive,
+  disabledReason,
+  maxRetries,
+}: Webhook) {
+  return { environment, url: maskedUrl(url), events, description, isActive, disabledReason, maxRetries };
 }
+
+const withMaskedUrl = (webhook: Webhook): Webhook => ({ ...webhook, url: maskedUrl(webhook.url) });
 
 function newWebhookSecret(ids: Dependencies['ids']): string {
   return `whsec_${ids.random(32).toString('base64url')}`;
@@ -227,8 +261,8 @@ function checkEvents(events: readonly string[]): EventType[] {
   if (unknown !== undefined) {
     throw new DomainError(
       'invalid_event_type',
-      `Unknown event type ${unknown.slice(0, 40)}. Known: ${EVENT_TYPES.join(', ')}`,
-      { field: 'events', value: unknown.slice(0, 40) },
+      `Unknown event type ${cut(unknown)}. Known: ${EVENT_TYPES.join(', ')}`,
+      { field: 'events', value: cut(unknown) },
     );
   }
   return [...new Set(events)] as EventType[];

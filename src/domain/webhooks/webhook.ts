@@ -1,10 +1,14 @@
+import type { Environment } from '../caller.ts';
+
 /**
  * **Event → delivery → attempt.** An event is a fact, recorded once with the state change it tells of. A
- * delivery is one event owed to one endpoint; its id is the same on every attempt. An attempt is one POST.
+ * delivery is one event owed to one endpoint; its id is the same on every attempt. An attempt is one POST. Events go to
+ * endpoints of their own environment only; sandbox messages cause none, so a sandbox endpoint is told of tests only.
  */
 export interface Webhook {
   readonly id: string;
   readonly accountId: string;
+  readonly environment: Environment;
   readonly url: string;
   readonly events: readonly EventType[];
   readonly description: string | null;
@@ -34,7 +38,7 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
-/** Endpoints an account may have (decision 29). */
+/** Endpoints an account may have in an environment (decision 29). */
 export const WEBHOOK_LIMIT = 10;
 /** Pause before the nth retry, counted from the end of the attempt before it (contract, Delivery and retries 3). */
 export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
@@ -42,6 +46,8 @@ export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
 export interface WebhookDelivery {
   readonly id: string;
   readonly accountId: string;
+  /** That of its event and its endpoint. */
+  readonly environment: Environment;
   readonly webhookId: string;
   readonly eventSeq: number;
   readonly event: EventType;

@@ -2,11 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Contact } from '../../domain/contacts/contact.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
+import {
+  envelope,
+  environment,
+  environmentQuery,
+  idParams,
+  isoTime,
+  pageQuery,
+  paginated,
+} from '../schemas.ts';
 
 const contact = z
   .object({
     id: z.string(),
+    environment,
     name: z.string().nullable(),
     phone: z.string().nullable().describe('In E.164.'),
     email: z.string().nullable(),
@@ -20,9 +29,9 @@ const contact = z
 
 const contactToWrite = z.object({
   name: z.string().nullish(),
-  phone: z.string().nullish().describe('Any form that a send takes; kept in E.164. Once in the account.'),
+  phone: z.string().nullish().describe('Any form that a send takes; kept in E.164. Once in the environment.'),
   email: z.string().nullish(),
-  externalId: z.string().nullish().describe("The contact's id in your own system. Once in the account."),
+  externalId: z.string().nullish().describe("The contact's id in your own system. Once in the environment."),
   tags: z.array(z.string()).nullish().describe('At most 50 of 1 to 50 characters.'),
   attributes: z.record(z.string(), z.unknown()).nullish().describe('At most 16 KiB as JSON.'),
 });
@@ -30,6 +39,7 @@ const contactToWrite = z.object({
 function contactResource(found: Contact) {
   return {
     id: found.id,
+    environment: found.environment,
     name: found.name,
     phone: found.phone,
     email: found.email,
@@ -65,11 +75,12 @@ export const contactRoutes: readonly Route[] = [
         .optional()
         .describe('Part of a name, phone, email or externalId, in any case; a whole number in any form.'),
       tag: z.string().optional().describe('A tag that the contact has.'),
+      environment: environmentQuery,
     }),
     response: envelope(contact),
-    async handle({ caller, operations, query: { page, limit, ...filter } }) {
+    async handle({ caller, operations, query: { page, limit, environment, ...filter } }) {
       const request = { page, limit };
-      const found = await operations.contacts.list.run(caller, { filter, page: request });
+      const found = await operations.contacts.list.run(caller, { environment, filter, page: request });
       return { body: paginated(found, request, contactResource) };
     },
   }),

@@ -6,7 +6,8 @@ export const eventRoutes: readonly Route[] = [
   defineRoute({
     method: 'get',
     path: '/developers/events',
-    summary: "The account's events in order, 30 days back, the envelopes byte for byte as delivered",
+    summary:
+      "The account's events in order, 30 days back, the envelopes byte for byte as delivered; for a sandbox key the tests of sandbox endpoints only",
     tag: 'Events',
     operation: (operations) => operations.events.feed,
     query: pageQuery.pick({ limit: true }).extend({

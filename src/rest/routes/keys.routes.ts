@@ -56,6 +56,13 @@ const created = ({ apiKey: key, key: whole, signingSecret }: NewApiKey) => ({
   ...(signingSecret === null ? {} : { signingSecret }),
 });
 
+const revokedKeys = z
+  .array(apiKey)
+  .optional()
+  .describe(
+    'With `descendants=true`: the keys that this request revoked. Those that had ended before are left out.',
+  );
+
 const aNewKey: AnswerPart = { route: 'POST /developer/keys', at: 'apiKey.keyId' };
 
 export const keyRoutes: readonly Route[] = [
@@ -122,7 +129,7 @@ export const keyRoutes: readonly Route[] = [
       })
       .optional(),
     response: z.object({ apiKey }),
-    errors: ['invalid_scope'],
+    errors: ['invalid_scope', 'key_ended'],
     examples: {
       environment: { params: { keyId: aNewKey }, body: { environment: 'sandbox' } },
       scopes: { params: { keyId: aNewKey }, body: { scopes: ['SEND_SMS'] } },
@@ -151,6 +158,7 @@ export const keyRoutes: readonly Route[] = [
       })
       .optional(),
     response: newKey,
+    errors: ['key_ended'],
     examples: { overlap: { params: { keyId: aNewKey }, body: { overlapSeconds: 3600 } } },
     async handle({ caller, operations, params, body }) {
       return { body: created(await operations.apiKeys.rotate.run(caller, { ...body, keyId: params.keyId })) };
@@ -163,12 +171,25 @@ export const keyRoutes: readonly Route[] = [
     tag: TAG,
     operation: (operations) => operations.apiKeys.revoke,
     params: keyParams,
-    response: z.object({ apiKey }),
-    examples: { revoke: { params: { keyId: aNewKey } } },
-    async handle({ caller, operations, params }) {
-      return {
-        body: { apiKey: resource(await operations.apiKeys.revoke.run(caller, { keyId: params.keyId })) },
-      };
+    query: z.object({
+      descendants: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe(
+          'Whether to revoke, too, what the key created or rotated, what these keys created or rotated in turn, and what replaced these; no when absent.',
+        ),
+    }),
+    response: z.object({ apiKey, revokedKeys }),
+    examples: {
+      revoke: { params: { keyId: aNewKey } },
+      descendants: { params: { keyId: aNewKey }, query: { descendants: 'true' } },
+    },
+    async handle({ caller, operations, params, query }) {
+      if (query.descendants !== 'true') {
+        return { body: { apiKey: resource(await operations.apiKeys.revoke.run(caller, params)) } };
+      }
+      const tree = await operations.apiKeys.revokeWithDescendants.run(caller, params);
+      return { body: { apiKey: resource(tree.apiKey), revokedKeys: tree.revokedKeys.map(resource) } };
     },
   }),
 ];

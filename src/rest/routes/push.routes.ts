@@ -12,7 +12,16 @@ import {
 import { PUSH_MAX_DEVICES } from '../../domain/messages/send-push.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
-import { envelope, idParams, isoTime, pageQuery, paginated, textOrList } from '../schemas.ts';
+import {
+  envelope,
+  environment,
+  environmentQuery,
+  idParams,
+  isoTime,
+  pageQuery,
+  paginated,
+  textOrList,
+} from '../schemas.ts';
 
 const TAG = 'Push';
 
@@ -70,6 +79,7 @@ const pushToSend = z.object({
 const device = z
   .object({
     id: z.string(),
+    environment,
     token: z.string(),
     platform: z.enum(PLATFORMS),
     userId: z.string(),
@@ -78,9 +88,10 @@ const device = z
   })
   .meta({ id: 'Device' });
 
-function deviceResource({ id, token, platform, userId, createdAt, updatedAt }: Device) {
+function deviceResource({ id, environment, token, platform, userId, createdAt, updatedAt }: Device) {
   return {
     id,
+    environment,
     token,
     platform,
     userId,
@@ -136,11 +147,11 @@ export const pushRoutes: readonly Route[] = [
     summary: 'Devices, the newest first',
     tag: TAG,
     operation: (operations) => operations.devices.list,
-    query: pageQuery,
+    query: pageQuery.extend({ environment: environmentQuery }),
     response: envelope(device),
-    async handle({ caller, operations, query }) {
-      const found = await operations.devices.list.run(caller, { page: query });
-      return { body: paginated(found, query, deviceResource) };
+    async handle({ caller, operations, query: { environment, ...page } }) {
+      const found = await operations.devices.list.run(caller, { environment, page });
+      return { body: paginated(found, page, deviceResource) };
     },
   }),
   defineRoute({

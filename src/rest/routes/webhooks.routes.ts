@@ -2,13 +2,22 @@ import { z } from 'zod';
 import { EVENT_TYPES, type Webhook } from '../../domain/webhooks/webhook.ts';
 import { WEBHOOK_DESCRIPTION_MAX_LENGTH } from '../../domain/webhooks/webhook-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
+import {
+  envelope,
+  environment,
+  environmentQuery,
+  idParams,
+  isoTime,
+  pageQuery,
+  paginated,
+} from '../schemas.ts';
 import { delivery, deliveryResource, registered } from './webhook-deliveries.routes.ts';
 
 const webhook = z
   .object({
     id: z.string(),
-    url: z.string(),
+    environment,
+    url: z.string().describe('Values in its query are shown as `***` in lists.'),
     events: z.array(z.string()),
     description: z.string().nullable(),
     isActive: z.boolean(),
@@ -26,6 +35,7 @@ const secret = z.string().describe('The signing secret. It is shown in this answ
 function webhookResource(hook: Webhook) {
   return {
     id: hook.id,
+    environment: hook.environment,
     url: hook.url,
     events: [...hook.events],
     description: hook.description,
@@ -37,7 +47,11 @@ function webhookResource(hook: Webhook) {
 }
 
 const url = z.string().max(2048).describe('HTTPS address that resolves to public addresses only.');
-const events = z.array(z.string()).describe('Event types to be told of, at least one.');
+const events = z
+  .array(z.string())
+  .describe(
+    'Event types to be told of, at least one. Of the sandbox an endpoint is told of `webhook.test` only.',
+  );
 const description = z.string().max(WEBHOOK_DESCRIPTION_MAX_LENGTH);
 const maxRetries = z.int().describe('Attempts after the first one, 0 to 5; 3 unless said otherwise.');
 const tag = 'Webhooks';
@@ -80,7 +94,7 @@ export const webhookRoutes: readonly Route[] = [
     summary: "The account's webhook endpoints, newest first",
     tag,
     operation: (operations) => operations.webhooks.list,
-    query: pageQuery,
+    query: pageQuery.extend({ environment: environmentQuery }),
     response: envelope(webhook),
     async handle({ caller, operations, query }) {
       const page = await operations.webhooks.list.run(caller, query);

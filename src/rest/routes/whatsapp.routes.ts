@@ -24,7 +24,9 @@ const whatsAppToSend = z.object({
   to: phoneNumbers.describe('One number, in any form that an SMS takes.'),
   type: z
     .enum(WHATSAPP_TYPES)
-    .describe("`text` and `media` only within 24 hours of the recipient's last message, `template` always."),
+    .describe(
+      "`text` and `media` only within 24 hours of the recipient's last message to this account, `template` always.",
+    ),
   text: z
     .object({
       body: z.string().describe(`1 to ${WHATSAPP_TEXT_MAX_LENGTH} UTF-16 code units.`),
@@ -62,7 +64,11 @@ const window = z
   .object({
     to: z.string().describe('In E.164.'),
     open: z.boolean().describe('Whether text and media can be sent now.'),
-    lastInboundAt: isoTime.nullable().describe("The recipient's last message."),
+    lastInboundAt: isoTime
+      .nullable()
+      .describe(
+        "The recipient's last message to this account: the one that had written to the recipient last.",
+      ),
     closesAt: isoTime.nullable().describe('When the window closes, or closed.'),
   })
   .meta({ id: 'WhatsAppWindow' });
@@ -102,7 +108,7 @@ export const whatsAppRoutes: readonly Route[] = [
   defineRoute({
     method: 'get',
     path: '/developers/whatsapp/window',
-    summary: 'Whether free text can be sent to a number now',
+    summary: 'Whether free text can be sent to a number now; never in the sandbox, which nobody writes to',
     tag: TAG,
     operation: (operations) => operations.messages.whatsAppWindow,
     errors: ['invalid_phone_number'],

@@ -48,6 +48,16 @@ export async function clusterDirectory(dataDir: string): Promise<string> {
   return linked === undefined ? entry : resolve(dataDir, linked);
 }
 
+/** Whether a cluster is there; true also where that cannot be told, and opening it will tell why. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  try {
+    await stat(join(await clusterDirectory(dataDir), 'PG_VERSION'));
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT';
+  }
+}
+
 /**
  * Finds the place of the cluster, as `clusterDirectory` does. When root's
  * DATA_DIR cannot be entered by the server's user, a new place under /var/lib gets linked there.
@@ -94,7 +104,7 @@ async function linkElsewhere(entry: string): Promise<string> {
 export async function ensureCluster(
   { directory, user }: ClusterPlace,
   binaries: Binaries,
-  options: { durable: boolean; password?: string },
+  options: { durable: boolean; password?: string; localeArguments: readonly string[] },
 ): Promise<void> {
   const version = await readFile(join(directory, 'PG_VERSION'), 'utf8').catch(() => undefined);
   if (version !== undefined) {
@@ -113,11 +123,7 @@ export async function ensureCluster(
     `--pgdata=${unfinished}`,
     `--username=${SUPERUSER}`,
     '--encoding=UTF8',
-    // Sorting by code point and case mapping by Unicode, both built in: no upgrade of the system's libc or ICU
-    // can change the order an index was built with.
-    '--locale=C',
-    '--locale-provider=builtin',
-    '--builtin-locale=C.UTF-8',
+    ...options.localeArguments,
     ...authentication.args,
     ...(options.durable ? [] : ['--no-sync']),
   ]);

@@ -39,7 +39,21 @@ interface EmbeddedPostgresOptions {
   logger: Logger;
   /** Server settings that replace ours, such as `{ fsync: 'off' }`; they hold while this process owns the server. */
   settings?: Record<string, string>;
+  /** Another PostgreSQL than the packaged one. */
+  release?: Release;
 }
+
+/** The directory of a PostgreSQL's binaries, and how its initdb is told the locale. */
+interface Release {
+  readonly directory: string;
+  readonly localeArguments: readonly string[];
+}
+
+/**
+ * Sorting by code point and case mapping by Unicode, both built in: no upgrade of the system's libc or ICU can change
+ * the order an index was built with.
+ */
+const BUILTIN_LOCALE = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
 
 const OTHERS_START_MS = 60_000;
 const FIRST_POLL_MS = 25;
@@ -152,11 +166,16 @@ class Supervisor implements EmbeddedPostgres {
     const { dataDir, logger, settings = {} } = this.#options;
     const startedAt = performance.now();
     const cluster = await placeCluster(dataDir);
-    const binaries = await usableBinaries(packagedBinaries(), cluster.user, dirname(cluster.directory));
+    const release = this.#options.release ?? {
+      directory: packagedBinaries(),
+      localeArguments: BUILTIN_LOCALE,
+    };
+    const binaries = await usableBinaries(release.directory, cluster.user, dirname(cluster.directory));
     const endpoint = await prepareEndpoint(dataDir, cluster, this.#endpoint !== undefined);
     await ensureCluster(cluster, binaries, {
       durable: settings.fsync !== 'off',
       password: endpoint.password,
+      localeArguments: release.localeArguments,
     });
     await this.#lockCluster(cluster);
     const logFile = join(dataDir, 'postgres.log');

@@ -6,7 +6,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 export type AccountSettingsQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type AccountSettingsQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number } | null, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null } } | null };
+export type AccountSettingsQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null } } | null };
 
 export type SetRetentionMutationVariables = Exact<{
   accountId?: string | null | undefined;
@@ -19,7 +19,7 @@ export type SetRetentionMutation = { readonly setRetention: { readonly contentDa
 
 export const AccountSettings: Document<AccountSettingsQuery, AccountSettingsQueryVariables> = {
   name: 'AccountSettings',
-  text: "query AccountSettings{account{id name email currency balance createdAt plan{name perMinute perSecond webhooksPerMinute}retention{contentDays messageDays}}}",
+  text: "query AccountSettings{account{id name email currency balance createdAt plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}retention{contentDays messageDays}}}",
 };
 
 export const SetRetention: Document<SetRetentionMutation, SetRetentionMutationVariables> = {

@@ -62,6 +62,10 @@ function factsOf(account: Account): Parameters<typeof KeyValues>[0]['items'] {
           ['Requests per minute', formatNumber(plan.perMinute)],
           ['Requests per second', plan.perSecond === 0 ? 'no limit' : formatNumber(plan.perSecond)],
           ['Webhook registrations per minute', formatNumber(plan.webhooksPerMinute)],
+          [
+            'Requests of a session per minute',
+            plan.sessionPerMinute === null ? "the platform's limit" : formatNumber(plan.sessionPerMinute),
+          ],
         ] as const)
       : []),
     ['Created', <Time key="created" at={createdAt} />],

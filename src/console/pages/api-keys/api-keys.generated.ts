@@ -75,7 +75,7 @@ export type ApiKeyDetailQueryVariables = Exact<{
 }>;
 
 
-export type ApiKeyDetailQuery = { readonly apiKey: { readonly enableHmac: boolean, readonly ipAllowlist: ReadonlyArray<string>, readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly rateLimit: { readonly perMinute: number | null, readonly perSecond: number | null }, readonly scopeUse: ReadonlyArray<{ readonly scope: Scope, readonly lastUsedAt: string | null }> } | null };
+export type ApiKeyDetailQuery = { readonly apiKey: { readonly enableHmac: boolean, readonly ipAllowlist: ReadonlyArray<string>, readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly environment: Environment, readonly createdBy: string, readonly createdAt: string, readonly expiresAt: string | null, readonly lastUsedAt: string | null, readonly revokedAt: string | null, readonly rateLimit: { readonly perMinute: number | null, readonly perSecond: number | null }, readonly descendants: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly expiresAt: string | null, readonly revokedAt: string | null }>, readonly scopeUse: ReadonlyArray<{ readonly scope: Scope, readonly lastUsedAt: string | null }> } | null };
 
 export type CreateApiKeyMutationVariables = Exact<{
   input: CreateApiKeyInput;
@@ -102,6 +102,7 @@ export type RotateApiKeyMutation = { readonly rotateApiKey: { readonly key: stri
 
 export type RevokeApiKeyMutationVariables = Exact<{
   keyId: string;
+  withDescendants?: boolean | null | undefined;
 }>;
 
 
@@ -123,7 +124,7 @@ export const ApiKeys: Document<ApiKeysQuery, ApiKeysQueryVariables> = {
 
 export const ApiKeyDetail: Document<ApiKeyDetailQuery, ApiKeyDetailQueryVariables> = {
   name: 'ApiKeyDetail',
-  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt}query ApiKeyDetail($id:ID!){apiKey(id:$id){...KeyRow enableHmac ipAllowlist rateLimit{perMinute perSecond}scopeUse{scope lastUsedAt}}}",
+  text: "fragment KeyRow on ApiKey{keyId name scopes environment createdBy createdAt expiresAt lastUsedAt revokedAt}query ApiKeyDetail($id:ID!){apiKey(id:$id){...KeyRow enableHmac ipAllowlist rateLimit{perMinute perSecond}descendants{keyId name expiresAt revokedAt}scopeUse{scope lastUsedAt}}}",
 };
 
 export const CreateApiKey: Document<CreateApiKeyMutation, CreateApiKeyMutationVariables> = {
@@ -143,7 +144,7 @@ export const RotateApiKey: Document<RotateApiKeyMutation, RotateApiKeyMutationVa
 
 export const RevokeApiKey: Document<RevokeApiKeyMutation, RevokeApiKeyMutationVariables> = {
   name: 'RevokeApiKey',
-  text: "mutation RevokeApiKey($keyId:ID!){revokeApiKey(keyId:$keyId){keyId}}",
+  text: "mutation RevokeApiKey($keyId:ID!$withDescendants:Boolean){revokeApiKey(keyId:$keyId withDescendants:$withDescendants){keyId}}",
 };
 
 export const SetRateLimit: Document<SetRateLimitMutation, SetRateLimitMutationVariables> = {

@@ -6,6 +6,7 @@ import { useViewer } from '../../lib/session.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Checkbox } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { Notice } from '../../ui/notice.tsx';
@@ -20,6 +21,7 @@ import {
   UpdateApiKey,
 } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
+import { countOfKeys, KeyNames, livingOf } from './key-names.tsx';
 import { statusOf, useMayManage } from './key-rules.ts';
 import { RotateForm } from './rotate-form.tsx';
 import { ScopeUse } from './scope-use.tsx';
@@ -42,7 +44,7 @@ function KeyDetail({ of: key }: { of: Key }) {
       <PageHeader title={key.name}>
         <Badge status={status} />
         <Badge status={key.environment} />
-        {mayManage && status === 'ACTIVE' && <Revoke of={key} />}
+        {mayManage && <Revoke of={key} isActive={status === 'ACTIVE'} />}
       </PageHeader>
       {!mayManage && (
         <Notice>
@@ -129,16 +131,41 @@ function Edit({ of: key }: { of: Key }) {
   );
 }
 
-function Revoke({ of: key }: { of: Key }) {
+function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
   const revoke = useApiMutation(RevokeApiKey, { refetches: [ApiKeyDetail, ApiKeys] });
+  const [isChecked, setIsChecked] = useState(false);
+  const descendants = livingOf(key.descendants);
+  const count = countOfKeys(descendants.length);
+  if (!isActive && descendants.length === 0) return null;
+  // Of a key that works no more there is nothing else to revoke.
+  const withDescendants = !isActive || isChecked;
+  const consequence = (
+    <div className="stack">
+      <p>
+        {isActive
+          ? 'Programs that use it are refused from their next request on. A revoked key never works again.'
+          : `It works no more. It made or rotated ${count}, directly or through them:`}
+      </p>
+      {isActive && descendants.length > 0 && (
+        <Checkbox
+          name="withDescendants"
+          label={`Also revoke ${count} that it made or rotated`}
+          hint="If the key has leaked: whoever has it knows these keys, too."
+          checked={isChecked}
+          onChange={(event) => setIsChecked(event.currentTarget.checked)}
+        />
+      )}
+      {descendants.length > 0 && <KeyNames keys={descendants} />}
+    </div>
+  );
   return (
     <ConfirmButton
-      title={`Revoke “${key.name}”?`}
-      consequence="Programs that use it are refused from their next request on. A revoked key never works again."
-      confirmLabel="Revoke for good"
-      onConfirm={() => revoke.mutateAsync({ keyId: key.keyId })}
+      title={isActive ? `Revoke “${key.name}”?` : `Revoke what “${key.name}” made?`}
+      consequence={consequence}
+      confirmLabel={withDescendants && isActive ? `Revoke it and ${count} for good` : 'Revoke for good'}
+      onConfirm={() => revoke.mutateAsync({ keyId: key.keyId, withDescendants })}
     >
-      Revoke
+      {isActive ? 'Revoke' : 'Revoke what it made'}
     </ConfirmButton>
   );
 }

@@ -21,6 +21,7 @@ const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
   ...['webhook.register', 'webhook.update', 'webhook.rotateSecret', 'webhook.delete', 'webhook.disable'],
   ...['member.invite', 'member.setRole', 'member.remove', 'member.changePassword', 'member.resetPassword'],
+  ...['member.signIn', 'member.signInFailed', 'member.lockedOut', 'apiKey.outsideAllowlist'],
   ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
 ];
 

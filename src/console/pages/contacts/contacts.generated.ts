@@ -9,6 +9,8 @@ export type CreateContactInput = {
   readonly attributes?: Readonly<Record<string, unknown>> | null | undefined;
   /** Email address. */
   readonly email?: string | null | undefined;
+  /** Where to add it; PRODUCTION when absent. */
+  readonly environment?: Environment | null | undefined;
   /** The contact's id in the account's own system. */
   readonly externalId?: string | null | undefined;
   /** Name. */
@@ -18,6 +20,13 @@ export type CreateContactInput = {
   /** Tags. */
   readonly tags?: ReadonlyArray<string> | null | undefined;
 };
+
+/** Where a key works and a message goes. */
+export type Environment =
+  /** Messages are sent and the account is charged. */
+  | 'PRODUCTION'
+  /** Requests are checked and recorded; nothing is sent or charged. */
+  | 'SANDBOX';
 
 /** What to change of a contact; what is absent stays, null empties it. */
 export type UpdateContactInput = {
@@ -35,24 +44,25 @@ export type UpdateContactInput = {
   readonly tags?: ReadonlyArray<string> | null | undefined;
 };
 
-export type ContactRowFragment = { readonly id: string, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string };
+export type ContactRowFragment = { readonly id: string, readonly environment: Environment, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string };
 
 export type ContactsQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
   search?: string | null | undefined;
   tag?: string | null | undefined;
+  environment?: Environment | null | undefined;
 }>;
 
 
-export type ContactsQuery = { readonly contacts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type ContactsQuery = { readonly contacts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type ContactDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ContactDetailQuery = { readonly contact: { readonly id: string, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string } | null };
+export type ContactDetailQuery = { readonly contact: { readonly id: string, readonly environment: Environment, readonly name: string | null, readonly phone: string | null, readonly email: string | null, readonly externalId: string | null, readonly tags: ReadonlyArray<string>, readonly attributes: Readonly<Record<string, unknown>>, readonly createdAt: string, readonly updatedAt: string } | null };
 
 export type CreateContactMutationVariables = Exact<{
   input: CreateContactInput;
@@ -78,12 +88,12 @@ export type DeleteContactMutation = { readonly deleteContact: boolean };
 
 export const Contacts: Document<ContactsQuery, ContactsQueryVariables> = {
   name: 'Contacts',
-  text: "fragment ContactRow on Contact{id name phone email externalId tags attributes createdAt updatedAt}query Contacts($first:Int!$after:String$search:String$tag:String){contacts(first:$first after:$after search:$search tag:$tag){nodes{...ContactRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment ContactRow on Contact{id environment name phone email externalId tags attributes createdAt updatedAt}query Contacts($first:Int!$after:String$search:String$tag:String$environment:Environment){contacts(first:$first after:$after search:$search tag:$tag environment:$environment){nodes{...ContactRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const ContactDetail: Document<ContactDetailQuery, ContactDetailQueryVariables> = {
   name: 'ContactDetail',
-  text: "fragment ContactRow on Contact{id name phone email externalId tags attributes createdAt updatedAt}query ContactDetail($id:ID!){contact(id:$id){...ContactRow}}",
+  text: "fragment ContactRow on Contact{id environment name phone email externalId tags attributes createdAt updatedAt}query ContactDetail($id:ID!){contact(id:$id){...ContactRow}}",
 };
 
 export const CreateContact: Document<CreateContactMutation, CreateContactMutationVariables> = {

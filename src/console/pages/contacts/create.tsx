@@ -1,4 +1,5 @@
 import { useLocation } from 'wouter';
+import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -11,11 +12,13 @@ import { Contacts, CreateContact } from './contacts.generated.ts';
 export default function CreateContactPage() {
   const toast = useToast();
   const [, navigate] = useLocation();
+  const environment = useEnvironment();
+  const inEnvironment = useInEnvironment();
   const create = useApiMutation(CreateContact, {
     refetches: [Contacts],
     onDone: ({ createContact: { id } }) => {
       toast({ text: 'The contact is added.' });
-      navigate(`/contacts/${id}`);
+      navigate(inEnvironment(`/contacts/${id}`));
     },
   });
   return (
@@ -25,7 +28,7 @@ export default function CreateContactPage() {
       <Form
         label="New contact"
         error={create.error}
-        onSubmit={(values) => create.mutate({ input: contactOf(values) })}
+        onSubmit={(values) => create.mutate({ input: { ...contactOf(values), environment } })}
       >
         <ContactFields />
         <div className="row">

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useLocation, useParams } from 'wouter';
+import { useInEnvironment } from '../../lib/environment.ts';
 import { formatName } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { usePermission, useViewer } from '../../lib/session.tsx';
@@ -104,6 +105,7 @@ function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items
   return [
     ...known.flatMap(([label, value]) => (value === null ? [] : [[label, value] as const])),
     ...(tags.length === 0 ? [] : [['Tags', <Tags key="tags" of={tags} />] as const]),
+    ['Environment', formatName(of.environment)],
     ['Added', <Time key="added" at={of.createdAt} />],
     ['Changed', <Time key="changed" at={of.updatedAt} />],
     ['Contact id', <code key="id">{of.id}</code>],
@@ -113,11 +115,12 @@ function factsOf(of: ContactRowFragment): Parameters<typeof KeyValues>[0]['items
 function Delete({ of }: { of: ContactRowFragment }) {
   const toast = useToast();
   const [, navigate] = useLocation();
+  const inEnvironment = useInEnvironment();
   const remove = useApiMutation(DeleteContact, {
     refetches: [Contacts],
     onDone: () => {
       toast({ text: `${nameOf(of)} is deleted.` });
-      navigate('/contacts');
+      navigate(inEnvironment('/contacts'));
     },
   });
   return (

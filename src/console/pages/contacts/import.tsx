@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { IMPORT_MAX_BYTES, IMPORT_MAX_ROWS } from '../../../domain/contacts/contact-import.ts';
+import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { formatNumber } from '../../lib/format.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
@@ -17,12 +18,14 @@ import { type ReadFile, readTextFile } from './read-text-file.ts';
 /** Starts an import: a file or a pasted text, and how its columns will be understood. */
 export default function ImportContactsPage() {
   const [, navigate] = useLocation();
+  const environment = useEnvironment();
+  const inEnvironment = useInEnvironment();
   const [file, setFile] = useState<ReadFile>();
   const [pasted, setPasted] = useState('');
   const [fault, setFault] = useState<string>();
   const start = useApiMutation(ImportContacts, {
     refetches: [ContactImports],
-    onDone: ({ importContacts: { id } }) => navigate(`/contacts/imports/${id}`),
+    onDone: ({ importContacts: { id } }) => navigate(inEnvironment(`/contacts/imports/${id}`)),
   });
   const csv = file?.text ?? pasted;
   const preview = useMemo(() => previewOf(csv), [csv]);
@@ -39,7 +42,7 @@ export default function ImportContactsPage() {
 
   const submit = () => {
     setFault(preview ? undefined : 'Choose a file or paste its rows first.');
-    if (preview) start.mutate({ csv });
+    if (preview) start.mutate({ csv, environment });
   };
 
   return (

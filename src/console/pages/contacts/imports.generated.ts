@@ -3,6 +3,13 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Where a key works and a message goes. */
+export type Environment =
+  /** Messages are sent and the account is charged. */
+  | 'PRODUCTION'
+  /** Requests are checked and recorded; nothing is sent or charged. */
+  | 'SANDBOX';
+
 /** How far an import has come. */
 export type ImportState =
   /** Every row was imported or reported. */
@@ -14,22 +21,23 @@ export type ImportState =
   /** Rows are being imported. */
   | 'RUNNING';
 
-export type ImportRowFragment = { readonly id: string, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } };
+export type ImportRowFragment = { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } };
 
 export type ContactImportsQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
+  environment?: Environment | null | undefined;
 }>;
 
 
-export type ContactImportsQuery = { readonly contactImports: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type ContactImportsQuery = { readonly contactImports: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type ContactImportDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ContactImportDetailQuery = { readonly contactImport: { readonly id: string, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } } | null };
+export type ContactImportDetailQuery = { readonly contactImport: { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } } | null };
 
 export type ContactImportErrorsQueryVariables = Exact<{
   id: string;
@@ -42,6 +50,7 @@ export type ContactImportErrorsQuery = { readonly contactImport: { readonly erro
 
 export type ImportContactsMutationVariables = Exact<{
   csv: string;
+  environment?: Environment | null | undefined;
 }>;
 
 
@@ -49,12 +58,12 @@ export type ImportContactsMutation = { readonly importContacts: { readonly id: s
 
 export const ContactImports: Document<ContactImportsQuery, ContactImportsQueryVariables> = {
   name: 'ContactImports',
-  text: "fragment ImportRow on ContactImport{id state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImports($first:Int!$after:String){contactImports(first:$first after:$after){nodes{...ImportRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment ImportRow on ContactImport{id environment state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImports($first:Int!$after:String$environment:Environment){contactImports(first:$first after:$after environment:$environment){nodes{...ImportRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const ContactImportDetail: Document<ContactImportDetailQuery, ContactImportDetailQueryVariables> = {
   name: 'ContactImportDetail',
-  text: "fragment ImportRow on ContactImport{id state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImportDetail($id:ID!){contactImport(id:$id){...ImportRow}}",
+  text: "fragment ImportRow on ContactImport{id environment state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImportDetail($id:ID!){contactImport(id:$id){...ImportRow}}",
 };
 
 export const ContactImportErrors: Document<ContactImportErrorsQuery, ContactImportErrorsQueryVariables> = {
@@ -64,5 +73,5 @@ export const ContactImportErrors: Document<ContactImportErrorsQuery, ContactImpo
 
 export const ImportContacts: Document<ImportContactsMutation, ImportContactsMutationVariables> = {
   name: 'ImportContacts',
-  text: "mutation ImportContacts($csv:String!){importContacts(csv:$csv){id}}",
+  text: "mutation ImportContacts($csv:String!$environment:Environment){importContacts(csv:$csv environment:$environment){id}}",
 };

@@ -1,3 +1,4 @@
+import { useEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
@@ -17,7 +18,7 @@ const ASK_EVERY_MS = 5_000;
 export default function ContactImportsPage() {
   const imports = useApiQuery(
     ContactImports,
-    { first: PAGE_SIZE, after: useAfter() },
+    { first: PAGE_SIZE, after: useAfter(), environment: useEnvironment() },
     { keepsLast: true, refetchEveryMs: ASK_EVERY_MS },
   );
   const showActor = useActors();

@@ -1,3 +1,4 @@
+import { useEnvironment } from '../../lib/environment.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -30,6 +31,7 @@ export default function ContactsPage() {
     after: useAfter(),
     search: useFilter('search'),
     tag: useFilter('tag'),
+    environment: useEnvironment(),
   };
   const contacts = useApiQuery(Contacts, variables, { keepsLast: true });
   return (

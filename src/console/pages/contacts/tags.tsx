@@ -1,11 +1,13 @@
 import { Link } from 'wouter';
+import { useInEnvironment } from '../../lib/environment.ts';
 
 /** Tags, each leading to the contacts that have it. */
 export function Tags({ of }: { of: readonly string[] }) {
+  const inEnvironment = useInEnvironment();
   return (
     <span className="row">
       {of.map((tag) => (
-        <Link key={tag} className="badge" href={`/contacts?tag=${encodeURIComponent(tag)}`}>
+        <Link key={tag} className="badge" href={inEnvironment(`/contacts?tag=${encodeURIComponent(tag)}`)}>
           {tag}
         </Link>
       ))}

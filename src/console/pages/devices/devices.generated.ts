@@ -11,6 +11,13 @@ export type DeviceKeysInput = {
   readonly p256dh: string;
 };
 
+/** Where a key works and a message goes. */
+export type Environment =
+  /** Messages are sent and the account is charged. */
+  | 'PRODUCTION'
+  /** Requests are checked and recorded; nothing is sent or charged. */
+  | 'SANDBOX';
+
 /** What a device is. */
 export type Platform =
   /** An Android device, reached through FCM. */
@@ -22,6 +29,8 @@ export type Platform =
 
 /** A device; the same token again updates the one that has it. */
 export type RegisterDeviceInput = {
+  /** Where to register it; PRODUCTION when absent. */
+  readonly environment?: Environment | null | undefined;
   /** Needed on the web. */
   readonly keys?: DeviceKeysInput | null | undefined;
   /** What the device is. */
@@ -35,6 +44,7 @@ export type RegisterDeviceInput = {
 export type DevicesQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
+  environment?: Environment | null | undefined;
 }>;
 
 
@@ -56,7 +66,7 @@ export type RemoveDeviceMutation = { readonly removeDevice: boolean };
 
 export const Devices: Document<DevicesQuery, DevicesQueryVariables> = {
   name: 'Devices',
-  text: "query Devices($first:Int!$after:String){devices(first:$first after:$after){nodes{id userId platform token createdAt updatedAt}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "query Devices($first:Int!$after:String$environment:Environment){devices(first:$first after:$after environment:$environment){nodes{id userId platform token createdAt updatedAt}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const RegisterDevice: Document<RegisterDeviceMutation, RegisterDeviceMutationVariables> = {

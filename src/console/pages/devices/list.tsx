@@ -1,3 +1,4 @@
+import { useEnvironment } from '../../lib/environment.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
@@ -30,7 +31,8 @@ function shortened(token: string): string {
 
 /** The devices that push messages can reach. */
 export default function DevicesPage() {
-  const devices = useApiQuery(Devices, { first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
+  const variables = { first: PAGE_SIZE, after: useAfter(), environment: useEnvironment() };
+  const devices = useApiQuery(Devices, variables, { keepsLast: true });
   const mayRemove = usePermission('device.remove');
   return (
     <>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
+import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Field, Select, TextArea } from '../../ui/field.tsx';
@@ -17,13 +18,15 @@ const KEYS_WRONG = 'must be JSON with p256dh and auth, as the subscription has t
 export default function RegisterDevicePage() {
   const toast = useToast();
   const [, navigate] = useLocation();
+  const environment = useEnvironment();
+  const inEnvironment = useInEnvironment();
   const [platform, setPlatform] = useState<Platform>('ANDROID');
   const [keysFault, setKeysFault] = useState<ApiError>();
   const register = useApiMutation(RegisterDevice, {
     refetches: [Devices],
     onDone: () => {
       toast({ text: 'The device is registered.' });
-      navigate('/devices');
+      navigate(inEnvironment('/devices'));
     },
   });
   const submit = (values: FormData) => {
@@ -34,8 +37,8 @@ export default function RegisterDevicePage() {
         : undefined,
     );
     if (keys === undefined) return;
-    const input = { platform, token: textOf(values, 'token'), userId: textOf(values, 'userId'), keys };
-    register.mutate({ input });
+    const [token, userId] = [textOf(values, 'token'), textOf(values, 'userId')];
+    register.mutate({ input: { platform, token, userId, keys, environment } });
   };
   return (
     <>

@@ -56,6 +56,8 @@ export type MessageStatus =
 export type RegisterWebhookInput = {
   /** What it is for. */
   readonly description?: string | null | undefined;
+  /** Where to register it; PRODUCTION when absent. */
+  readonly environment?: Environment | null | undefined;
   /** Event types, at least one. */
   readonly events: ReadonlyArray<string>;
   /** Retries after the first attempt, 0 to 5; 3 when absent. */
@@ -148,7 +150,7 @@ export type FirstRunDeliveriesSubscription = { readonly deliveryUpdated: { reado
 
 export const FirstRun: Document<FirstRunQuery, FirstRunQueryVariables> = {
   name: 'FirstRun',
-  text: "query FirstRun{simulatorReceiverUrl webhookHeaders{signature delivery}apiKeys{keyId name scopes environment createdAt expiresAt revokedAt}webhooks{id url events isActive createdAt}newest:messages(first:1 filter:{channel:SMS environment:PRODUCTION}){nodes{id status to content cost currency createdAt recipients{to status sentAt deliveredAt failedAt error{message}}}}delivered:messages(first:1 filter:{channel:SMS environment:PRODUCTION status:DELIVERED}){nodes{id}}deliveries:webhookDeliveries(first:1){nodes{...FirstRunDelivery}}received:webhookDeliveries(first:1 filter:{status:SUCCESS}){nodes{...FirstRunDelivery}}}fragment FirstRunDelivery on WebhookDelivery{id event status httpStatus attempts errorMessage responseBody createdAt payload webhook{id url}}",
+  text: "query FirstRun{simulatorReceiverUrl webhookHeaders{signature delivery}apiKeys{keyId name scopes environment createdAt expiresAt revokedAt}webhooks(environment:PRODUCTION){id url events isActive createdAt}newest:messages(first:1 filter:{channel:SMS environment:PRODUCTION}){nodes{id status to content cost currency createdAt recipients{to status sentAt deliveredAt failedAt error{message}}}}delivered:messages(first:1 filter:{channel:SMS environment:PRODUCTION status:DELIVERED}){nodes{id}}deliveries:webhookDeliveries(first:1 filter:{environment:PRODUCTION}){nodes{...FirstRunDelivery}}received:webhookDeliveries(first:1 filter:{environment:PRODUCTION status:SUCCESS}){nodes{...FirstRunDelivery}}}fragment FirstRunDelivery on WebhookDelivery{id event status httpStatus attempts errorMessage responseBody createdAt payload webhook{id url}}",
 };
 
 export const FirstRunKey: Document<FirstRunKeyMutation, FirstRunKeyMutationVariables> = {

@@ -5,6 +5,8 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import { useToast } from '../../ui/toast.tsx';
+import { ApiKeys } from '../api-keys/api-keys.generated.ts';
+import { KeysBeyond, keysBeyond } from './keys-beyond.tsx';
 import type { Member } from './member.ts';
 import { Members, SetMemberRole } from './members.generated.ts';
 import type { AccountRole } from './role-facts.ts';
@@ -14,11 +16,14 @@ import { RoleSelect } from './role-select.tsx';
 export function ChangeRole({ of }: { of: Member }) {
   const [isOpen, setIsOpen] = useState(false);
   const toast = useToast();
-  const set = useApiMutation(SetMemberRole, { refetches: [Members] });
+  const [chosen, setChosen] = useState(of.role);
+  const [keepKeys, setKeepKeys] = useState(false);
+  const set = useApiMutation(SetMemberRole, { refetches: [Members, ApiKeys] });
   const change = (role: AccountRole) => {
-    const undo = () => set.mutateNext({ userId: of.id, role: of.role });
+    // What was revoked stays revoked; nothing more is.
+    const undo = () => set.mutateNext({ userId: of.id, role: of.role, keepKeys: true });
     set.mutate(
-      { userId: of.id, role },
+      { userId: of.id, role, keepKeys },
       {
         onSuccess: () => {
           setIsOpen(false);
@@ -29,6 +34,8 @@ export function ChangeRole({ of }: { of: Member }) {
   };
   const open = () => {
     set.reset();
+    setChosen(of.role);
+    setKeepKeys(false);
     setIsOpen(true);
   };
   return (
@@ -43,7 +50,12 @@ export function ChangeRole({ of }: { of: Member }) {
             error={set.error}
             onSubmit={(values) => change(textOf(values, 'role') as AccountRole)}
           >
-            <RoleSelect chosen={of.role} />
+            <RoleSelect chosen={of.role} onChoose={setChosen} />
+            <KeysBeyond
+              keys={keysBeyond(of, chosen as AccountRole)}
+              isKept={keepKeys}
+              onChange={setKeepKeys}
+            />
             <DialogActions>
               <Button onClick={() => set.isPending || setIsOpen(false)}>Cancel</Button>
               <Button type="submit" look="primary" isBusy={set.isPending}>

@@ -12,7 +12,7 @@ import type { AccountRole } from './role-facts.ts';
 import { RoleSelect } from './role-select.tsx';
 import { RoleTable } from './role-table.tsx';
 
-/** Adds a person to the account and shows their one-time password. */
+/** Invites a person to the account and shows their one-time password. */
 export default function InviteMemberPage() {
   const [, navigate] = useLocation();
   const invite = useApiMutation(InviteMember, { refetches: [Members, People] });
@@ -32,7 +32,7 @@ export default function InviteMemberPage() {
           label="Email"
           type="email"
           autoComplete="off"
-          hint="They sign in with it. No mail is sent: you hand them the password that you see next."
+          hint="They sign in with it. No mail is sent: you hand them the password that you see next. They accept by changing it, within 7 days."
         />
         <RoleSelect chosen="DEVELOPER" />
         <div className="row">
@@ -45,7 +45,7 @@ export default function InviteMemberPage() {
       <RoleTable />
       {invited && (
         <PasswordDialog
-          title={`${invited.user.email} is now ${formatName(invited.user.role)}`}
+          title={`${invited.user.email} is invited as ${formatName(invited.user.role)}`}
           email={invited.user.email}
           password={invited.password}
           onClose={() => navigate('/members')}

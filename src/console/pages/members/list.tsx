@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { People } from '../../lib/people.generated.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Can, useViewer } from '../../lib/session.tsx';
@@ -9,7 +10,9 @@ import { PageHeader } from '../../ui/layout.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Time } from '../../ui/values.tsx';
+import { ApiKeys } from '../api-keys/api-keys.generated.ts';
 import { ChangeRole } from './change-role.tsx';
+import { KeysBeyond, keysBeyond } from './keys-beyond.tsx';
 import type { Member } from './member.ts';
 import { Members, RemoveMember } from './members.generated.ts';
 import { RoleTable } from './role-table.tsx';
@@ -23,8 +26,19 @@ const COLUMNS: readonly Column<Member>[] = [
       mustChangePassword ? <Badge status="ONE_TIME" /> : <span className="quiet">their own</span>,
   },
   { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: 'Membership', cell: ({ invitationExpiresAt }) => <Membership openUntil={invitationExpiresAt} /> },
 ];
 const ACTS: Column<Member> = { header: 'Actions', cell: (member) => <Acts of={member} />, isWhole: true };
+
+/** Whether somebody has yet to accept. */
+function Membership({ openUntil }: { openUntil: string | null }) {
+  if (openUntil === null) return <span className="quiet">accepted</span>;
+  return (
+    <>
+      <Badge status="PENDING" /> until <Time at={openUntil} />
+    </>
+  );
+}
 
 /** The people of the account and their roles. */
 export default function MembersPage() {
@@ -73,18 +87,41 @@ function Acts({ of }: { of: Member }) {
   );
 }
 
-function Remove({ of: { id, email } }: { of: Member }) {
+function Remove({ of: member }: { of: Member }) {
+  const { id, email, invitationExpiresAt } = member;
   const toast = useToast();
+  const [keepKeys, setKeepKeys] = useState(false);
+  // Who works with the one-time password may have made keys, which are asked about.
+  const isPending = invitationExpiresAt !== null && keysBeyond(member, null).length === 0;
   const remove = useApiMutation(RemoveMember, {
-    refetches: [Members, People],
-    onDone: () => toast({ text: `${email} is removed.` }),
+    refetches: [Members, People, ApiKeys],
+    onDone: () => toast({ text: isPending ? `${email} is not invited any more.` : `${email} is removed.` }),
   });
+  if (isPending) {
+    return (
+      <ConfirmButton
+        title={`Withdraw the invitation of ${email}?`}
+        consequence="The one-time password stops working, and they are signed out where they have used it. You can invite them again."
+        confirmLabel="Withdraw"
+        onConfirm={() => remove.mutateAsync({ userId: id })}
+      >
+        Withdraw <span className="visually-hidden">the invitation of {email}</span>
+      </ConfirmButton>
+    );
+  }
   return (
     <ConfirmButton
       title={`Remove ${email}?`}
-      consequence="They are signed out everywhere and cannot sign in again. The keys they made go on working, and what they did stays in the audit log."
+      consequence={
+        <div className="stack">
+          <p>
+            They are signed out everywhere and cannot sign in again. What they did stays in the audit log.
+          </p>
+          <KeysBeyond keys={keysBeyond(member, null)} isKept={keepKeys} onChange={setKeepKeys} />
+        </div>
+      }
       confirmLabel="Remove"
-      onConfirm={() => remove.mutateAsync({ userId: id })}
+      onConfirm={() => remove.mutateAsync({ userId: id, keepKeys })}
     >
       Remove <span className="visually-hidden">{email}</span>
     </ConfirmButton>

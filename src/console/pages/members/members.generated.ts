@@ -16,10 +16,31 @@ export type Role =
   /** Reads. */
   | 'VIEWER';
 
+/** What an API key may do. */
+export type Scope =
+  /** Every scope, including ones added later. */
+  | 'FULL_ACCESS'
+  /** Create and change contacts; includes reading them. */
+  | 'MANAGE_CONTACTS'
+  /** Manage webhooks and read their deliveries. */
+  | 'MANAGE_WEBHOOKS'
+  /** Read contacts. */
+  | 'READ_CONTACTS'
+  /** Read message history and look messages up. */
+  | 'READ_MESSAGES'
+  /** Send email. */
+  | 'SEND_EMAIL'
+  /** Send push notifications and manage devices. */
+  | 'SEND_PUSH'
+  /** Send SMS. */
+  | 'SEND_SMS'
+  /** Send WhatsApp messages. */
+  | 'SEND_WHATSAPP';
+
 export type MembersQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type MembersQuery = { readonly members: ReadonlyArray<{ readonly id: string, readonly email: string, readonly role: Role, readonly mustChangePassword: boolean, readonly createdAt: string }> | null };
+export type MembersQuery = { readonly members: ReadonlyArray<{ readonly id: string, readonly email: string, readonly role: Role, readonly mustChangePassword: boolean, readonly createdAt: string, readonly invitationExpiresAt: string | null, readonly apiKeys: ReadonlyArray<{ readonly keyId: string, readonly name: string, readonly scopes: ReadonlyArray<Scope>, readonly expiresAt: string | null, readonly revokedAt: string | null }> }> | null };
 
 export type InviteMemberMutationVariables = Exact<{
   email: string;
@@ -32,6 +53,7 @@ export type InviteMemberMutation = { readonly inviteMember: { readonly password:
 export type SetMemberRoleMutationVariables = Exact<{
   userId: string;
   role: Role;
+  keepKeys?: boolean | null | undefined;
 }>;
 
 
@@ -39,6 +61,7 @@ export type SetMemberRoleMutation = { readonly setMemberRole: { readonly id: str
 
 export type RemoveMemberMutationVariables = Exact<{
   userId: string;
+  keepKeys?: boolean | null | undefined;
 }>;
 
 
@@ -46,7 +69,7 @@ export type RemoveMemberMutation = { readonly removeMember: boolean };
 
 export const Members: Document<MembersQuery, MembersQueryVariables> = {
   name: 'Members',
-  text: "query Members{members{id email role mustChangePassword createdAt}}",
+  text: "query Members{members{id email role mustChangePassword createdAt invitationExpiresAt apiKeys{keyId name scopes expiresAt revokedAt}}}",
 };
 
 export const InviteMember: Document<InviteMemberMutation, InviteMemberMutationVariables> = {
@@ -56,10 +79,10 @@ export const InviteMember: Document<InviteMemberMutation, InviteMemberMutationVa
 
 export const SetMemberRole: Document<SetMemberRoleMutation, SetMemberRoleMutationVariables> = {
   name: 'SetMemberRole',
-  text: "mutation SetMemberRole($userId:ID!$role:Role!){setMemberRole(userId:$userId role:$role){id role}}",
+  text: "mutation SetMemberRole($userId:ID!$role:Role!$keepKeys:Boolean){setMemberRole(userId:$userId role:$role keepKeys:$keepKeys){id role}}",
 };
 
 export const RemoveMember: Document<RemoveMemberMutation, RemoveMemberMutationVariables> = {
   name: 'RemoveMember',
-  text: "mutation RemoveMember($userId:ID!){removeMember(userId:$userId)}",
+  text: "mutation RemoveMember($userId:ID!$keepKeys:Boolean){removeMember(userId:$userId keepKeys:$keepKeys)}",
 };

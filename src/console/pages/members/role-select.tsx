@@ -12,11 +12,19 @@ const MEANINGS: Readonly<Record<AccountRole, string>> = {
 };
 
 /** The roles that the signed-in person may give. */
-export function RoleSelect({ chosen }: { chosen: Role }) {
+export function RoleSelect({ chosen, onChoose }: { chosen: Role; onChoose?: (role: AccountRole) => void }) {
   const { role } = useViewer();
   const options = ACCOUNT_ROLES.filter((each) => each !== 'OWNER' || role === 'OWNER').map((value) => ({
     value,
     label: `${formatName(value)}: ${MEANINGS[value]}`,
   }));
-  return <Select name="role" label="Role" options={options} defaultValue={chosen} />;
+  return (
+    <Select
+      name="role"
+      label="Role"
+      options={options}
+      defaultValue={chosen}
+      onChange={(event) => onChoose?.(event.currentTarget.value as AccountRole)}
+    />
+  );
 }

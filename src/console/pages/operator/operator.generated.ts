@@ -45,6 +45,8 @@ export type SetPlanInput = {
   readonly perMinute: number;
   /** Requests of a key in any second; no such limit when absent or 0. */
   readonly perSecond?: number | null | undefined;
+  /** Requests of a session to GraphQL in any 60 seconds; the default of the gateway when absent. */
+  readonly sessionPerMinute?: number | null | undefined;
   /** Webhook registrations of a key in any 60 seconds. */
   readonly webhooksPerMinute: number;
 };
@@ -63,9 +65,9 @@ export type SetPriceInput = {
   readonly reference?: string | null | undefined;
 };
 
-export type PlanRowFragment = { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number };
+export type PlanRowFragment = { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null };
 
-export type AccountRowFragment = { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number } | null };
+export type AccountRowFragment = { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null };
 
 export type AccountsQueryVariables = Exact<{
   first: number;
@@ -74,14 +76,14 @@ export type AccountsQueryVariables = Exact<{
 }>;
 
 
-export type AccountsQuery = { readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number } | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type AccountsQuery = { readonly accounts: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type OperatedAccountQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type OperatedAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null }, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number } | null } | null };
+export type OperatedAccountQuery = { readonly account: { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly retention: { readonly contentDays: number | null, readonly messageDays: number | null }, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null } | null };
 
 export type TopUpsQueryVariables = Exact<{
   accountId: string;
@@ -93,7 +95,7 @@ export type TopUpsQuery = { readonly auditLog: { readonly nodes: ReadonlyArray<{
 export type PlansQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type PlansQuery = { readonly plans: ReadonlyArray<{ readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number }> | null };
+export type PlansQuery = { readonly plans: ReadonlyArray<{ readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null }> | null };
 
 export type PricesQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -145,12 +147,12 @@ export type SetPriceMutation = { readonly setPrice: { readonly currency: string,
 
 export const Accounts: Document<AccountsQuery, AccountsQueryVariables> = {
   name: 'Accounts',
-  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query Accounts($first:Int!$after:String$search:String){accounts(first:$first after:$after search:$search){nodes{...AccountRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query Accounts($first:Int!$after:String$search:String){accounts(first:$first after:$after search:$search){nodes{...AccountRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const OperatedAccount: Document<OperatedAccountQuery, OperatedAccountQueryVariables> = {
   name: 'OperatedAccount',
-  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query OperatedAccount($id:ID!){account(id:$id){...AccountRow retention{contentDays messageDays}}}",
+  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}fragment AccountRow on Account{id name email currency balance createdAt plan{...PlanRow}}query OperatedAccount($id:ID!){account(id:$id){...AccountRow retention{contentDays messageDays}}}",
 };
 
 export const TopUps: Document<TopUpsQuery, TopUpsQueryVariables> = {
@@ -160,7 +162,7 @@ export const TopUps: Document<TopUpsQuery, TopUpsQueryVariables> = {
 
 export const Plans: Document<PlansQuery, PlansQueryVariables> = {
   name: 'Plans',
-  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute}query Plans{plans{...PlanRow}}",
+  text: "fragment PlanRow on Plan{name perMinute perSecond webhooksPerMinute sessionPerMinute}query Plans{plans{...PlanRow}}",
 };
 
 export const Prices: Document<PricesQuery, PricesQueryVariables> = {

@@ -11,6 +11,8 @@ import { EmptyState, Loaded } from '../../ui/states.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { Accounts, OperatedAccount, type PlanRowFragment, Plans, SetPlan } from './operator.generated.ts';
 
+const sessionLimitOf = (perMinute: number | null) =>
+  perMinute === null ? 'default' : formatNumber(perMinute);
 const limitOf = (perSecond: number) => (perSecond === 0 ? 'no limit' : formatNumber(perSecond));
 
 const COLUMNS: readonly Column<PlanRowFragment>[] = [
@@ -22,9 +24,10 @@ const COLUMNS: readonly Column<PlanRowFragment>[] = [
     cell: ({ webhooksPerMinute }) => formatNumber(webhooksPerMinute),
     isNumber: true,
   },
+  { header: 'Sessions', cell: ({ sessionPerMinute }) => sessionLimitOf(sessionPerMinute), isNumber: true },
 ];
 
-/** For operators: how many requests the keys of an account may make, by plan. */
+/** For operators: how many requests the keys and people of an account may make, by plan. */
 export default function PlansPage() {
   const query = useApiQuery(Plans, {});
   return (
@@ -39,7 +42,7 @@ export default function PlansPage() {
               </EmptyState>
             ) : (
               <DataTable
-                caption="Requests that each key of an account may make, and webhooks that it may register a minute"
+                caption="Requests that each key of an account may make, webhooks that it may register a minute, and requests a minute of each session of its people"
                 columns={COLUMNS}
                 rows={plans}
                 keyOf={({ name }) => name}
@@ -67,6 +70,7 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
       perMinute: number('perMinute'),
       perSecond: number('perSecond'),
       webhooksPerMinute: number('webhooksPerMinute'),
+      sessionPerMinute: number('sessionPerMinute') || null,
     };
     if (plans.some(({ name }) => name === input.name)) setAsked(input);
     else set.mutate({ input });
@@ -90,6 +94,13 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
           hint="Empty or 0: no such limit."
         />
         <Field name="webhooksPerMinute" label="Webhook registrations a minute" type="number" min={1} />
+        <Field
+          name="sessionPerMinute"
+          label="Requests of a session a minute"
+          type="number"
+          min={1}
+          hint="Of people who are signed in. Empty: the default of the platform."
+        />
         <div className="row">
           <Button type="submit" look="primary" isBusy={set.isPending}>
             Set the plan

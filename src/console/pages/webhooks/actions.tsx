@@ -1,4 +1,5 @@
 import { useLocation } from 'wouter';
+import { useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation } from '../../lib/queries.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
@@ -60,6 +61,7 @@ export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
 /** Deletes the webhook, after asking. */
 export function DeleteButton({ of: webhook }: { of: WebhookRowFragment }) {
   const [, navigate] = useLocation();
+  const inEnvironment = useInEnvironment();
   const toast = useToast();
   const remove = useApiMutation(DeleteWebhook, { refetches: [Webhooks] });
   return (
@@ -75,7 +77,7 @@ export function DeleteButton({ of: webhook }: { of: WebhookRowFragment }) {
       onConfirm={async () => {
         await remove.mutateAsync({ id: webhook.id });
         toast({ text: `The webhook to ${webhook.url} is deleted.` });
-        navigate('/webhooks');
+        navigate(inEnvironment('/webhooks'));
       }}
     >
       Delete

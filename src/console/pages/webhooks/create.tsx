@@ -1,4 +1,5 @@
 import { useLocation } from 'wouter';
+import { useEnvironment, useInEnvironment } from '../../lib/environment.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
 import { Button, ButtonLink } from '../../ui/button.tsx';
 import { Form } from '../../ui/form.tsx';
@@ -22,6 +23,8 @@ export default function RegisterWebhookPage() {
 
 function Register({ eventTypes }: { eventTypes: EventTypeList }) {
   const [, navigate] = useLocation();
+  const environment = useEnvironment();
+  const inEnvironment = useInEnvironment();
   const register = useApiMutation(RegisterWebhook, { refetches: [Webhooks] });
   const registered = register.data?.registerWebhook;
   return (
@@ -29,7 +32,7 @@ function Register({ eventTypes }: { eventTypes: EventTypeList }) {
       <Form
         label="New webhook"
         error={register.error}
-        onSubmit={(values) => register.mutate({ input: webhookPropertiesOf(values) })}
+        onSubmit={(values) => register.mutate({ input: { ...webhookPropertiesOf(values), environment } })}
       >
         <WebhookFields eventTypes={eventTypes} />
         <div className="row">
@@ -44,7 +47,7 @@ function Register({ eventTypes }: { eventTypes: EventTypeList }) {
         <SecretDialog
           title="Your webhook's secret"
           secret={registered.secret}
-          onClose={() => navigate(`/webhooks/${registered.webhook.id}`)}
+          onClose={() => navigate(inEnvironment(`/webhooks/${registered.webhook.id}`))}
         />
       )}
     </div>

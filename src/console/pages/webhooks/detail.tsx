@@ -82,6 +82,7 @@ function DeliveriesTab({ of: webhook, mayManage }: TabProps) {
           <h2 id="facts">The webhook</h2>
           <KeyValues
             items={[
+              ['Environment', formatName(webhook.environment)],
               ['Health', <Health key="health" of={webhook.stats} />],
               ['Events', webhook.events.join(', ')],
               ['Description', webhook.description ?? <span className="quiet">none</span>],

@@ -1,4 +1,5 @@
 import { WEBHOOK_LIMIT } from '../../../domain/webhooks/webhook.ts';
+import { useEnvironment } from '../../lib/environment.ts';
 import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can, usePermission } from '../../lib/session.tsx';
@@ -25,7 +26,7 @@ const COLUMNS: readonly Column<Row>[] = [
 
 /** All webhooks of the account and how they are. */
 export default function WebhooksPage() {
-  const webhooks = useApiQuery(Webhooks, {});
+  const webhooks = useApiQuery(Webhooks, { environment: useEnvironment() });
   useLiveRefetch(DeliveryUpdated, {}, [Webhooks]);
   return (
     <>
@@ -60,7 +61,7 @@ function Register({ count }: { count: number }) {
   if (count >= WEBHOOK_LIMIT) {
     return (
       <span className="quiet">
-        All {WEBHOOK_LIMIT} webhooks of the account are in use; delete one to register another.
+        All {WEBHOOK_LIMIT} webhooks of this environment are in use; delete one to register another.
       </span>
     );
   }

@@ -27,10 +27,19 @@ export type DeliveryStatus =
   /** The endpoint answered 2xx. */
   | 'SUCCESS';
 
+/** Where a key works and a message goes. */
+export type Environment =
+  /** Messages are sent and the account is charged. */
+  | 'PRODUCTION'
+  /** Requests are checked and recorded; nothing is sent or charged. */
+  | 'SANDBOX';
+
 /** A new endpoint. */
 export type RegisterWebhookInput = {
   /** What it is for. */
   readonly description?: string | null | undefined;
+  /** Where to register it; PRODUCTION when absent. */
+  readonly environment?: Environment | null | undefined;
   /** Event types, at least one. */
   readonly events: ReadonlyArray<string>;
   /** Retries after the first attempt, 0 to 5; 3 when absent. */
@@ -55,6 +64,8 @@ export type UpdateWebhookInput = {
 
 /** Which deliveries to show; every member given must hold. */
 export type WebhookDeliveryFilter = {
+  /** To endpoints of this environment; both when absent. */
+  readonly environment?: Environment | null | undefined;
   /** Of this event type. */
   readonly event?: string | null | undefined;
   /** About this message. */
@@ -65,21 +76,23 @@ export type WebhookDeliveryFilter = {
   readonly webhookId?: string | null | undefined;
 };
 
-export type WebhookRowFragment = { readonly id: string, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } };
+export type WebhookRowFragment = { readonly id: string, readonly environment: Environment, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } };
 
 export type DeliveryRowFragment = { readonly id: string, readonly event: string, readonly messageId: string | null, readonly status: DeliveryStatus, readonly httpStatus: number | null, readonly attempts: number, readonly errorMessage: string | null, readonly nextRetryAt: string | null, readonly createdAt: string };
 
-export type WebhooksQueryVariables = Exact<{ [key: string]: never; }>;
+export type WebhooksQueryVariables = Exact<{
+  environment?: Environment | null | undefined;
+}>;
 
 
-export type WebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonly id: string, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly deliveries: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly status: DeliveryStatus, readonly createdAt: string }> }, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } }> | null };
+export type WebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly deliveries: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly status: DeliveryStatus, readonly createdAt: string }> }, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } }> | null };
 
 export type WebhookDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type WebhookDetailQuery = { readonly webhook: { readonly id: string, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } } | null };
+export type WebhookDetailQuery = { readonly webhook: { readonly id: string, readonly environment: Environment, readonly url: string, readonly events: ReadonlyArray<string>, readonly description: string | null, readonly isActive: boolean, readonly disabledReason: string | null, readonly maxRetries: number, readonly createdAt: string, readonly stats: { readonly succeeded: number, readonly failed: number, readonly pending: number } } | null };
 
 export type WebhookDeliveriesQueryVariables = Exact<{
   filter: WebhookDeliveryFilter;
@@ -166,12 +179,12 @@ export type DeliveryUpdatedSubscription = { readonly deliveryUpdated: { readonly
 
 export const Webhooks: Document<WebhooksQuery, WebhooksQueryVariables> = {
   name: 'Webhooks',
-  text: "fragment WebhookRow on Webhook{id url events description isActive disabledReason maxRetries createdAt stats{succeeded failed pending}}query Webhooks{webhooks{...WebhookRow deliveries(first:1){nodes{id status createdAt}}}}",
+  text: "fragment WebhookRow on Webhook{id environment url events description isActive disabledReason maxRetries createdAt stats{succeeded failed pending}}query Webhooks($environment:Environment){webhooks(environment:$environment){...WebhookRow deliveries(first:1){nodes{id status createdAt}}}}",
 };
 
 export const WebhookDetail: Document<WebhookDetailQuery, WebhookDetailQueryVariables> = {
   name: 'WebhookDetail',
-  text: "fragment WebhookRow on Webhook{id url events description isActive disabledReason maxRetries createdAt stats{succeeded failed pending}}query WebhookDetail($id:ID!){webhook(id:$id){...WebhookRow}}",
+  text: "fragment WebhookRow on Webhook{id environment url events description isActive disabledReason maxRetries createdAt stats{succeeded failed pending}}query WebhookDetail($id:ID!){webhook(id:$id){...WebhookRow}}",
 };
 
 export const WebhookDeliveries: Document<WebhookDeliveriesQuery, WebhookDeliveriesQueryVariables> = {

@@ -89,7 +89,7 @@ export const pushRules: ChannelRules = {
       dead.set(accountId, [...(dead.get(accountId) ?? []), deviceIdIn(recipient.address)]);
     }
     for (const accountId of [...dead.keys()].sort())
-      await tx.devices.remove(accountId, dead.get(accountId) ?? []);
+      await tx.devices.remove({ accountId, environment: 'production' }, dead.get(accountId) ?? []);
   },
 };
 

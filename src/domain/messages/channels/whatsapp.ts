@@ -1,4 +1,5 @@
 import { fromMinor } from '../../money/money.ts';
+import type { WhatsAppWrite } from '../../ports/inbound-store.ts';
 import type { WhatsAppSubmission } from '../../ports/provider.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
@@ -46,5 +47,15 @@ export const whatsAppRules: ChannelRules = {
       sid: recipient.sid,
       readAt: at.toISOString(),
     });
+  },
+
+  /** What the platform takes decides whose window an answer opens (whatsapp-window.ts). */
+  async afterMoves(tx, messages, moved) {
+    const writes: WhatsAppWrite[] = [];
+    for (const [{ messageId, to, at }, { address: number }] of moved) {
+      const accountId = messages.get(messageId)?.accountId;
+      if (to === 'sent' && accountId !== undefined) writes.push({ number, accountId, messageId, at });
+    }
+    await tx.inbound.noteWrites(writes);
   },
 };

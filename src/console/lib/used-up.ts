@@ -1,0 +1,36 @@
+import { useSyncExternalStore } from 'react';
+
+let message: string | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+const listeners = new Set<() => void>();
+const onOver = new Set<() => void>();
+
+function set(next: string | undefined): void {
+  message = next;
+  for (const listener of listeners) listener();
+}
+
+/** Says that the session's requests of this minute are used up: `why` is shown for so many seconds. */
+export function budgetUsedUp(why: string, seconds: number): void {
+  clearTimeout(timer);
+  set(why);
+  timer = setTimeout(() => {
+    set(undefined);
+    for (const over of onOver) over();
+  }, seconds * 1_000);
+}
+
+/** Calls back when requests pass again after they did not. */
+export function whenRequestsPass(over: () => void): void {
+  onOver.add(over);
+}
+
+/** Why requests are refused now; undefined while they are not. */
+export function useBudgetUsedUp(): string | undefined {
+  return useSyncExternalStore(subscribe, () => message);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}

@@ -1,0 +1,38 @@
+import { Checkbox } from '../../ui/field.tsx';
+import { countOfKeys, KeyNames, livingOf } from '../api-keys/key-names.tsx';
+import type { Member } from './member.ts';
+import type { AccountRole } from './role-facts.ts';
+
+type Key = Member['apiKeys'][number];
+
+/** The keys of a person that go beyond a role, and with it are revoked; with none, all. */
+export function keysBeyond({ apiKeys }: Member, role: AccountRole | null): readonly Key[] {
+  if (role === 'OWNER' || role === 'ADMIN') return [];
+  return livingOf(apiKeys).filter(({ scopes }) => role !== 'DEVELOPER' || scopes.includes('FULL_ACCESS'));
+}
+
+/** Asks what becomes of the keys; nothing where there are none. */
+export function KeysBeyond({
+  keys,
+  isKept,
+  onChange,
+}: {
+  keys: readonly Key[];
+  isKept: boolean;
+  onChange: (isKept: boolean) => void;
+}) {
+  if (keys.length === 0) return null;
+  return (
+    <div className="stack">
+      <p>{countOfKeys(keys.length)} whose secret they know will be revoked:</p>
+      <KeyNames keys={keys} />
+      <Checkbox
+        name="keepKeys"
+        label="Keep these keys working"
+        hint="Whoever knows a key can use it. To keep a program running, rotate its key yourself first."
+        checked={isKept}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { type Sql, statement } from './sql.ts';
+
+/** Above this a sort of PostgreSQL goes to its disk. */
+const LITTLE_MEMORY = statement('heartbeat-memory', `SELECT set_config('work_mem', '64kB', true)`);
+// About half a megabyte: a row that is written over takes no room, but the next message may need some.
+const ROOM = statement(
+  'heartbeat-room',
+  `SELECT count(text) FROM (
+     SELECT repeat('x', 1000) || n AS text, n FROM generate_series(1, 500) AS n ORDER BY n DESC OFFSET 0) AS sorted`,
+);
+const BEAT = statement(
+  'heartbeat',
+  `WITH gone AS (
+     DELETE FROM heartbeats WHERE process IN (
+       SELECT process FROM heartbeats WHERE beat_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED)
+   )
+   INSERT INTO heartbeats (process, beat_at) VALUES ($1, now())
+   ON CONFLICT (process) DO UPDATE SET beat_at = excluded.beat_at`,
+);
+
+/** The sign of life of one process. */
+export class PgHeartbeat {
+  readonly #sql: Sql;
+  readonly #process: string;
+
+  constructor(sql: Sql, process: string) {
+    this.#sql = sql;
+    this.#process = process;
+  }
+
+  /**
+   * Resolves when PostgreSQL has committed a row of this process, and had room for half a megabyte more on the disk of
+   * the database. Rejects with PostgreSQL's error.
+   */
+  async beat(): Promise<void> {
+    await this.#sql.transaction(async (sql) => {
+      await sql.execute(LITTLE_MEMORY, []);
+      await sql.execute(ROOM, []);
+      await sql.execute(BEAT, [this.#process]);
+    });
+  }
+}

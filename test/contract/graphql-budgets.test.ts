@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { type Answer, startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { askStream } from '../support/live.ts';
+import { rawRequest } from '../support/raw-http.ts';
+
+const DEFAULTS = {
+  RATE_LIMIT_PER_MINUTE: '',
+  RATE_LIMIT_PER_SECOND: '',
+  RATE_LIMIT_WEBHOOKS_PER_MINUTE: '',
+  RATE_LIMIT_SESSION_PER_MINUTE: '',
+};
+const times = <T>(count: number, work: () => Promise<T>) => Promise.all(Array.from({ length: count }, work));
+const statuses = (answers: readonly { status: number }[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+const expectRefused = ({ status, headers, body }: Answer, rule: string) => {
+  expect(status).toBe(429);
+  const seconds = Number(headers.get('retry-after'));
+  expect(seconds).toBeGreaterThanOrEqual(1);
+  expect(seconds).toBeLessThanOrEqual(60);
+  expect(body).toEqual({
+    errors: [
+      {
+        message: `More than ${rule} in 60 seconds. Try again in ${seconds} s.`,
+        extensions: { code: 'RATE_LIMITED', retryAfter: seconds },
+      },
+    ],
+  });
+};
+
+describe('the budgets of GraphQL [decision 11]', () => {
+  let gateway: TestGateway;
+  let other: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ...DEFAULTS, TRUST_PROXY: '127.0.0.1' });
+    other = await startTestGateway({ ...DEFAULTS, TRUST_PROXY: '127.0.0.1', ROLES: 'api' }, gateway.database);
+  });
+  afterAll(async () => {
+    await other?.stop();
+    await gateway?.stop();
+  });
+
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+  it('without a session are that of REST without a key: one of the address, on all processes', async () => {
+    const here = from('203.0.113.1');
+    const asked = await times(60, () => graphql(gateway, '{ __typename }', { headers: here }));
+    const keyless = await times(40, () => other.call('GET', '/account', { headers: here }));
+    expect([statuses(asked), statuses(keyless)]).toEqual([{ 200: 60 }, { 401: 40 }]);
+    expectRefused(await graphql(other, '{ __typename }', { headers: here }), '100 requests');
+    // A token that nobody has stands for nobody, and a stream is opened by a request like any other.
+    const guess = await graphql(gateway, '{ __typename }', { headers: here, token: 'guess' });
+    expectRefused(guess, '100 requests');
+    const stream = await askStream(gateway, 'subscription { messageUpdated { id } }', { headers: here });
+    expect(stream.status).toBe(429);
+    expect((await graphql(gateway, '{ __typename }', { headers: from('203.0.113.2') })).status).toBe(200);
+  });
+
+  it('with a session are 600 a minute of that session, wherever it comes from', async () => {
+    const account = await gateway.createAccount();
+    const sign = () => signIn(gateway, account);
+    const [token, second] = [await sign(), await sign()];
+    const ask = (at: TestGateway, as = token) => graphql(at, '{ viewer { id } }', { token: as });
+    expect(statuses(await times(300, () => ask(gateway)))).toEqual({ 200: 300 });
+    expect(statuses(await times(299, () => ask(other)))).toEqual({ 200: 299 });
+    const stream = await askStream(other, 'subscription { messageUpdated(id: "none") { id } }', { token });
+    expect(stream.status).toBe(200);
+    expectRefused(await ask(gateway), '600 requests');
+    expectRefused(await ask(other), '600 requests');
+    expect((await ask(gateway, second)).status).toBe(200);
+  });
+
+  it("are the plan's, on every process from the moment it is set", async () => {
+    const account = await gateway.createAccount();
+    const operator = await signInOperator(gateway);
+    const set = 'mutation ($i: SetPlanInput!) { setPlan(input: $i) { sessionPerMinute } }';
+    const assign =
+      'mutation ($a: ID!) { setAccountPlan(accountId: $a, plan: "few") { plan { sessionPerMinute } } }';
+    const plan = { name: 'few', perMinute: 3, webhooksPerMinute: 20 };
+    const setTo = (sessionPerMinute?: number) =>
+      graphql(gateway, set, { token: operator, variables: { i: { ...plan, sessionPerMinute } } });
+    expect((await setTo()).body.data.setPlan).toEqual({ sessionPerMinute: null });
+    await graphql(gateway, assign, { token: operator, variables: { a: account.accountId } });
+    const token = await signIn(gateway, account);
+    const ask = (at: TestGateway) => graphql(at, '{ account { plan { sessionPerMinute } } }', { token });
+    expect(statuses(await times(20, () => ask(gateway)))).toEqual({ 200: 20 });
+    expect((await setTo(15)).body.data.setPlan).toEqual({ sessionPerMinute: 15 });
+    expectRefused(await ask(gateway), '15 requests');
+    await eventually(async () => (await ask(other)).status === 429);
+    await setTo(1_000);
+    const raised = await ask(gateway);
+    expect([raised.status, raised.body.data.account.plan]).toEqual([200, { sessionPerMinute: 1_000 }]);
+    expect((await setTo(0)).body.errors[0].extensions.details.fields[0].path).toBe('sessionPerMinute');
+  });
+
+  it('of sends are of the person, in all sessions and channels, and like those of a key', async () => {
+    const account = await gateway.createAccount();
+    const [token, second] = [await signIn(gateway, account), await signIn(gateway, account)];
+    const colleague = await signIn(gateway, await inviteMember(gateway, token, 'DEVELOPER'));
+    const sms = (as: string, at = gateway) =>
+      graphql(
+        at,
+        'mutation { sendSms(input: { to: "0700000001", message: "x", environment: SANDBOX }) { id } }',
+        {
+          token: as,
+        },
+      );
+    const mail = 'to: "a@example.com", subject: "x", text: "x", environment: SANDBOX';
+    const sent = [
+      ...(await times(60, () => sms(token))),
+      ...(await times(39, () => sms(second, other))),
+      await graphql(gateway, `mutation { sendEmail(input: { ${mail} }) { id } }`, { token }),
+    ];
+    expect(sent.flatMap(codesOf)).toEqual([]);
+    const refused = await sms(second);
+    const seconds = refused.body.errors[0].extensions.retryAfter;
+    expect([refused.status, refused.body.data, refused.body.errors[0].extensions.code]).toEqual([
+      200,
+      null,
+      'RATE_LIMITED',
+    ]);
+    expect(refused.body.errors[0].message).toBe(
+      `More than 100 messages of one person in 60 seconds. Try again in ${seconds} s.`,
+    );
+    expect(codesOf(await sms(colleague))).toEqual([]);
+    expect((await graphql(gateway, '{ viewer { id } }', { token })).status).toBe(200);
+  });
+});
+
+describe('the bodies of GraphQL', () => {
+  let gateway: TestGateway;
+  let account: TestAccount;
+  let token: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ROLES: 'api' });
+    account = await gateway.createAccount();
+    token = await signIn(gateway, account);
+  });
+  afterAll(() => gateway?.stop());
+
+  const KB = 1024;
+  const IMPORT = 'mutation ($csv: String!) { importContacts(csv: $csv) { id } }';
+  /** A request whose body has so many bytes. */
+  const ask = (
+    query: string,
+    bytes: number,
+    more: { token?: string; name?: string; chunked?: boolean } = {},
+  ) => {
+    const parts = { query, operationName: more.name, variables: { csv: 'phone\n0700000001\n', pad: '' } };
+    parts.variables.pad = 'x'.repeat(bytes - JSON.stringify(parts).length);
+    return rawRequest(gateway.url, {
+      method: 'POST',
+      path: '/graphql',
+      headers: {
+        'content-type': 'application/json',
+        ...(more.token === undefined ? {} : { authorization: `Bearer ${more.token}` }),
+      },
+      body: JSON.stringify(parts),
+      isChunked: more.chunked ?? false,
+    });
+  };
+  const outcome = async (asked: ReturnType<typeof ask>) => {
+    const { status, body } = await asked;
+    const [error] = body.errors ?? [];
+    return error ? [status, error.extensions.code, error.extensions.details?.maximum] : [status];
+  };
+
+  it('have at most 16 kB without a session, and 1 MiB with one', async () => {
+    expect(await outcome(ask('{ __typename }', 16 * KB))).toEqual([200]);
+    for (const chunked of [false, true]) {
+      const over = ask('{ __typename }', 16 * KB + 1, { chunked });
+      expect(await outcome(over)).toEqual([413, 'PAYLOAD_TOO_LARGE', 16 * KB]);
+    }
+    expect(await outcome(ask('{ __typename }', 1024 * KB, { token }))).toEqual([200]);
+    expect(await outcome(ask('{ __typename }', 1024 * KB + 1, { token }))).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      1024 * KB,
+    ]);
+  });
+
+  it('have up to 16 MiB where nothing but importContacts is asked for', async () => {
+    const imports = await ask(IMPORT, 16 * 1024 * KB, { token });
+    expect([imports.status, imports.body.errors]).toEqual([200, undefined]);
+    expect(await outcome(ask(IMPORT, 16 * 1024 * KB + 1, { token }))).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      16 * 1024 * KB,
+    ]);
+    const two = `query A { viewer { id } } mutation B { importContacts(csv: "phone\\n0700000002") { id } }`;
+    expect(await outcome(ask(two, 2048 * KB, { token, name: 'B' }))).toEqual([200]);
+    const others: [string, string?][] = [
+      [two, 'A'],
+      [two],
+      ['mutation { importContacts: signOut }'],
+      ['mutation { importContacts(csv: "phone\\n1") { id } signOut }'],
+      ['query { importContacts }'],
+      ['fragment F on Mutation { importContacts(csv: "") { id } } mutation { ...F }'],
+      ['mutation { ... { importContacts(csv: "") { id } } }'],
+      ['{ importContacts'],
+    ];
+    for (const [query, name] of others) {
+      const over = ask(query, 2048 * KB, { token, ...(name === undefined ? {} : { name }) });
+      expect(await outcome(over)).toEqual([413, 'PAYLOAD_TOO_LARGE', 1024 * KB]);
+    }
+    const viewer = await signIn(gateway, await inviteMember(gateway, token, 'VIEWER'));
+    expect(await outcome(ask(IMPORT, 2048 * KB, { token: viewer }))).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      1024 * KB,
+    ]);
+  });
+
+  it.each([
+    ['a variable that quotes what the gateway itself looked for', { a: ' Did you mean '.repeat(6_700) }],
+    [
+      'a variable with many members',
+      { a: Object.fromEntries([...Array(60_000).keys()].map((at) => [`m${at}`, 1])) },
+    ],
+    ['a list of wrong values', { a: Array(60_000).fill(['x']) }],
+  ])('with %s are refused in a moment, with little of it', async (_what, variables) => {
+    for (const query of [
+      'query ($a: Int!) { contacts(first: $a) { totalCount } }',
+      'query ($a: MessageFilter) { messages(filter: $a) { totalCount } }',
+    ]) {
+      const answer = await graphql(gateway, query, { token, variables });
+      expect([answer.status, codesOf(answer)]).toEqual([400, ['BAD_USER_INPUT']]);
+      expect(answer.text.length).toBeLessThan(1_000);
+      expect(answer.body.errors[0].extensions.details.fields[0].path).toBe('a');
+      // It took a hundred times what a plain text of the same length takes.
+      const plain = { a: 'x'.repeat(JSON.stringify(variables).length) };
+      const cost = await leastCpu(() => graphql(gateway, query, { token, variables }));
+      const ofPlain = await leastCpu(() => graphql(gateway, query, { token, variables: plain }));
+      expect(cost / Math.max(ofPlain, CPU_FLOOR_US)).toBeLessThan(10);
+    }
+  });
+
+  it('hold a document of at most 1,000 lines', async () => {
+    const of = (lines: number) => graphql(gateway, `${'\n'.repeat(lines - 1)}{ __typename }`, { token });
+    expect((await of(1_000)).status).toBe(200);
+    const over = await of(1_001);
+    expect([over.status, over.body.errors[0].message]).toEqual([400, 'query: must have at most 1000 lines']);
+    const get = await fetch(`${gateway.url}/graphql?query=${'%0A'.repeat(1_000)}{__typename}`, {
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(get.status).toBe(400);
+  });
+});
+
+/** Below this a ratio says nothing. */
+const CPU_FLOOR_US = 20_000;
+
+/** The least CPU, in microseconds, that the process used for the work in three tries. */
+async function leastCpu(work: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let time = 0; time < 3; time++) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, user + system);
+  }
+  return least;
+}

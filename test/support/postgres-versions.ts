@@ -1,0 +1,83 @@
+/** PostgreSQL servers of the supported versions: 18 comes with the gateway, the others with `test/postgres-versions`. */
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/storage/embedded-postgres/embedded-postgres.ts';
+
+export interface TestPostgres {
+  readonly connection: EmbeddedPostgres['connection'];
+  /** Its data directory. */
+  readonly cluster: string;
+  /** Stops the server; its files stay. */
+  halt(): Promise<void>;
+  /** Stops the server and removes its files. */
+  stop(): Promise<void>;
+}
+
+interface Wanted {
+  /** Replace those of a test server. */
+  readonly settings?: Record<string, string>;
+  /** Brings the data directory instead of initdb: called with where it is to be. */
+  readonly prepare?: (cluster: string) => Promise<void>;
+}
+
+/** Starts a server of a major version, or of the one that the gateway brings, with the files in a place of its own. */
+export async function startPostgresVersion(
+  version?: number,
+  { settings, prepare }: Wanted = {},
+): Promise<TestPostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  // Under root another user runs the server, and must be able to enter.
+  await chmod(dataDir, 0o755);
+  const cluster = join(dataDir, 'postgres');
+  await prepare?.(cluster);
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    database: 'gateway_test',
+    logger: problemsOnly,
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: '200',
+      ...settings,
+    },
+    ...(version !== undefined && version < PACKAGED && { release: releaseOf(version) }),
+  });
+  return {
+    connection: postgres.connection,
+    cluster,
+    halt: () => postgres.stop(),
+    async stop() {
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+      if (process.platform !== 'win32') await rm(postgres.connection.host, { recursive: true, force: true });
+    },
+  };
+}
+
+const PACKAGED = 18;
+
+/** The builtin locale came with 17; that of the C library is what an operator's older database has. */
+function releaseOf(version: number) {
+  const entry = createRequire(import.meta.url).resolve(`postgres-${version}`);
+  const directory = join(dirname(dirname(entry)), 'native');
+  if (!existsSync(directory))
+    throw new Error(`there are no binaries of PostgreSQL ${version} in ${directory}`);
+  return { directory, localeArguments: ['--locale=C.UTF-8'] };
+}
+
+const silent = () => undefined;
+const problemsOnly: Logger = {
+  debug: silent,
+  info: silent,
+  warn: (fields, message) => console.warn(message, fields),
+  error: (fields, message) => console.error(message, fields),
+  child: () => problemsOnly,
+};
