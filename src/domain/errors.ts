@@ -105,6 +105,15 @@ export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, caus
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
   );
+/** A change was made and could not be read afterwards: repeating it would make it twice. */
+export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
+  new DomainError(
+    'outcome_unknown',
+    'This was done, but what came of it could not be read. Look it up instead of asking for it again.',
+    details,
+    undefined,
+    cause === undefined ? {} : { kind: 'database_unreachable', cause },
+  );
 export const serviceUnavailable = (
   message: string,
   retryAfterSeconds = 1,

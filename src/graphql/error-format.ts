@@ -10,7 +10,7 @@ import {
   visit,
 } from 'graphql';
 import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
-import { DomainError, type ErrorCode } from '../domain/errors.ts';
+import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
 import { cut, withShortQuotes } from '../domain/quote.ts';
 
 /** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
@@ -55,6 +55,31 @@ export function domainErrorOf(
   return original instanceof DomainError ? original : faultOf(original);
 }
 
+/**
+ * Marks the outages that are met below a mutation's own field: the change was made, and only what came of it could not be
+ * read, so nobody may be asked to repeat it (`outcome_unknown`).
+ */
+export function markDone(
+  errors: readonly GraphQLError[],
+  faultOf: (error: unknown) => DomainError | undefined,
+): void {
+  for (const error of errors) {
+    const isBelow = (error.path?.length ?? 0) > 1;
+    if (isBelow && domainErrorOf(error, faultOf)?.code === 'service_unavailable')
+      error.extensions.isDone = true;
+  }
+}
+
+/** The refusal that an error of an operation stands for; undefined for what nobody foresaw. */
+export function refusalOf(
+  error: unknown,
+  faultOf: (error: unknown) => DomainError | undefined,
+): DomainError | undefined {
+  const refused = domainErrorOf(error, faultOf);
+  const isDone = error instanceof GraphQLError && error.extensions.isDone === true;
+  return refused && isDone ? doneButUnread(undefined, refused) : refused;
+}
+
 /** True for an error that must be logged and not shown. */
 export function isUnforeseen(
   error: GraphQLError,
@@ -88,7 +113,7 @@ export function formatError(
   const { locations, path } = formatted;
   const message = withShortQuotes(formatted.message);
   const where = { ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
-  const refused = domainErrorOf(error, faultOf);
+  const refused = refusalOf(error, faultOf);
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
   const { code, details, limit, requestId } = formatted.extensions ?? {};
   if (SHOWN.has(code) && code !== ApolloServerErrorCode.INTERNAL_SERVER_ERROR) {

@@ -11,7 +11,7 @@ import {
   Query,
   Resolver,
 } from 'type-graphql';
-import { outcomeUnknown, validationError } from '../domain/errors.ts';
+import { doneButUnread, validationError } from '../domain/errors.ts';
 import type { SendAnswer } from '../domain/messages/accept-message.ts';
 import type { Channel } from '../domain/messages/message.ts';
 import type { SmsQuote } from '../domain/messages/message-operations.ts';
@@ -164,9 +164,9 @@ async function send<Input extends object>(
   const request = { ...given(input), scheduledFor: input.scheduledFor?.toISOString() };
   const answer = earlier ?? (await run(operation, request as unknown as Input));
   const { messageId } = answer;
-  return run(operations.messageLists.find, { id: messageId }).catch(() => {
+  return run(operations.messageLists.find, { id: messageId }).catch((error) => {
     // It was accepted and charged: a refusal of the read must not ask for it again.
-    throw outcomeUnknown({ messageId });
+    throw doneButUnread({ messageId }, error);
   });
 }
 

@@ -25,7 +25,15 @@ import type { Refusals } from '../domain/refusals.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
 import { createContext, type GraphqlContext } from './context.ts';
-import { domainErrorOf, earlyRefusal, formatError, isUnforeseen, markValueErrors } from './error-format.ts';
+import {
+  domainErrorOf,
+  earlyRefusal,
+  formatError,
+  isUnforeseen,
+  markDone,
+  markValueErrors,
+  refusalOf,
+} from './error-format.ts';
 import { EventStream, MULTIPART_PARTS, SERVER_SENT_EVENTS } from './event-stream.ts';
 import { EventStreams } from './event-streams.ts';
 import { isContactImport } from './import-request.ts';
@@ -290,7 +298,7 @@ function outageIn(
   errors: readonly GraphQLError[],
   faultOf: GraphqlOptions['faultOf'],
 ): DomainError | undefined {
-  const known = errors.map((error) => domainErrorOf(error, faultOf));
+  const known = errors.map((error) => refusalOf(error, faultOf));
   return known.find((refused) => refused?.code === 'service_unavailable');
 }
 
@@ -331,9 +339,10 @@ function guard({
           if (!allowIntrospection && !contextValue.auth.session) refuseIntrospection(schema, document);
           checkLimits(schema, document, operation, request.variables ?? {});
         },
-        async didEncounterErrors({ errors, contextValue, response }) {
+        async didEncounterErrors({ errors, operation, contextValue, response }) {
+          if (operation?.operation === 'mutation') markDone(errors, faultOf);
           noteUnforeseen(errors, contextValue.requestId, { logger, faultOf });
-          const known = errors.map((error) => domainErrorOf(error, faultOf));
+          const known = errors.map((error) => refusalOf(error, faultOf));
           const unknown = known.find((refused) => refused?.code === 'outcome_unknown');
           if (unknown) {
             refusals.note(unknown);

@@ -121,6 +121,25 @@ describe('a fault of ours [contract, Errors: 5xx; decision 3]', () => {
 });
 
 describe('a database that is there and cannot serve now [decision 3]', () => {
+  it('does not ask for a change again that was made and could not be read', async () => {
+    const token = await signIn(gateway, account);
+    await using sql = await openSql(gateway.database);
+    await sql.query('BEGIN');
+    await sql.query('LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
+    const mutation = `mutation($input: RegisterWebhookInput!) {
+      registerWebhook(input: $input) { webhook { id stats { pending } } }
+    }`;
+    const input = { url: 'http://127.0.0.1:9999/hook', events: ['sms.sent'], environment: 'PRODUCTION' };
+    const answer = await graphql(gateway, mutation, { token, variables: { input } });
+    await sql.query('ROLLBACK');
+    expect([answer.status, codesOf(answer), answer.headers.get('retry-after')]).toEqual([
+      503,
+      ['OUTCOME_UNKNOWN'],
+      null,
+    ]);
+    expect(await sql.query('SELECT url FROM webhooks')).toEqual([{ url: input.url }]);
+  });
+
   it('is 503 service_unavailable with Retry-After, over REST and GraphQL, and serves again afterwards', async () => {
     const token = await signIn(gateway, account);
     const ask = {
