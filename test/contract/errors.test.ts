@@ -125,11 +125,11 @@ describe('a database that is there and cannot serve now [decision 3]', () => {
     const token = await signIn(gateway, account);
     await using sql = await openSql(gateway.database);
     await sql.query('BEGIN');
-    await sql.query('LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
-    const mutation = `mutation($input: RegisterWebhookInput!) {
-      registerWebhook(input: $input) { webhook { id stats { pending } } }
+    await sql.query('LOCK TABLE api_key_scope_uses IN ACCESS EXCLUSIVE MODE');
+    const mutation = `mutation($input: CreateApiKeyInput!) {
+      createApiKey(input: $input) { apiKey { keyId scopeUse { scope } } }
     }`;
-    const input = { url: 'http://127.0.0.1:9999/hook', events: ['sms.sent'], environment: 'PRODUCTION' };
+    const input = { name: 'made once', scopes: ['SEND_SMS'], environment: 'PRODUCTION' };
     const answer = await graphql(gateway, mutation, { token, variables: { input } });
     await sql.query('ROLLBACK');
     expect([answer.status, codesOf(answer), answer.headers.get('retry-after')]).toEqual([
@@ -137,7 +137,7 @@ describe('a database that is there and cannot serve now [decision 3]', () => {
       ['OUTCOME_UNKNOWN'],
       null,
     ]);
-    expect(await sql.query('SELECT url FROM webhooks')).toEqual([{ url: input.url }]);
+    expect(await sql.query('SELECT name FROM api_keys WHERE name = $1', [input.name])).toHaveLength(1);
   });
 
   it('is 503 service_unavailable with Retry-After, over REST and GraphQL, and serves again afterwards', async () => {
