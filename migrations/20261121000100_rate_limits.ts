@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * The log of counted requests, a row a bucket (decision 12; src/storage/rate-limiter.ts has the format of `hits`).
+ * The log of counted requests, a row a bucket (decision 12; src/storage/rate-limit/rate-limiter.ts has the format of `hits`).
  * UNLOGGED: writing it costs no WAL, and after a crash of the server the budgets begin anew. Only `bucket` is
  * indexed and pages are kept mostly free, so that every write is a HOT update; the array is never compressed.
  */

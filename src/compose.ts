@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { baseUrlOf } from './base-url.ts';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
 import { createGuardedClient } from './channels/http/guarded-client.ts';
@@ -8,52 +7,56 @@ import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { OwnReceiver } from './channels/webhook/own-receiver.ts';
 import { createWebhookTransport } from './channels/webhook/webhook-transport.ts';
-import { checkMasterKey } from './check-master-key.ts';
-import { pushOf, whatsAppOf } from './compose-channels.ts';
-import { type Config, ConfigError } from './config.ts';
+import { baseUrlOf } from './config/base-url.ts';
+import { type Config, ConfigError } from './config/config.ts';
+import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './config/data-dir.ts';
 import { createAuditHeads } from './crypto/audit-heads.ts';
 import { systemClock, systemIds } from './crypto/ids.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
-import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './data-dir.ts';
 import { Budgets } from './domain/accounts/budgets.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
 import { Authenticator } from './domain/api-keys/authenticate.ts';
 import { keepSignedHead } from './domain/audit/signed-head.ts';
-import { ImportContacts } from './domain/contacts/import-contacts.ts';
 import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
-import { DeliveryReports } from './domain/messages/delivery-reports.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
-import { Retention } from './domain/messages/retention.ts';
-import { SubmitMessages } from './domain/messages/submit-messages.ts';
-import { SubmitOutcomes } from './domain/messages/submit-outcomes.ts';
-import { Sweeps } from './domain/messages/sweeps.ts';
-import { checkLedgers } from './domain/money/check-ledgers.ts';
 import { createOperations } from './domain/operations.ts';
+import type { CreateCache } from './domain/ports/caches.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { Refusals } from './domain/refusals.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
-import { DeliverWebhooks } from './domain/webhooks/deliver.ts';
-import { forgetOldEvents } from './domain/webhooks/event-retention.ts';
+import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
-import { Readiness } from './readiness.ts';
-import { PgDiagnostics } from './storage/diagnostics.ts';
-import { databaseFault, mayPassAlone } from './storage/faults.ts';
-import { PgHeartbeat } from './storage/heartbeat.ts';
-import { PgIntake } from './storage/intake.ts';
-import { migrateDatabase } from './storage/migrate.ts';
-import { PgChanges } from './storage/pg-changes.ts';
-import { PgListener } from './storage/pg-listener.ts';
-import { PgLiveFeed } from './storage/pg-live.ts';
-import { PgRateLimiter } from './storage/rate-limiter.ts';
+import { ChangeCache } from './runtime/change-cache.ts';
+import { timers } from './runtime/timers.ts';
+import { checkMasterKey } from './start/check-master-key.ts';
+import { pushOf, whatsAppOf } from './start/compose-channels.ts';
+import { PgIntake } from './storage/intake/intake.ts';
+import { PgDiagnostics } from './storage/postgres/diagnostics.ts';
+import { databaseFault, mayPassAlone } from './storage/postgres/faults.ts';
+import { PgHeartbeat } from './storage/postgres/heartbeat.ts';
+import { migrateDatabase } from './storage/postgres/migrate.ts';
+import { PgChanges } from './storage/postgres/pg-changes.ts';
+import { PgListener } from './storage/postgres/pg-listener.ts';
+import { PgLiveFeed } from './storage/postgres/pg-live.ts';
+import { checkServer } from './storage/postgres/server-check.ts';
+import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/postgres/sql.ts';
+import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.ts';
+import { PgRateLimiter } from './storage/rate-limit/rate-limiter.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
-import { checkServer } from './storage/server-check.ts';
-import { PgSpentSignatures } from './storage/spent-signatures.ts';
-import { checkDatabaseUrl, createKnex, type DatabaseConnection, Sql } from './storage/sql.ts';
-import { createStores, createUnitOfWork } from './storage/unit-of-work.ts';
+import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
+import { Sweeps } from './workers/expiry/expire-messages.ts';
+import { ImportContacts } from './workers/imports/import-contacts.ts';
+import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
+import { DeliveryReports } from './workers/reports/delivery-reports.ts';
+import { forgetOldEvents } from './workers/retention/event-retention.ts';
+import { Retention } from './workers/retention/retention.ts';
 import { startWorkers } from './workers/start-workers.ts';
+import { SubmitMessages } from './workers/submit/submit-messages.ts';
+import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
+import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
 // Endpoints bound their own connections; an origin that many customers share must not bound them together.
@@ -177,6 +180,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   await listener.start();
   const changes = new PgChanges(listener);
   await changes.start();
+  const createCache: CreateCache = (kind, load) => new ChangeCache(kind, changes, load);
   const queue = new PgBossQueue({
     pool: sql.pool,
     transaction: (work) => sql.transaction((_, connection) => work(connection)),
@@ -207,7 +211,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   });
   const rateLimiter = new PgRateLimiter(sql);
   const defaults = config.rateLimits;
-  const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, changes });
+  const budgets = new Budgets({ rateLimiter, defaults, accounts: stores.accounts, createCache });
   const deps: Dependencies = {
     stores,
     uow,
@@ -216,8 +220,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     routing,
     transport,
     takeReports: (provider, taken) => reports.take(provider, taken),
-    changes,
-    live: new LiveUpdates(new PgLiveFeed(listener)),
+    createCache,
+    live: new LiveUpdates(new PgLiveFeed(listener), timers),
     csv: csvReader,
     auditHeads,
     secrets,
@@ -249,10 +253,11 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       return verdict.isReady || verdict.check !== 'database';
     },
     onDatabaseFault: () => readiness.doubt(),
+    now: timers.monotonicMs,
   });
   const authenticator = new Authenticator({
     store: stores.apiKeys,
-    changes,
+    createCache,
     clock: systemClock,
     secrets,
     spentSignatures: new PgSpentSignatures(sql),

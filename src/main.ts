@@ -1,10 +1,10 @@
 import { errorLine } from './cli/output.ts';
 import { compose, type Gateway } from './compose.ts';
-import { type Config, ConfigError, loadConfig } from './config.ts';
-import { type HttpServer, startHttpServer } from './http-server.ts';
-import { createLogger } from './logger.ts';
-import { createQuickstart } from './quickstart.ts';
-import { isUnreachable } from './storage/faults.ts';
+import { type Config, ConfigError, loadConfig } from './config/config.ts';
+import { type HttpServer, startHttpServer } from './http/http-server.ts';
+import { createLogger } from './start/logger.ts';
+import { createQuickstart } from './start/quickstart.ts';
+import { isUnreachable } from './storage/postgres/faults.ts';
 
 /** What is under way at a signal has this long; then it is cut off and comes back from the queue at the next start. */
 const DRAIN_MS = 30_000;

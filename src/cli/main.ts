@@ -1,9 +1,9 @@
 import { CommanderError } from 'commander';
 import { compose } from '../compose.ts';
-import { ConfigError, loadConfig } from '../config.ts';
-import { masterKeyOf, requireCluster, roomOf } from '../data-dir.ts';
-import { createLogger } from '../logger.ts';
-import { isUnreachable } from '../storage/faults.ts';
+import { ConfigError, loadConfig } from '../config/config.ts';
+import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
+import { createLogger } from '../start/logger.ts';
+import { isUnreachable } from '../storage/postgres/faults.ts';
 import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { type CliRunner, createProgram } from './program.ts';

@@ -1,18 +1,26 @@
 import { type Argon2Parameters, argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { PasswordHasher } from '../domain/ports/system.ts';
+import { Semaphore } from '../runtime/semaphore.ts';
 
 const derive = promisify(argon2);
 /** 19 MiB and two passes, one lane: about 20 ms. */
 const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
 
+/** Passwords hashed at once in a process: each takes 19 MiB and a thread. */
+const turns = new Semaphore(4);
+
 type Settings = Omit<Argon2Parameters, 'message'>;
 
 /** argon2id, stored in the usual PHC form `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export const passwordHasher: PasswordHasher = {
+  get waiting() {
+    return turns.waiting;
+  },
+
   async hash(password, like) {
     const settings = like === undefined ? { ...COST, nonce: randomBytes(16) } : settingsOf(like);
-    const hash = await derive('argon2id', { message: password, ...settings });
+    const hash = await turns.run(() => derive('argon2id', { message: password, ...settings }));
     const { memory, passes, parallelism, nonce } = settings;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce as Buffer)}$${encode(hash)}`;
   },

@@ -2,7 +2,7 @@ import type { Budgets } from './accounts/budgets.ts';
 import type { PlannedRate } from './api-keys/key-limits.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
 import type { AuditHeads } from './ports/audit-heads.ts';
-import type { Changes } from './ports/changes.ts';
+import type { CreateCache } from './ports/caches.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';
@@ -22,7 +22,7 @@ export interface Dependencies {
   readonly transport: WebhookTransport;
   /** Where providers' reports go that come by another way than a provider's own connection. */
   readonly takeReports: ReportSink;
-  readonly changes: Changes;
+  readonly createCache: CreateCache;
   readonly live: LiveUpdates;
   readonly csv: CsvReader;
   readonly auditHeads: AuditHeads;

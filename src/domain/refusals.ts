@@ -41,8 +41,8 @@ interface RefusalsOptions {
   readonly takesWrites: () => Promise<boolean>;
   /** Called for each refusal that the database is the reason of. */
   readonly onDatabaseFault?: () => void;
-  /** Tells the time in ms. */
-  readonly now?: () => number;
+  /** Monotonic time in milliseconds. */
+  readonly now: () => number;
 }
 
 export class Refusals {
@@ -54,12 +54,7 @@ export class Refusals {
   readonly #spells = new Map<string, Spell>();
   readonly #totals = new Map<RefusalKind, number>();
 
-  constructor({
-    logger,
-    takesWrites,
-    onDatabaseFault = () => undefined,
-    now = () => performance.now(),
-  }: RefusalsOptions) {
+  constructor({ logger, takesWrites, onDatabaseFault = () => undefined, now }: RefusalsOptions) {
     this.#logger = logger;
     this.#takesWrites = takesWrites;
     this.#onDatabaseFault = onDatabaseFault;

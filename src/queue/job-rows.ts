@@ -1,6 +1,6 @@
 import type { PgBoss } from 'pg-boss';
-import { Batcher } from '../domain/batcher.ts';
 import type { QueueName } from '../domain/ports/job-queue.ts';
+import { Batcher } from '../runtime/batcher.ts';
 import { heldJobs, type SqlRunner } from './held-jobs.ts';
 
 const MAX_DELETES = 500;

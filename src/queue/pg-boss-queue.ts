@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Db, PgBoss } from 'pg-boss';
-import { OutageLog } from '../domain/outage-log.ts';
 import type {
   JobHandler,
   JobQueue,
@@ -10,6 +9,7 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { OutageLog } from '../runtime/outage-log.ts';
 import { type HeldJob, heldJobs, type SqlRunner } from './held-jobs.ts';
 import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
 import { Recovery } from './recovery.ts';

@@ -1,6 +1,4 @@
 import type { PgBoss } from 'pg-boss';
-import { OutageLog } from '../domain/outage-log.ts';
-import { PassingMap } from '../domain/passing-map.ts';
 import type {
   JobData,
   JobHandler,
@@ -10,6 +8,8 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { OutageLog } from '../runtime/outage-log.ts';
+import { PassingMap } from '../runtime/passing-map.ts';
 import type { SqlRunner } from './held-jobs.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
 import { type Claim, Lease } from './lease.ts';

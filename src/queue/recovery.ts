@@ -1,7 +1,7 @@
 import type { Db, PgBoss } from 'pg-boss';
-import { Batcher } from '../domain/batcher.ts';
-import { OutageLog } from '../domain/outage-log.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { Batcher } from '../runtime/batcher.ts';
+import { OutageLog } from '../runtime/outage-log.ts';
 import { heldJobs, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './held-jobs.ts';
 
 /** What closely follows each other goes to the queue together. */

@@ -3,8 +3,7 @@ import type { DefaultLimits } from '../domain/accounts/budgets.ts';
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import { DomainError, notFound, unauthorized } from '../domain/errors.ts';
 import { clientOf, shownClient } from '../domain/ip-network.ts';
-import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
-import type { ReportSink } from '../domain/ports/provider.ts';
+import type { KnownReportSink, ReportSink } from '../domain/ports/provider.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { ReadSmsCallback } from '../domain/ports/sms-callbacks.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
@@ -25,7 +24,7 @@ export function createSmsCallbackRouter(
     readonly readSmsCallback: ReadSmsCallback;
     readonly takeReports: ReportSink;
     /** Takes what concerns messages that are known; how many reports do not. */
-    readonly takeKnownReports: DeliveryReports['takeKnown'];
+    readonly takeKnownReports: KnownReportSink;
     readonly authenticator: Authenticator;
     readonly rateLimiter: RateLimiter;
     readonly rateLimits: DefaultLimits;

@@ -1,5 +1,5 @@
-import { OutageLog } from '../domain/outage-log.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import { OutageLog } from '../runtime/outage-log.ts';
 
 /**
  * Runs `task` again and again with a pause between. A failure is logged, and the next round tries again; so is the first

@@ -1,11 +1,5 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
-import type { ImportContacts } from '../domain/contacts/import-contacts.ts';
-import type { DeliveryReports } from '../domain/messages/delivery-reports.ts';
 import type { PublishHealth } from '../domain/messages/provider-health.ts';
-import type { Retention } from '../domain/messages/retention.ts';
-import type { SubmitMessages } from '../domain/messages/submit-messages.ts';
-import type { SubmitOutcomes } from '../domain/messages/submit-outcomes.ts';
-import type { Sweeps } from '../domain/messages/sweeps.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
@@ -13,8 +7,14 @@ import type { Routing } from '../domain/ports/routing.ts';
 import type { UsageStore } from '../domain/ports/usage-store.ts';
 import type { Refusals } from '../domain/refusals.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
-import type { DeliverWebhooks } from '../domain/webhooks/deliver.ts';
+import type { Sweeps } from './expiry/expire-messages.ts';
+import type { ImportContacts } from './imports/import-contacts.ts';
 import { repeat } from './repeat.ts';
+import type { DeliveryReports } from './reports/delivery-reports.ts';
+import type { Retention } from './retention/retention.ts';
+import type { SubmitMessages } from './submit/submit-messages.ts';
+import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
+import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
 /** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
 const SUBMIT = { concurrency: 64, perGroup: 8 };

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { createQuickstart } from '../../src/quickstart.ts';
+import { createQuickstart } from '../../src/start/quickstart.ts';
 import {
   type ConsoleBrowser,
   clickAgain,

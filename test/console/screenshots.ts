@@ -19,9 +19,9 @@ const REFUSING_PORT = 4000;
 
 const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
-const { parseConfig } = await built<typeof import('../../src/config.ts')>('config.js');
-const { startHttpServer } = await built<typeof import('../../src/http-server.ts')>('http-server.js');
-const { createLogger } = await built<typeof import('../../src/logger.ts')>('logger.js');
+const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config.js');
+const { startHttpServer } = await built<typeof import('../../src/http/http-server.ts')>('http-server.js');
+const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('logger.js');
 const { systemClock, systemIds } = await built<typeof import('../../src/crypto/ids.ts')>('crypto/ids.js');
 
 await using opened = new AsyncDisposableStack();

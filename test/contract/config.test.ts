@@ -1,8 +1,8 @@
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { baseUrlOf } from '../../src/base-url.ts';
-import { ConfigError, parseConfig } from '../../src/config.ts';
+import { baseUrlOf } from '../../src/config/base-url.ts';
+import { ConfigError, parseConfig } from '../../src/config/config.ts';
 import { buildWorkplace, runCli, startServer, type Workplace } from '../support/server-process.ts';
 import { mayMount, mountDisk } from '../support/small-disk.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemIds } from '../../src/crypto/ids.ts';
 import { csvReader } from '../../src/csv/csv-reader.ts';
-import { ImportContacts } from '../../src/domain/contacts/import-contacts.ts';
+import { ImportContacts } from '../../src/workers/imports/import-contacts.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';

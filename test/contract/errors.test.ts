@@ -108,7 +108,7 @@ describe('the table of refusals [contract, Errors: shape A, shape B; decisions 2
 
 describe('a fault of ours [contract, Errors: 5xx; decision 3]', () => {
   it('is 500 internal_error that says nothing but the request id', async () => {
-    const secret = 'SELECT secret_hash FROM api_keys at /srv/src/storage/sql.ts:12:3';
+    const secret = 'SELECT secret_hash FROM api_keys at /srv/src/storage/postgres/sql.ts:12:3';
     jest.spyOn(gateway.parts.operations.accounts.get, 'run').mockRejectedValue(new Error(secret));
     const answer = await send('GET', '/account', undefined, { 'x-request-id': 'find-me' });
     expectRefusal(answer, 500, 'internal_error');

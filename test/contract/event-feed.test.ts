@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { forgetOldEvents } from '../../src/domain/webhooks/event-retention.ts';
+import { forgetOldEvents } from '../../src/workers/retention/event-retention.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestAccount } from '../support/gateway.ts';

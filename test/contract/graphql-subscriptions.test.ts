@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { announceLive } from '../../src/storage/pg-live.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { announceLive } from '../../src/storage/postgres/pg-live.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';

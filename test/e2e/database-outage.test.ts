@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase, testServer } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';

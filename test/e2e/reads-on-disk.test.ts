@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import { Sql, statement } from '../../src/storage/sql.ts';
+import { Sql, statement } from '../../src/storage/postgres/sql.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { graphql, signIn } from '../support/graphql.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock, systemIds } from '../../src/crypto/ids.ts';
 import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
 import { SUBMIT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
-import { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
+import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -9,11 +9,11 @@ import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
 import type { MessageFilter } from '../../src/domain/ports/stores.ts';
 import { uuidFloor } from '../../src/domain/uuid.ts';
-import { PgMessageStore } from '../../src/storage/message.store.ts';
-import { PgMessageListStore } from '../../src/storage/message-list.store.ts';
-import { PgRetentionStore } from '../../src/storage/retention.store.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
-import { PgUsageStore } from '../../src/storage/usage.store.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
+import { PgMessageListStore } from '../../src/storage/stores/message-list.store.ts';
+import { PgRetentionStore } from '../../src/storage/stores/retention.store.ts';
+import { PgUsageStore } from '../../src/storage/stores/usage.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 

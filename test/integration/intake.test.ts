@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
-import { PgIntake } from '../../src/storage/intake.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { PgIntake } from '../../src/storage/intake/intake.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

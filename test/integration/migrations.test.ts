@@ -4,7 +4,7 @@ import * as fullPages from '../../migrations/20261121002300_full_pages.ts';
 import * as keyMakers from '../../migrations/20261124000300_key_makers.ts';
 import * as whatsAppWriters from '../../migrations/20261124000400_whatsapp_writers.ts';
 import { migrations } from '../../migrations/index.ts';
-import { migrate, migrateDatabase, rollbackAll } from '../../src/storage/migrate.ts';
+import { migrate, migrateDatabase, rollbackAll } from '../../src/storage/postgres/migrate.ts';
 import { createTestDatabase, silentLogger, type TestDatabase, withKnex } from '../support/database.ts';
 
 let database: TestDatabase | undefined;
@@ -221,7 +221,7 @@ describe('migrations', () => {
     await withKnex(database.connection, async (knex) => {
       const other = await knex.client.acquireConnection();
       try {
-        // The lock of those that migrate (src/storage/migrate.ts).
+        // The lock of those that migrate (src/storage/postgres/migrate.ts).
         await knex.raw('SELECT pg_advisory_lock(4872390)').connection(other);
         expect(await migrate(knex)).toEqual({ from: newest, to: newest });
       } finally {

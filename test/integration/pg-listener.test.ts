@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
-import { PgListener } from '../../src/storage/pg-listener.ts';
+import { PgListener } from '../../src/storage/postgres/pg-listener.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSql } from '../support/sql.ts';

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Knex } from 'knex';
 import type { HeldJob, NewJob } from '../../src/domain/ports/job-queue.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
-import { PgListener } from '../../src/storage/pg-listener.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { PgListener } from '../../src/storage/postgres/pg-listener.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

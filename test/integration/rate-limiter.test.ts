@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import fc from 'fast-check';
 import * as migration from '../../migrations/20261121000100_rate_limits.ts';
 import type { RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
-import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
 import { silentLogger } from '../support/database.ts';
 import {
   allowed,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
-import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
-import { TAKE } from '../../src/storage/rate-log.ts';
-import { Sql } from '../../src/storage/sql.ts';
+import { Sql } from '../../src/storage/postgres/sql.ts';
+import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
+import { TAKE } from '../../src/storage/rate-limit/rate-log.ts';
 import {
   allowed,
   freshBucket,

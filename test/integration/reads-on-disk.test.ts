@@ -4,8 +4,8 @@ import type { Knex } from 'knex';
 import type { Reach } from '../../src/domain/caller.ts';
 import type { AuditHeads } from '../../src/domain/ports/audit-heads.ts';
 import type { Stores } from '../../src/domain/ports/stores.ts';
-import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
-import { createStores } from '../../src/storage/unit-of-work.ts';
+import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
+import { createStores } from '../../src/storage/postgres/unit-of-work.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 

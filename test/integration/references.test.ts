@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PgEventStore } from '../../src/storage/event.store.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
-import { PgWebhookStore } from '../../src/storage/webhook.store.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgEventStore } from '../../src/storage/stores/event.store.ts';
+import { PgWebhookStore } from '../../src/storage/stores/webhook.store.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';

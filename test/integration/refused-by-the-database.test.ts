@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { checkLedgers } from '../../src/domain/money/check-ledgers.ts';
-import { createMetrics } from '../../src/metrics.ts';
+import { createMetrics } from '../../src/http/metrics.ts';
+import { checkLedgers } from '../../src/workers/ledgers/check-ledgers.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { openSql, type TestSql } from '../support/sql.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SystemCaller } from '../../src/domain/caller.ts';
-import { Retention } from '../../src/domain/messages/retention.ts';
+import { Retention } from '../../src/workers/retention/retention.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';

@@ -5,9 +5,9 @@ import type { Knex } from 'knex';
 import type { Home } from '../../src/domain/caller.ts';
 import { type Contact, type ContactFilter, foldForSearch } from '../../src/domain/contacts/contact.ts';
 import { parseMsisdn } from '../../src/domain/messages/msisdn.ts';
-import { PgAccountStore } from '../../src/storage/account.store.ts';
-import { PgContactStore } from '../../src/storage/contact.store.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgAccountStore } from '../../src/storage/stores/account.store.ts';
+import { PgContactStore } from '../../src/storage/stores/contact.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
 /** Letters whose case, width or composition is folded, or that mean something in a pattern, a query or an index. */

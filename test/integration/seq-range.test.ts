@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { seqRange } from '../../src/storage/seq-range.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { seqRange } from '../../src/storage/message-index/seq-range.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 

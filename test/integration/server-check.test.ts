@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { checkServer, faultOfServer } from '../../src/storage/server-check.ts';
-import { SESSION_SETTINGS } from '../../src/storage/session-settings.ts';
+import { checkServer, faultOfServer } from '../../src/storage/postgres/server-check.ts';
+import { SESSION_SETTINGS } from '../../src/storage/postgres/session-settings.ts';
 import { createTestDatabase, type TestDatabase, testVersion, withKnex } from '../support/database.ts';
 import { startDatabaseProxy } from '../support/database-proxy.ts';
 import { eventually } from '../support/eventually.ts';

@@ -4,8 +4,8 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import * as settledRecipients from '../../migrations/20261121002100_settled_recipients.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
-import { PgMessageStore } from '../../src/storage/message.store.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
 

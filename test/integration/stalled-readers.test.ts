@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { dropStalledReaders } from '../../src/stalled-readers.ts';
+import { dropStalledReaders } from '../../src/http/stalled-readers.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** More than the buffers of both ends of a connection hold. */

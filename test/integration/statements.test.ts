@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { knownStatements } from '../../src/storage/sql.ts';
+import { knownStatements } from '../../src/storage/postgres/sql.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
 it('every statement is understood by the server, and has a name of its own', async () => {
@@ -13,7 +13,7 @@ it('every statement is understood by the server, and has a name of its own', asy
 
 it('a statement that the server does not understand is named with its fault, and what comes after is tried', async () => {
   await using gateway = await startTestGateway();
-  const { statement } = await import('../../src/storage/sql.ts');
+  const { statement } = await import('../../src/storage/postgres/sql.ts');
   statement('newer-than-any', 'SELECT 1 FROM json_of_the_future($1)');
   statement('cut-off', 'SELECT (');
   const { refused } = await gateway.parts.diagnostics.refusedStatements();

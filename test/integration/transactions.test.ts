@@ -2,8 +2,8 @@ import type { EventEmitter } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { isUnreachable, mayPassAlone } from '../../src/storage/faults.ts';
-import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { isUnreachable, mayPassAlone } from '../../src/storage/postgres/faults.ts';
+import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
 const ADD = statement('test-add', 'INSERT INTO numbers (number) VALUES ($1)');

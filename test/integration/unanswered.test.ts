@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
-import { databaseFault } from '../../src/storage/faults.ts';
-import { createKnex, Sql, statement } from '../../src/storage/sql.ts';
+import { databaseFault } from '../../src/storage/postgres/faults.ts';
+import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts';
 

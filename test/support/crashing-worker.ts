@@ -4,12 +4,12 @@
  */
 import { PgBoss } from 'pg-boss';
 import { compose } from '../../src/compose.ts';
-import { loadConfig } from '../../src/config.ts';
-import { DeliverWebhooks } from '../../src/domain/webhooks/deliver.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
 import { QueueWorker } from '../../src/queue/queue-worker.ts';
-import { PgContactStore } from '../../src/storage/contact.store.ts';
-import { PgDeliveryStore } from '../../src/storage/delivery.store.ts';
+import { PgContactStore } from '../../src/storage/stores/contact.store.ts';
+import { PgDeliveryStore } from '../../src/storage/stores/delivery.store.ts';
+import { DeliverWebhooks } from '../../src/workers/webhooks/deliver.ts';
 import { silentLogger } from './database.ts';
 
 /** Says that the step is reached, and never goes on. */

@@ -3,8 +3,8 @@ import type { Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
-import { migrate } from '../../src/storage/migrate.ts';
-import { createKnex, type DatabaseConnection, Sql } from '../../src/storage/sql.ts';
+import { migrate } from '../../src/storage/postgres/migrate.ts';
+import { createKnex, type DatabaseConnection, Sql } from '../../src/storage/postgres/sql.ts';
 
 export interface ServerConnection {
   readonly host: string;

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import * as migration from '../../migrations/20261121000100_rate_limits.ts';
 import type { RateLimits, RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
-import { PgRateLimiter } from '../../src/storage/rate-limiter.ts';
-import { createKnex, Sql } from '../../src/storage/sql.ts';
+import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
+import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
 import { silentLogger, testServer } from './database.ts';
 
 /** 12:00:00.000 on a day in 2026. */

@@ -1,5 +1,5 @@
 import { systemIds } from '../../src/crypto/ids.ts';
-import { Sweeps } from '../../src/domain/messages/sweeps.ts';
+import { Sweeps } from '../../src/workers/expiry/expire-messages.ts';
 import type { TestGateway } from './gateway.ts';
 import { withUnitOfWork } from './unit-of-work.ts';
 

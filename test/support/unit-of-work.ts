@@ -1,8 +1,8 @@
 import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
-import { PgChanges } from '../../src/storage/pg-changes.ts';
-import { PgListener } from '../../src/storage/pg-listener.ts';
-import { Sql } from '../../src/storage/sql.ts';
-import { createStores, createUnitOfWork } from '../../src/storage/unit-of-work.ts';
+import { PgChanges } from '../../src/storage/postgres/pg-changes.ts';
+import { PgListener } from '../../src/storage/postgres/pg-listener.ts';
+import { Sql } from '../../src/storage/postgres/sql.ts';
+import { createStores, createUnitOfWork } from '../../src/storage/postgres/unit-of-work.ts';
 import { silentLogger, withKnex } from './database.ts';
 import type { TestGateway } from './gateway.ts';
 

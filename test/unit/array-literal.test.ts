@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { arrayLiteral } from '../../src/storage/array-literal.ts';
+import { arrayLiteral } from '../../src/storage/postgres/array-literal.ts';
 
 describe('arrayLiteral', () => {
   it.each([

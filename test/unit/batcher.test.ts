@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { Batcher } from '../../src/domain/batcher.ts';
+import { Batcher } from '../../src/runtime/batcher.ts';
 
 /** A batcher whose batches wait until they are let go, so that the test decides what arrives meanwhile. */
 function gated(pauseMs?: number) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkMasterKey } from '../../src/check-master-key.ts';
-import { ConfigError } from '../../src/config.ts';
+import { ConfigError } from '../../src/config/config.ts';
 import { createSecretBox, sealedUnder } from '../../src/crypto/secret-box.ts';
+import { checkMasterKey } from '../../src/start/check-master-key.ts';
 
 const [OLD, NEW, STRANGE] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [
   Buffer<ArrayBuffer>,

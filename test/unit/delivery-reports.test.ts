@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { DeliveryReports } from '../../src/domain/messages/delivery-reports.ts';
 import type { KeptPlace } from '../../src/domain/ports/report-store.ts';
 import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import { DeliveryReports } from '../../src/workers/reports/delivery-reports.ts';
 import { silentLogger } from '../support/database.ts';
 
 const ids = { uuid: () => '', random: (bytes: number) => Buffer.alloc(bytes) };

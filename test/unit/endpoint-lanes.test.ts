@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EndpointLanes, type Lane } from '../../src/domain/webhooks/endpoint-lanes.ts';
+import { EndpointLanes, type Lane } from '../../src/workers/webhooks/endpoint-lanes.ts';
 
 const ANSWERED = { ok: true, durationMs: 5 };
 const TIMED_OUT = { ok: false, durationMs: 10_000 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Channel } from '../../src/domain/messages/message.ts';
 import { eventEnvelope } from '../../src/domain/webhooks/event.ts';
 import type { EventType } from '../../src/domain/webhooks/webhook.ts';
-import { eventBody, storedBody } from '../../src/storage/event-rows.ts';
+import { eventBody, storedBody } from '../../src/storage/stores/event-rows.ts';
 
 const recordedAt = new Date('2026-11-21T08:15:30.007Z');
 

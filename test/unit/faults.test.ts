@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/faults.ts';
+import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/postgres/faults.ts';
 
 const failed = (code: string) => Object.assign(new Error('failed'), { code });
 

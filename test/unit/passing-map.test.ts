@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PassingMap } from '../../src/domain/passing-map.ts';
+import { PassingMap } from '../../src/runtime/passing-map.ts';
 
 const key = fc.integer({ min: 0, max: 5 });
 const steps = fc.array(

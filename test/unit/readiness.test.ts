@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { Readiness } from '../../src/readiness.ts';
-import { databaseFault } from '../../src/storage/faults.ts';
+import { Readiness } from '../../src/http/readiness.ts';
+import { databaseFault } from '../../src/storage/postgres/faults.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

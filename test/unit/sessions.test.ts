@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Sessions } from '../../src/domain/accounts/sessions.ts';
+import type { CreateCache } from '../../src/domain/ports/caches.ts';
+import { ChangeCache } from '../../src/runtime/change-cache.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
+/** A cache to which nothing is ever announced. */
+const createHeardCache: CreateCache = (kind, load) =>
+  new ChangeCache(kind, { isListening: true, subscribe: () => undefined }, load);
 const HOUR_MS = 3_600_000;
 
 describe('sessions that a process remembers', () => {
@@ -17,7 +22,7 @@ describe('sessions that a process remembers', () => {
     const sessions = new Sessions({
       stores: { sessions: { find, extend } },
       clock: { now: () => new Date(nowMs) },
-      changes: { isListening: true, subscribe: () => undefined },
+      createCache: createHeardCache,
     } as unknown as ConstructorParameters<typeof Sessions>[0]);
     await expect(sessions.find('token')).rejects.toThrow('away');
     mayExtend = true;
@@ -39,7 +44,7 @@ describe('sessions that a process remembers', () => {
     const deps = {
       stores: { sessions: { find, extend } },
       clock: { now: () => new Date(nowMs) },
-      changes: { isListening: true, subscribe: () => undefined },
+      createCache: createHeardCache,
     };
     const sessions = new Sessions(deps as unknown as ConstructorParameters<typeof Sessions>[0]);
     const first = await sessions.find('token');

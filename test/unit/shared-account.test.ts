@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SharedAccount } from '../../src/storage/shared-account.ts';
+import { SharedAccount } from '../../src/storage/intake/shared-account.ts';
 
 const sms = (accountId: string, seq: number) => ({ accountId, channel: 'sms' as const, seq });
 const push = (accountId: string, seq: number) => ({ accountId, channel: 'push' as const, seq });

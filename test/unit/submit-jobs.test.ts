@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { submitJobs } from '../../src/storage/submit-jobs.ts';
+import { submitJobs } from '../../src/storage/intake/submit-jobs.ts';
 import { preparedMessage } from '../support/prepared-message.ts';
 
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';

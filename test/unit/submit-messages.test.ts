@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { SubmitMessages } from '../../src/domain/messages/submit-messages.ts';
-import type { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { Routing } from '../../src/domain/ports/routing.ts';
 import type { Stores, UnitOfWork } from '../../src/domain/ports/stores.ts';
-import { submitJobs } from '../../src/storage/submit-jobs.ts';
+import { submitJobs } from '../../src/storage/intake/submit-jobs.ts';
+import { SubmitMessages } from '../../src/workers/submit/submit-messages.ts';
+import type { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { preparedMessage } from '../support/prepared-message.ts';
 
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';

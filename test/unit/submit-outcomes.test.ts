@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { SubmitOutcomes } from '../../src/domain/messages/submit-outcomes.ts';
 import type { NewJob } from '../../src/domain/ports/job-queue.ts';
 import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
 import type { RecipientKey, TimelineNote, Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { silentLogger } from '../support/database.ts';
 
 const HOUR_MS = 3_600_000;

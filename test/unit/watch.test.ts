@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { REFETCH, Watch } from '../../src/domain/live/watch.ts';
+import { timers } from '../../src/runtime/timers.ts';
 
 const ids = (count: number, prefix = 'id') => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 const pace = { most: 50, everyMs: 1 };
 
 describe('what a watcher is shown', () => {
   it('is each changed object once, so many at a time, and what changes meanwhile afterwards', async () => {
-    const watch = new Watch(() => undefined);
+    const watch = new Watch(timers, () => undefined);
     watch.note(['a', 'b', 'a']);
     watch.note(['b', 'c']);
     const changes = watch.changes({ most: 2, everyMs: 1 });
@@ -18,7 +19,7 @@ describe('what a watcher is shown', () => {
   });
 
   it('keeps 1,000 objects for a reader that does not look, then tells it to read anew, once', async () => {
-    const watch = new Watch(() => undefined);
+    const watch = new Watch(timers, () => undefined);
     for (let round = 0; round < 100; round++) watch.note(ids(1_000));
     expect(watch.waiting).toBe(1_000);
     watch.note(['one more']);
@@ -34,7 +35,7 @@ describe('what a watcher is shown', () => {
 
   it('waits for a change, and ends at once when it is closed, whatever it waits for', async () => {
     let closed = 0;
-    const watch = new Watch(() => {
+    const watch = new Watch(timers, () => {
       closed += 1;
     });
     const changes = watch.changes({ most: 1, everyMs: 60_000 });
@@ -48,14 +49,14 @@ describe('what a watcher is shown', () => {
     watch.close();
     expect(closed).toBe(1);
 
-    const idle = new Watch(() => undefined);
+    const idle = new Watch(timers, () => undefined);
     const waiting = idle.changes(pace).next();
     idle.close();
     expect((await waiting).done).toBe(true);
   });
 
   it('reads anew when it is not known what changed', async () => {
-    const watch = new Watch(() => undefined);
+    const watch = new Watch(timers, () => undefined);
     watch.note(['a']);
     watch.note(undefined);
     const changes = watch.changes(pace);

@@ -2,9 +2,10 @@
  * Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded, or kept on this
  * host's disk (decision 15).
  */
-import { OutageLog } from '../../domain/outage-log.ts';
+
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DeliveryReport, ReportSink } from '../../domain/ports/provider.ts';
+import { OutageLog } from '../../runtime/outage-log.ts';
 import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './smpp-status.ts';
 
 const MAX_BATCH = 500;

@@ -1,4 +1,3 @@
-import { OutageLog } from '../../domain/outage-log.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type {
   DeliveryReport,
@@ -8,6 +7,7 @@ import type {
   Submission,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
+import { OutageLog } from '../../runtime/outage-log.ts';
 
 const REPORT_AFTER_MS = 1_000;
 const TEMPORARY_FAILURES = 2;

@@ -11,8 +11,8 @@
  */
 import type net from 'node:net';
 import type { Pdu, PduFields } from 'smpp';
-import { PassingMap } from '../../domain/passing-map.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import { PassingMap } from '../../runtime/passing-map.ts';
 import type { Answer, BindOutcome } from './smpp-answer.ts';
 import { SmppEnquiry } from './smpp-enquiry.ts';
 import type { BindRole, SmppSettings } from './smpp-settings.ts';

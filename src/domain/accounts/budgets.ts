@@ -3,10 +3,9 @@
  * of a key, of an address for requests that nobody stands for, of a session, and of a person for what they send. All
  * processes count on the same ones.
  */
-import { ChangeCache } from '../cache.ts';
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
-import type { Changes } from '../ports/changes.ts';
+import type { Cache, CreateCache } from '../ports/caches.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../ports/rate-limiter.ts';
 import type { AccountStore } from '../ports/stores.ts';
 import type { Plan } from './account.ts';
@@ -44,17 +43,17 @@ export function rateRefusal(
 export class Budgets {
   readonly #limiter: RateLimiter;
   readonly #defaults: DefaultLimits;
-  readonly #plans: ChangeCache<Plan | null>;
+  readonly #plans: Cache<Plan | null>;
 
   constructor(parts: {
     readonly rateLimiter: RateLimiter;
     readonly defaults: DefaultLimits;
     readonly accounts: Pick<AccountStore, 'find'>;
-    readonly changes: Changes;
+    readonly createCache: CreateCache;
   }) {
     this.#limiter = parts.rateLimiter;
     this.#defaults = parts.defaults;
-    this.#plans = new ChangeCache('account', parts.changes, async (id) => {
+    this.#plans = parts.createCache('account', async (id) => {
       return (await parts.accounts.find(id))?.plan ?? null;
     });
   }

@@ -4,12 +4,11 @@
  * person is removed.
  */
 import { createHash } from 'node:crypto';
-import { Batcher } from '../batcher.ts';
-import { ChangeCache } from '../cache.ts';
 import type { MemberCaller, OperatorCaller, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
+import type { Cache } from '../ports/caches.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
@@ -20,8 +19,7 @@ export const SESSION_MS = 12 * 3_600_000;
  * was announced of it: a process of the version before announces nothing.
  */
 const EXTEND_EVERY_MS = 60_000;
-/** Passwords checked at once in a process, and waiting for it: each takes 19 MiB and a thread. */
-const CHECKS_AT_ONCE = 4;
+/** Passwords that may wait to be checked in a process. */
 const CHECKS_WAITING_MAX = 200;
 
 interface KnownUser {
@@ -52,7 +50,7 @@ export interface Session {
 
 type SessionDependencies = Pick<
   Dependencies,
-  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'changes'
+  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache'
 > & { readonly security: SecurityWatch };
 
 /** People whose sign-ins failed, remembered so that a lockout can be told to their account without looking for them. */
@@ -64,20 +62,16 @@ const SIGN_IN: SystemCaller = { kind: 'system', name: 'sign-in' };
 export class Sessions {
   readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
-  readonly #checks: Batcher<() => Promise<void>, void>;
   /** By the hash of their token, in hex. */
-  readonly #known: ChangeCache<KnownSession>;
+  readonly #known: Cache<KnownSession>;
   /** By email in small letters, those that failed longest ago first. */
   readonly #failed = new Map<string, User>();
   #unknownHash: Promise<string> | undefined;
 
   constructor(deps: SessionDependencies) {
     this.#deps = deps;
-    this.#known = new ChangeCache('session', deps.changes, (hash) => this.#read(Buffer.from(hash, 'hex')));
+    this.#known = deps.createCache('session', (hash) => this.#read(Buffer.from(hash, 'hex')));
     this.#attempts = new SignInAttempts(deps);
-    this.#checks = new Batcher((checks) => Promise.all(checks.map((check) => check())), {
-      maxWeight: CHECKS_AT_ONCE,
-    });
   }
 
   /**
@@ -225,23 +219,15 @@ export class Sessions {
   /** What is stored of the password where it is right. Takes as long for an email that nobody has as for one that several have. */
   async #hashesOf(email: string, password: string): Promise<readonly string[]> {
     const { passwords, ids, stores } = this.#deps;
-    if (this.#checks.waitingWeight > CHECKS_WAITING_MAX) {
+    if (passwords.waiting > CHECKS_WAITING_MAX) {
       throw serviceUnavailable('Too many people sign in at once. Try again.');
     }
     this.#unknownHash ??= passwords.hash(ids.random(18).toString('base64url'));
     const known = await stores.users.saltsOf(email);
     const hashes: string[] = [];
-    let fault: unknown;
     for (const like of known.length > 0 ? known : [await this.#unknownHash]) {
-      await this.#checks.add(async () => {
-        try {
-          hashes.push(await passwords.hash(password.slice(0, PASSWORD_MAX_LENGTH), like));
-        } catch (error) {
-          fault = error;
-        }
-      });
+      hashes.push(await passwords.hash(password.slice(0, PASSWORD_MAX_LENGTH), like));
     }
-    if (fault !== undefined) throw fault;
     return password.length <= PASSWORD_MAX_LENGTH ? hashes : [];
   }
 }

@@ -1,8 +1,7 @@
-import { ChangeCache } from '../cache.ts';
 import { type Access, type ApiKeyCaller, admittingScope, type Scope } from '../caller.ts';
 import { DomainError, unauthorized } from '../errors.ts';
 import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
-import type { Changes } from '../ports/changes.ts';
+import type { Cache, CreateCache } from '../ports/caches.ts';
 import type { SpentSignatures } from '../ports/spent-signatures.ts';
 import type { ApiKeyStore } from '../ports/stores.ts';
 import type { Clock, SecretBox } from '../ports/system.ts';
@@ -62,13 +61,13 @@ export class Authenticator {
   readonly #clock: Clock;
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
-  readonly #keys: ChangeCache<KnownKey>;
+  readonly #keys: Cache<KnownKey>;
   /** By key, and by the scope that let it in, or null: when last. */
   #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
   constructor(parts: {
     store: ApiKeyStore;
-    changes: Changes;
+    createCache: CreateCache;
     clock: Clock;
     secrets: SecretBox;
     spentSignatures: SpentSignatures;
@@ -77,7 +76,7 @@ export class Authenticator {
     this.#clock = parts.clock;
     this.#secrets = parts.secrets;
     this.#spentSignatures = parts.spentSignatures;
-    this.#keys = new ChangeCache('api-key', parts.changes, async (keyId) => {
+    this.#keys = parts.createCache('api-key', async (keyId) => {
       const credentials = await this.#store.findCredentials(keyId);
       // Thrown, not returned: guessed ids must not push known keys out of the cache.
       if (!credentials) throw invalidKey('unknown');

@@ -1,4 +1,5 @@
 import type { LiveChange, LiveFeed, LiveKind } from '../ports/live.ts';
+import type { Timers } from '../ports/system.ts';
 import { Watch } from './watch.ts';
 
 interface Watcher {
@@ -12,12 +13,14 @@ interface Watcher {
  */
 export class LiveUpdates {
   readonly #feed: LiveFeed;
+  readonly #timers: Timers;
   readonly #accounts = new Map<string, Map<Watch, Watcher>>();
   #size = 0;
   #stopListening: (() => Promise<void>) | undefined;
   #tuned: Promise<void> = Promise.resolve();
 
-  constructor(feed: LiveFeed) {
+  constructor(feed: LiveFeed, timers: Timers) {
+    this.#timers = timers;
     this.#feed = feed;
   }
 
@@ -43,7 +46,7 @@ export class LiveUpdates {
     id?: string,
   ): Promise<Watch> {
     const watches = this.#accounts.get(accountId) ?? new Map<Watch, Watcher>();
-    const watch = new Watch((closed) => {
+    const watch = new Watch(this.#timers, (closed) => {
       signal.removeEventListener('abort', close);
       this.#size -= 1;
       watches.delete(closed);

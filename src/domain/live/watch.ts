@@ -1,3 +1,5 @@
+import type { Timers } from '../ports/system.ts';
+
 /** More changed objects than this are not kept for one watcher: it reads everything anew instead. */
 const PENDING_MAX = 1_000;
 /** How long what is read anew is left alone. */
@@ -19,13 +21,15 @@ export interface Pace {
  * Whoever looks rarely is told to read anew.
  */
 export class Watch {
+  readonly #timers: Timers;
   readonly #onClose: (watch: Watch) => void;
+  readonly #closed = new AbortController();
   readonly #changed = new Set<string>();
   #isRefetchDue = false;
-  #isClosed = false;
   #wake: () => void = () => undefined;
 
-  constructor(onClose: (watch: Watch) => void) {
+  constructor(timers: Timers, onClose: (watch: Watch) => void) {
+    this.#timers = timers;
     this.#onClose = onClose;
   }
 
@@ -45,8 +49,8 @@ export class Watch {
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#closed.signal.aborted) return;
+    this.#closed.abort();
     this.#changed.clear();
     this.#onClose(this);
     this.#wake();
@@ -62,12 +66,12 @@ export class Watch {
         if (this.#isRefetchDue) {
           this.#isRefetchDue = false;
           yield REFETCH;
-          await this.#sleep(REFETCH_EVERY_MS);
+          await this.#timers.sleep(REFETCH_EVERY_MS, this.#closed.signal);
         } else {
           const ids = [...this.#changed].slice(0, most);
           for (const id of ids) this.#changed.delete(id);
           yield ids;
-          await this.#sleep(everyMs);
+          await this.#timers.sleep(everyMs, this.#closed.signal);
         }
       }
     } finally {
@@ -77,25 +81,11 @@ export class Watch {
 
   /** Waits for a change; false once it is closed. */
   async #hasChanges(): Promise<boolean> {
-    while (!this.#isClosed && !this.#isRefetchDue && this.#changed.size === 0) {
+    while (!this.#closed.signal.aborted && !this.#isRefetchDue && this.#changed.size === 0) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    return !this.#isClosed;
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    const until = performance.now() + ms;
-    for (let left = ms; left > 0 && !this.#isClosed; left = until - performance.now()) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, left);
-        this.#wake = () => {
-          if (!this.#isClosed) return;
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
+    return !this.#closed.signal.aborted;
   }
 }

@@ -1,4 +1,3 @@
-import { ChangeCache } from '../cache.ts';
 import type { AccountCaller, Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound } from '../errors.ts';
@@ -11,8 +10,8 @@ export const SENDERS = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 /** What every channel's send is built on; prices and currencies are kept until they change. */
 export function createSendContext(deps: Dependencies): SendContext {
   const { stores } = deps;
-  const tariffs = new ChangeCache('prices', deps.changes, async () => new Tariff(await stores.prices.all()));
-  const currencies = new ChangeCache('account', deps.changes, async (id) => {
+  const tariffs = deps.createCache('prices', async () => new Tariff(await stores.prices.all()));
+  const currencies = deps.createCache('account', async (id) => {
     const account = await stores.accounts.find(id);
     if (!account) throw notFound('Account');
     return account.currency;

@@ -130,6 +130,9 @@ export interface DeliveryReport {
  */
 export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
 
+/** Takes the reports whose messages are known, and tells how many were not taken. */
+export type KnownReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<number>;
+
 export interface ProviderHealth {
   readonly name: string;
   readonly state: 'up' | 'down' | 'starting';

@@ -17,8 +17,18 @@ export interface SecretBox {
   open(sealed: string): string;
 }
 
-/** Password hashing (argon2id). */
+/** Time that passes, for waiting and for measuring; never for deciding about rows, which `Clock` does. */
+export interface Timers {
+  /** Milliseconds since some moment, by a clock that nobody sets. */
+  monotonicMs(): number;
+  /** Resolves after `ms` milliseconds, or at once when `signal` is aborted. Never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Password hashing (argon2id). A few passwords are hashed at once; the others wait. */
 export interface PasswordHasher {
+  /** How many wait for their turn. */
+  readonly waiting: number;
   /**
    * The hash in PHC form, with a salt of its own or with salt and cost of another hash: the same password makes the same
    * hash then. Throws for what is no such hash.

@@ -52,7 +52,7 @@ export interface WebhookStore {
   /** The endpoint is not found any more, but its deliveries keep it. */
   markDeleted(id: string, at: Date): Promise<void>;
   /** Active endpoints of these accounts. */
-  active(accountIds: readonly string[]): Promise<readonly SealedEndpoint[]>;
+  active(accountIds: readonly string[]): Promise<ActiveEndpoints>;
   /** Endpoint with its secret, also when inactive; undefined when deleted. */
   findForDelivery(id: string): Promise<SealedEndpoint | undefined>;
   /** Remembers since when endpoints fail, where they did not fail before. */
@@ -88,10 +88,17 @@ export interface SealedEndpoint {
   readonly secretSealed: string;
 }
 
+/** Active endpoints, and when they were read. */
+export interface ActiveEndpoints {
+  readonly endpoints: readonly SealedEndpoint[];
+  /** Monotonic time in milliseconds (performance.now). */
+  readonly readAt: number;
+}
+
 /** Deliveries that are due, and their endpoint as it was when it was read. */
 export interface DueAtEndpoint {
   readonly endpoint: SealedEndpoint;
-  /** On the clock of performance.now, ms. */
+  /** Monotonic time in milliseconds (performance.now). */
   readonly readAt: number;
   readonly due: readonly DueDelivery[];
 }

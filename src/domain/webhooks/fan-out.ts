@@ -12,9 +12,8 @@ const DELIVERIES_PER_JOB = 100;
 /** Records events and owes each to every active endpoint of its environment that subscribed to it, with the jobs that deliver them. */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const readAt = performance.now();
   // Asked together: the one does not need to know of the other.
-  const [recorded, endpoints] = await allDone([
+  const [recorded, { endpoints, readAt }] = await allDone([
     tx.events.append(events),
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
   ]);

@@ -1,0 +1,131 @@
+/** How the text of a setting is read, and what is said of one that cannot be. */
+import { z } from 'zod';
+import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
+import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
+
+/** The items of a comma list, without those that are empty. */
+export const list = (value: string) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** A whole number, both bounds included. */
+export const whole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, { error: `must be a whole number from ${least} to ${most}` })
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, {
+      error: `must be a whole number from ${least} to ${most}`,
+    });
+
+/** A comma list of networks. */
+export const cidrs = z
+  .string()
+  .transform(list)
+  .refine((items) => items.every(parseIpNetwork), {
+    error: 'must be a comma list of CIDRs such as 10.0.0.0/8,fd00::/8',
+  });
+
+/** 32 bytes in base64. */
+export const masterKey = z
+  .string()
+  // Node's decoder skips what is no base64, so that a mistyped key would pass as another one.
+  .regex(/^[A-Za-z0-9+/]{43}=$/, {
+    error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32',
+  })
+  .transform((text) => Buffer.from(text, 'base64'));
+
+/** The names of master keys that are lost, as a refused start says them. */
+export const masterKeyNames = z
+  .string()
+  .transform(list)
+  .refine((names) => names.every((name) => /^[0-9a-f]{8}$/.test(name)), {
+    error: 'must be a comma list of the names that a refused start gives to keys, such as 1a2b3c4d',
+  });
+
+const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
+
+/** An address or a name to listen at, that can stand in a URL. */
+export const listenHost = z
+  .string()
+  // A name may not end in a number: 999.1.1.1 is a mistyped address.
+  .refine(
+    (text) => parseIpAddress(text) !== undefined || (hostName.test(text) && URL.canParse(`http://${text}`)),
+    {
+      error: 'must be an address or a host name without a port, such as 127.0.0.1, :: or localhost',
+    },
+  );
+
+/** An address of http: or https: that paths are put behind. */
+export const httpUrl = z
+  .string()
+  .refine((text) => /^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/i.test(text) && URL.canParse(text), {
+    error: 'must be an address such as https://gateway.example.com, without user, query or fragment',
+  });
+
+/** A secret or a name that travels in a header of its own. */
+export const headerText = z
+  .string()
+  .regex(/^[!-~]+$/, { error: 'must be letters, digits and signs of ASCII, without spaces or line breaks' });
+
+const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
+
+/** Carriers by prefix, each prefix once (running.md, SMS_ROUTES); '' is the prefix of all. */
+export const smsRoutes = z.string().transform((text, context) => {
+  const routes = list(text).map((item) => {
+    const [prefix = '', urls] = splitOnce(item, '=');
+    return { prefix: prefix === '*' ? '' : prefix.replace(/^\+/, ''), urls: (urls ?? '').split('|') };
+  });
+  const bad = routes.find(
+    (route) => !/^[0-9]{0,15}$/.test(route.prefix) || route.urls.some((url) => !routeUrls.test(url)),
+  );
+  if (bad) {
+    context.addIssue({
+      code: 'custom',
+      message:
+        'must be a comma list of PREFIX=URL[|URL…], such as *=simulator: or 256=smpp://id:password@host:2775|simulator:',
+    });
+    return z.NEVER;
+  }
+  const prefixes = routes.map(({ prefix }) => prefix);
+  const twice = prefixes.find((prefix, index) => prefixes.indexOf(prefix) !== index);
+  if (twice !== undefined) {
+    const message = `must name each prefix once, with | between its URLs; ${twice || '*'} is there twice`;
+    context.addIssue({ code: 'custom', message });
+  }
+  return routes;
+});
+
+/** The simulator, or mail servers in the order in which they are tried (running.md, EMAIL_URL). */
+export const emailUrls = z
+  .string()
+  .transform((text) => text.split('|').map((url) => url.trim()))
+  .refine((urls) => urls.every((url) => /^(simulator:$|smtps?:\/\/.)/.test(url)), {
+    error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
+  });
+
+/** The domain in whose name mails are signed. */
+export const dkimDomain = z
+  .string()
+  .regex(/^([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, { error: 'must be a domain such as example.com' })
+  .transform((text) => text.toLowerCase());
+
+/** Which of the domain's keys mails are signed with. */
+export const dkimSelector = z.string().regex(/^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}$/, {
+  error: 'must be the name under which the key is published, such as mail2026',
+});
+
+/** An address of a mail, with or without a name. */
+export const mailbox = z.string().transform((text, context) => {
+  const parsed = parseMailbox(text);
+  if (parsed) return mailboxText(parsed);
+  context.addIssue({ code: 'custom', message: 'must be an address such as no-reply@example.com' });
+  return z.NEVER;
+});
+
+function splitOnce(text: string, separator: string): [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}

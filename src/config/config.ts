@@ -1,0 +1,274 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
+import { parseSenderId } from '../domain/messages/sender-id.ts';
+import {
+  cidrs,
+  dkimDomain,
+  dkimSelector,
+  emailUrls,
+  headerText,
+  httpUrl,
+  list,
+  listenHost,
+  mailbox,
+  masterKey,
+  masterKeyNames,
+  smsRoutes,
+  whole,
+} from './config-formats.ts';
+
+/** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const ROLES_RULE = 'must be api, worker or api,worker';
+
+const variables = z.object({
+  PORT: whole(0, 65_535).default(3000),
+  HOST: listenHost.default('127.0.0.1'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, {
+      error: 'must be an address such as postgres://user:password@host:5432/database',
+    })
+    .optional(),
+  DATA_DIR: z.string().default('.data'),
+  MASTER_KEY: masterKey.optional(),
+  MASTER_KEY_PREVIOUS: z.string().transform(list).pipe(z.array(masterKey)).default([]),
+  MASTER_KEY_LOST: masterKeyNames.default([]),
+  NODE_ENV: z
+    .enum(['development', 'production', 'test'], { error: 'must be development, production or test' })
+    .default('development'),
+  ROLES: z
+    .string()
+    .transform(list)
+    .pipe(z.array(z.enum(['api', 'worker'], { error: ROLES_RULE })).min(1, { error: ROLES_RULE }))
+    .default(['api', 'worker']),
+  PUBLIC_URL: httpUrl.optional(),
+  TRUST_PROXY: cidrs.default([]),
+  SERVICE_NAME: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9]{0,30}$/, {
+      error: 'must be letters and digits, as it is part of header names',
+    })
+    .default('Service'),
+  DEFAULT_SENDER_ID: z
+    .string()
+    .refine((text) => parseSenderId(text) !== undefined, { error: 'must be 1 to 11 letters or digits' })
+    .default('SERVICE'),
+  RATE_LIMIT_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(100),
+  RATE_LIMIT_PER_SECOND: whole(0, RATE_LIMIT_MAX).default(0),
+  RATE_LIMIT_WEBHOOKS_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(20),
+  RATE_LIMIT_SESSION_PER_MINUTE: whole(1, RATE_LIMIT_MAX).default(600),
+  REPORT_SPOOL_MB: whole(0, 10_240).default(64),
+  SMS_ROUTES: smsRoutes.optional(),
+  EMAIL_URL: emailUrls.optional(),
+  EMAIL_FROM: mailbox.default('no-reply@localhost'),
+  DKIM_DOMAIN: dkimDomain.optional(),
+  DKIM_SELECTOR: dkimSelector.optional(),
+  DKIM_KEY: z.string().optional(),
+  FCM_CREDENTIALS: z.string().optional(),
+  FCM_URL: httpUrl.optional(),
+  APNS_KEY: z.string().optional(),
+  APNS_KEY_ID: z.string().optional(),
+  APNS_TEAM_ID: z.string().optional(),
+  APNS_TOPIC: headerText.optional(),
+  APNS_URL: httpUrl.optional(),
+  VAPID_PUBLIC_KEY: z.string().optional(),
+  VAPID_PRIVATE_KEY: z.string().optional(),
+  VAPID_SUBJECT: z
+    .string()
+    .regex(/^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/, {
+      error: 'must be an address such as mailto:ops@example.com or https://example.com',
+    })
+    .optional(),
+  WHATSAPP_URL: httpUrl.optional(),
+  WHATSAPP_PHONE_NUMBER_ID: z.string().optional(),
+  WHATSAPP_TOKEN: headerText.optional(),
+  WHATSAPP_APP_SECRET: z.string().optional(),
+  WHATSAPP_VERIFY_TOKEN: z.string().optional(),
+  WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
+  METRICS_TOKEN: headerText.optional(),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'], {
+      error: 'must be debug, info, warn, error or silent',
+    })
+    .optional(),
+});
+
+/** Variables whose values hold secrets and are never printed. */
+const SECRETS: readonly string[] = [
+  'DATABASE_URL',
+  'MASTER_KEY',
+  'MASTER_KEY_PREVIOUS',
+  // It holds names, but a key may be put there by mistake.
+  'MASTER_KEY_LOST',
+  'SMS_ROUTES',
+  'EMAIL_URL',
+  'DKIM_KEY',
+  'APNS_KEY',
+  'VAPID_PRIVATE_KEY',
+  'WHATSAPP_TOKEN',
+  'WHATSAPP_APP_SECRET',
+  'WHATSAPP_VERIFY_TOKEN',
+  'METRICS_TOKEN',
+];
+const SHOWN_LENGTH = 60;
+
+/** Variables of which none is of use without the others. */
+const TOGETHER: readonly (readonly string[])[] = [
+  ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_KEY'],
+  ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
+  ['VAPID_PUBLIC_KEY', 'VAPID_PRIVATE_KEY'],
+  ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
+];
+
+/** A line for each variable that others ask for. */
+function lonely(given: Readonly<Record<string, string>>): string[] {
+  return TOGETHER.filter((names) => names.some((name) => given[name] !== undefined)).flatMap((names) =>
+    names
+      .filter((name) => given[name] === undefined)
+      .map((name) => `${name} is missing; ${names.join(', ')} are set together or not at all.`),
+  );
+}
+
+function faultLine(name: string, value: string, rule: string): string {
+  // Whoever puts a password into an address that takes none should not find it in a log.
+  const text = value.replace(/\/\/.*@/, '//…@').slice(0, SHOWN_LENGTH);
+  const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, but`;
+  return `${name}${shown} ${rule}.`;
+}
+
+export type Config = ReturnType<typeof fromVariables>;
+
+/** Reads the settings (running.md, Environment): the process's environment over `.env`, empty as unset. */
+export function loadConfig(): Config {
+  for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
+  return parseConfig(process.env);
+}
+
+/** What `.env` holds, with or without a byte order mark; nothing when there is no such file. Throws `ConfigError`. */
+function readEnvFile() {
+  try {
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {};
+    const why = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it must be text in UTF-8' : message;
+    throw new ConfigError(`.env cannot be read: ${why}.`);
+  }
+}
+
+/** Checks settings given by name. Throws `ConfigError`. */
+export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(
+    Object.keys(variables.shape).flatMap((name) => {
+      const value = environment[name];
+      return value === undefined || value === '' ? [] : [[name, value]];
+    }),
+  );
+  const parsed = variables.safeParse(given);
+  if (!parsed.success) {
+    const rules = new Map(parsed.error.issues.map((issue) => [String(issue.path[0]), issue.message]));
+    throw new ConfigError(
+      [...rules].map(([name, rule]) => faultLine(name, given[name] ?? '', rule)).join('\n'),
+    );
+  }
+  const config = fromVariables(parsed.data);
+  const missing = config.isProduction
+    ? [
+        ...(config.databaseUrl === undefined
+          ? [
+              'DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.',
+            ]
+          : []),
+        ...(config.masterKey === undefined
+          ? ['MASTER_KEY is required when NODE_ENV is production; make one with: openssl rand -base64 32.']
+          : []),
+      ]
+    : [];
+  missing.push(...lonely(given));
+  if (missing.length > 0) throw new ConfigError(missing.join('\n'));
+  return config;
+}
+
+function fromVariables(values: z.output<typeof variables>) {
+  const isProduction = values.NODE_ENV === 'production';
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    databaseUrl: values.DATABASE_URL,
+    dataDir: values.DATA_DIR,
+    masterKey: values.MASTER_KEY,
+    previousMasterKeys: values.MASTER_KEY_PREVIOUS,
+    lostMasterKeys: values.MASTER_KEY_LOST,
+    isProduction,
+    isApi: values.ROLES.includes('api'),
+    isWorker: values.ROLES.includes('worker'),
+    publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),
+    trustProxy: values.TRUST_PROXY,
+    serviceName: values.SERVICE_NAME,
+    defaultSenderId: values.DEFAULT_SENDER_ID,
+    rateLimits: {
+      perMinute: values.RATE_LIMIT_PER_MINUTE,
+      perSecond: values.RATE_LIMIT_PER_SECOND,
+      webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
+      sessionPerMinute: values.RATE_LIMIT_SESSION_PER_MINUTE,
+    },
+    /** Delivery reports that this process keeps on its disk while the database is away; 0 is none. */
+    reportSpoolMb: values.REPORT_SPOOL_MB,
+    // In production the simulator works only where it is asked for by name.
+    emailUrls: values.EMAIL_URL ?? (isProduction ? [] : ['simulator:']),
+    emailFrom: values.EMAIL_FROM,
+    dkim:
+      values.DKIM_KEY === undefined
+        ? undefined
+        : {
+            domain: values.DKIM_DOMAIN ?? '',
+            selector: values.DKIM_SELECTOR ?? '',
+            key: values.DKIM_KEY,
+          },
+    smsRoutes: values.SMS_ROUTES ?? (isProduction ? [] : [{ prefix: '', urls: ['simulator:'] }]),
+    fcm:
+      values.FCM_CREDENTIALS === undefined
+        ? undefined
+        : { credentials: values.FCM_CREDENTIALS, url: values.FCM_URL },
+    apns:
+      values.APNS_KEY === undefined
+        ? undefined
+        : {
+            key: values.APNS_KEY,
+            keyId: values.APNS_KEY_ID ?? '',
+            teamId: values.APNS_TEAM_ID ?? '',
+            topic: values.APNS_TOPIC ?? '',
+            url: values.APNS_URL,
+          },
+    vapid: {
+      /** Generated into the data directory when undefined. */
+      keys:
+        values.VAPID_PRIVATE_KEY === undefined
+          ? undefined
+          : { publicKey: values.VAPID_PUBLIC_KEY ?? '', privateKey: values.VAPID_PRIVATE_KEY },
+      subject: values.VAPID_SUBJECT ?? 'mailto:postmaster@localhost',
+    },
+    whatsApp: {
+      provider:
+        values.WHATSAPP_TOKEN === undefined
+          ? undefined
+          : {
+              baseUrl: values.WHATSAPP_URL ?? 'https://graph.facebook.com/v23.0',
+              phoneNumberId: values.WHATSAPP_PHONE_NUMBER_ID ?? '',
+              token: values.WHATSAPP_TOKEN,
+            },
+      appSecret: values.WHATSAPP_APP_SECRET,
+      verifyToken: values.WHATSAPP_VERIFY_TOKEN,
+    },
+    webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
+    metricsToken: values.METRICS_TOKEN,
+    /** Undefined when not set: the server then logs from `info` up, the command line nothing. */
+    logLevel: values.LOG_LEVEL,
+  };
+}

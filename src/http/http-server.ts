@@ -1,0 +1,259 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { isReceiverName, RECEIVER_PATH } from '../channels/webhook/own-receiver.ts';
+import type { Gateway } from '../compose.ts';
+import { baseUrlOf } from '../config/base-url.ts';
+import type { Config } from '../config/config.ts';
+import {
+  clientOf,
+  holdsIpAddress,
+  parseForwardedAddress,
+  parseIpNetwork,
+  shownClient,
+} from '../domain/ip-network.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
+import { createConsoleRouter } from '../rest/console.ts';
+import { createDocsRouter } from '../rest/docs.ts';
+import { parseJsonBody, readBody } from '../rest/request-body.ts';
+import { requestIdOf } from '../rest/request-id.ts';
+import { API_PATH, createRest, type Rest } from '../rest/router.ts';
+import { addToEveryAnswer, safetyHeaders } from '../rest/safety-headers.ts';
+import { createSmsCallbackRouter } from '../rest/sms-callbacks.ts';
+import { createWebhookSimulator } from '../rest/webhook-simulator.ts';
+import { createWhatsAppCallbackRouter } from '../rest/whatsapp-callbacks.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { dropStalledReaders } from './stalled-readers.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node looks for requests that are out of time. */
+const TIMEOUT_CHECK_MS = 2_000;
+const HEADERS_TIMEOUT_MS = 15_000;
+const KEEP_ALIVE_MS = 65_000;
+/** A client that asks before it sends more than anything takes (an import of contacts, in GraphQL) is not told to go on. */
+const MAX_CONTINUED_BYTES = 16 * 1024 * 1024;
+/** Connections that wait to be taken in: a request beyond the bound is told so, and must get in to be told. */
+const BACKLOG = 4_096;
+
+/** Everything that this process answers over HTTP. */
+function createApp(
+  gateway: Gateway,
+  rest: Rest,
+  graphql: GraphqlServer,
+  config: Config,
+  logger: Logger,
+  metrics: Metrics,
+): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.set('query parser', 'simple');
+  const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
+  // A peer that has gone has no address any more.
+  app.set('trust proxy', (text: string | undefined) => {
+    const address = text === undefined ? undefined : parseForwardedAddress(text);
+    return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
+  });
+  // The busiest stands first: each that stands before it is tried for each of its requests.
+  app.use(API_PATH, rest.router);
+  app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
+  app.get('/health/ready', async (request, response) => {
+    response.setHeader('X-Request-Id', requestIdOf(request));
+    response.setHeader('Cache-Control', 'no-store');
+    const verdict = await gateway.readiness.check();
+    if (verdict.isReady) {
+      response.json({ status: 'ready' });
+      return;
+    }
+    const { check, reason } = verdict;
+    response.status(503).setHeader('Retry-After', '1');
+    response.json({ status: 'unavailable', check, reason });
+  });
+  app.get('/metrics', async (request, response) => {
+    response.setHeader('Cache-Control', 'no-store');
+    if (config.isProduction && config.metricsToken === undefined) {
+      response
+        .status(403)
+        .type('text/plain')
+        .send('Set METRICS_TOKEN: production shows metrics to who has it only.\n');
+      return;
+    }
+    if (!mayReadMetrics(request, config.metricsToken)) {
+      const address = shownClient(clientOf(request.ip));
+      gateway.security.refused({ kind: 'metrics_token', reason: 'no or another token', address });
+      response.status(401).setHeader('WWW-Authenticate', 'Bearer');
+      response
+        .type('text/plain')
+        .send('Send METRICS_TOKEN as a bearer token; without one set, ask on loopback.\n');
+      return;
+    }
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
+  app.use('/docs', createDocsRouter());
+  if (!config.isProduction) {
+    app.use(RECEIVER_PATH.slice(0, -1), createWebhookSimulator({ ...gateway, logger }, isReceiverName));
+  }
+  app.use('/console', createConsoleRouter());
+  app.use('/callbacks/sms', createSmsCallbackRouter({ ...gateway, logger }));
+  app.use('/callbacks/whatsapp', createWhatsAppCallbackRouter({ ...gateway, logger }));
+  app.all('/graphql/stream', (request, response) => graphql.stream(request, response));
+  app.all('/graphql', (request, response) => graphql.handle(request, response));
+  app.use((request: Request, response: Response) => rest.notFound(request, response));
+  app.use((error: unknown, request: Request, response: Response, next: NextFunction) =>
+    rest.fault(error, request, response, next),
+  );
+  return app;
+}
+
+/** Takes note of how fast the request is answered. */
+function observe(metrics: Metrics, request: Request, response: Response): void {
+  const startedAt = performance.now();
+  response.on('finish', () => {
+    // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
+    if (/^(text\/event-stream|multipart\/mixed)/.test(String(response.getHeader('Content-Type')))) return;
+    metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
+  });
+}
+
+const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
+/** Headers with which a proxy says that it speaks for somebody else. */
+const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
+
+/** Behind a proxy on this machine every request comes from loopback, so one that was passed on does not count. */
+function mayReadMetrics(request: Request, token: string | undefined): boolean {
+  if (token === undefined) {
+    const isPassedOn = FORWARDED.some((header) => request.headers[header] !== undefined);
+    return !isPassedOn && LOOPBACK.test(request.socket.remoteAddress ?? '');
+  }
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(request.get('authorization') ?? ''), digest(`Bearer ${token}`));
+}
+
+export interface HttpServer {
+  /** Address to reach it at. */
+  readonly url: string;
+  /** Takes no new requests and resolves when those in flight are answered, or cut off after `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
+export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
+  const always = safetyHeaders(config.isProduction);
+  const rest = createRest({ ...gateway, logger, always });
+  const graphql = await startGraphqlServer({
+    ...gateway,
+    logger,
+    readBody,
+    parseJson: parseJsonBody,
+    requestIdOf,
+    allowIntrospection: !config.isProduction,
+    isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
+  });
+  const metrics = createMetrics(gateway);
+  const app = createApp(gateway, rest, graphql, config, logger, metrics);
+  addToEveryAnswer(app.response, always);
+  const server = createServer(
+    {
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Node would refuse what names no host without the headers that every answer has (decision 4).
+      requireHostHeader: false,
+      IncomingMessage: bornAs(IncomingMessage, app.request),
+      ServerResponse: bornAs(ServerResponse, app.response),
+    },
+    (incoming, outgoing) => {
+      const [request, response] = [incoming as Request, outgoing as Response];
+      observe(metrics, request, response);
+      if (request.headers.host === undefined && request.httpVersion === '1.1') {
+        rest.refuseHostless(request, response);
+      } else if (!rest.direct(request, response)) app(request, response);
+    },
+  );
+  const responses = lastResponses(server);
+  answerOddRequests(server, rest, responses);
+  const stalledReaders = dropStalledReaders(
+    server,
+    (socket) => responses.get(socket)?.writableFinished === false,
+  );
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await listen(server, config);
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : config.port;
+  const url = baseUrlOf(config, port);
+  gateway.reachedAt(url);
+  return {
+    url,
+    close: (timeoutMs) =>
+      new Promise((resolve) => {
+        graphql.drain();
+        stalledReaders.closing();
+        // A kept-alive connection counts as open until its peer lets go of it.
+        const idle = setInterval(() => server.closeIdleConnections(), 100);
+        const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
+        server.close(() => {
+          clearInterval(idle);
+          clearTimeout(deadline);
+          void graphql.stop().then(resolve, resolve);
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+/**
+ * Makes objects of `kind` with the prototype that Express gives to each request and answer: to change that of an object
+ * which is there already makes it slow for the rest of its life.
+ */
+function bornAs<Kind extends typeof IncomingMessage | typeof ServerResponse>(
+  kind: Kind,
+  prototype: object,
+): Kind {
+  function Born(...given: unknown[]): object {
+    return Reflect.construct(kind, given, Born);
+  }
+  Born.prototype = prototype;
+  return Born as unknown as Kind;
+}
+
+/** The answer to the last request of each connection. */
+function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
+  const responses = new WeakMap<Duplex, ServerResponse>();
+  server.prependListener('request', (request, response) => responses.set(request.socket, response));
+  return responses;
+}
+
+/** What Node would answer on its own, without the headers that every answer has, or not at all. */
+function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex, ServerResponse>): void {
+  server.on('clientError', (error, socket) => {
+    const response = responses.get(socket);
+    // A second answer after the first byte of another would be taken for a part of it.
+    const isAnswering = response?.headersSent && !response.writableFinished;
+    if (socket.writable && !isAnswering) rest.answerBroken(error, socket);
+    else socket.destroy();
+  });
+  server.on('connect', (_request, socket) => rest.refuseTunnel(socket));
+  server.on('checkContinue', (request, response) => {
+    if (!(Number(request.headers['content-length']) > MAX_CONTINUED_BYTES)) response.writeContinue();
+    server.emit('request', request, response);
+  });
+  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+}
+
+function listen(server: Server, config: Config): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const where = `${config.host}:${config.port}`;
+      const why =
+        error.code === 'EADDRINUSE'
+          ? `${where} is taken by another program. Set PORT to a free port.`
+          : `cannot listen on ${where}: ${error.message}. Check HOST and PORT.`;
+      reject(new Error(why));
+    });
+    server.listen({ port: config.port, host: config.host, backlog: BACKLOG }, resolve);
+  });
+}

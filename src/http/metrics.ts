@@ -1,0 +1,126 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Gateway } from '../compose.ts';
+import type { SystemCaller } from '../domain/caller.ts';
+import type { ProviderState } from '../domain/ports/routing.ts';
+
+/** Who asks for what is measured. */
+const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
+const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The process's metrics, in the names of the Prometheus conventions. */
+export function createMetrics(
+  gateway: Pick<Gateway, 'queue' | 'operations' | 'live' | 'stores' | 'security' | 'refusals' | 'spool'>,
+) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'gateway_http_request_duration_seconds',
+    help: 'Time from the arrival of a request to its answer, by method and status.',
+    labelNames: ['method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  });
+  const errors = new Counter({
+    name: 'gateway_http_errors_total',
+    help: 'Requests that ended in a 5xx.',
+    registers: [registry],
+  });
+  new Gauge({
+    name: 'gateway_queue_jobs',
+    help: 'Jobs that wait or are held, by queue.',
+    labelNames: ['queue'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      // Without a database the other metrics still tell.
+      const depths = await gateway.queue.depth().catch(() => ({}));
+      for (const [queue, count] of Object.entries(depths)) this.set({ queue }, count);
+    },
+  });
+  new Gauge({
+    name: 'gateway_provider_up',
+    help: '1 when every process that works can hand submissions to the carrier or provider; absent where none works.',
+    labelNames: ['provider'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      // This process may have no worker, and those that have one may have no /metrics: what they say is shared.
+      const said = await gateway.operations.providers.health.run(METRICS, {}).catch(() => []);
+      for (const [provider, own] of Map.groupBy(said, ({ name }) => name))
+        this.set({ provider }, own.every(({ state }) => CAN_TAKE.has(state)) ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: 'gateway_security_refusals_total',
+    help: 'Requests with a wrong key, signature, address, session, password, callback or metrics token, by kind.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [kind, count] of gateway.security.counts) this.inc({ kind }, count);
+    },
+  });
+  new Gauge({
+    name: 'gateway_ledger_mismatch_accounts',
+    help: 'Accounts whose balance is not the sum of their ledger. Anything but 0 is an alarm.',
+    registers: [registry],
+    async collect() {
+      const count = await gateway.stores.ledgerCheck.countMismatched().catch(() => undefined);
+      if (count !== undefined) this.set(count);
+    },
+  });
+  new Gauge({
+    name: 'gateway_live_subscribers',
+    help: 'Subscriptions that this process feeds.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.live.size);
+    },
+  });
+  new Gauge({
+    name: 'gateway_live_waiting_objects',
+    help: 'Changed objects that subscribers have not taken yet; each keeps 1,000 at the most.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.live.waiting);
+    },
+  });
+  new Counter({
+    name: 'gateway_refusals_total',
+    help: 'Requests that were refused with 503, by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [reason, { total }] of gateway.refusals.counts()) this.inc({ reason }, total);
+    },
+  });
+  new Gauge({
+    name: 'gateway_refusing',
+    help: '1 while requests are refused with 503 for the reason, 0 when they were and are no longer.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [reason, { isGoingOn }] of gateway.refusals.counts())
+        this.set({ reason }, isGoingOn ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'gateway_report_spool_bytes',
+    help: 'Delivery reports that this process keeps on its disk until the database takes them.',
+    registers: [registry],
+    collect() {
+      this.set(gateway.spool.bytes);
+    },
+  });
+  return {
+    registry,
+    observe(method: string, status: number, seconds: number) {
+      requests.observe({ method, status }, seconds);
+      if (status >= 500) errors.inc();
+    },
+  };
+}

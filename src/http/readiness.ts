@@ -1,0 +1,112 @@
+/**
+ * Whether this process could accept a message now: the database commits a small write to its disk and has room for more,
+ * the queue answers and, in a process that works, the worker goes on looking for jobs.
+ */
+import { DomainError, serviceUnavailable } from '../domain/errors.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { REFUSAL_WORDS } from '../domain/refusals.ts';
+import { OutageLog } from '../runtime/outage-log.ts';
+
+/** However many ask, one check is made in so long. */
+const FRESH_MS = 1_000;
+/** However much is refused, a verdict holds for so long. */
+const UNDOUBTED_MS = 100;
+/** A part that takes longer than this is not ready to serve. */
+const TIMEOUT_MS = 3_000;
+
+export interface ReadinessPart {
+  readonly name: 'database' | 'queue' | 'worker';
+  /** Rejects when the part does not work. */
+  readonly look: () => Promise<void>;
+}
+
+export type Verdict =
+  | { readonly isReady: true }
+  /** `reason`: for the operator, without anything of the inside. */
+  | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
+
+interface ReadinessOptions {
+  readonly parts: readonly ReadinessPart[];
+  /** The refusal that an infrastructure fault stands for. */
+  readonly faultOf: (error: unknown) => DomainError | undefined;
+  readonly logger: Logger;
+  readonly timeoutMs?: number;
+}
+
+/** Checks on demand: one check at a time, whose verdict serves all who ask while it is made and for a second after. */
+export class Readiness {
+  readonly #options: ReadinessOptions;
+  readonly #outage: OutageLog;
+  #verdict: Promise<Verdict> | undefined;
+  /** When the verdict was reached (performance.now, ms); undefined while it is not. */
+  #reachedAt: number | undefined;
+  /** Whether a look that was given up is still waiting for its answer: another one would only wait beside it. */
+  #isLooking = false;
+
+  constructor(options: ReadinessOptions) {
+    this.#options = options;
+    this.#outage = new OutageLog(options.logger, 'not ready', 'ready again');
+  }
+
+  /** Resolves within the time limit; never rejects. */
+  check(): Promise<Verdict> {
+    const isFresh = this.#reachedAt === undefined || performance.now() - this.#reachedAt < FRESH_MS;
+    if (this.#verdict && (isFresh || this.#isLooking)) return this.#verdict;
+    this.#reachedAt = undefined;
+    this.#verdict = this.#judge().finally(() => {
+      this.#reachedAt = performance.now();
+    });
+    return this.#verdict;
+  }
+
+  /** Somebody was refused because of the database: whoever asks next is told of a new look. */
+  doubt(): void {
+    if (this.#reachedAt !== undefined && performance.now() - this.#reachedAt > UNDOUBTED_MS)
+      this.#reachedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The parts one after the other: each leans on those before it. */
+  async #judge(): Promise<Verdict> {
+    for (const { name, look } of this.#options.parts) {
+      try {
+        await this.#inTime(look);
+      } catch (error) {
+        const fault = error instanceof DomainError ? error : this.#options.faultOf(error);
+        const kind = fault?.kind;
+        const reason = kind ? REFUSAL_WORDS[kind] : WORDS[name];
+        this.#outage.failed(error);
+        return {
+          isReady: false,
+          check: name,
+          reason: `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
+        };
+      }
+    }
+    this.#outage.worked();
+    return { isReady: true };
+  }
+
+  async #inTime(look: () => Promise<void>): Promise<void> {
+    const { timeoutMs = TIMEOUT_MS } = this.#options;
+    this.#isLooking = true;
+    const looked = look().finally(() => {
+      this.#isLooking = false;
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_resolve, reject) => {
+      const late = () =>
+        reject(serviceUnavailable(`No answer within ${timeoutMs} ms.`, 1, 'database_silent'));
+      timer = setTimeout(late, timeoutMs);
+    });
+    // It may fail after it was given up.
+    looked.catch(() => undefined);
+    await Promise.race([looked, timeout]).finally(() => clearTimeout(timer));
+  }
+}
+
+/** What is wrong with a part where nothing more is known. */
+const WORDS: Readonly<Record<ReadinessPart['name'], string>> = {
+  database: 'the database refuses a write; the log says why',
+  queue: 'the job queue does not work; the log says why',
+  worker: 'the worker has stopped looking for jobs; the log says why',
+};

@@ -1,0 +1,17 @@
+/** The process's own timers; the domain's `Timers` port has the words. */
+export const timers = {
+  monotonicMs: (): number => performance.now(),
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal.addEventListener('abort', end);
+    });
+  },
+};

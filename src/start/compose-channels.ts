@@ -1,0 +1,73 @@
+/** The push and WhatsApp routes that the configuration asks for. */
+import { join } from 'node:path';
+import type { GuardedClient } from '../channels/http/guarded-client.ts';
+import { PushSettingFault, pushRoutes } from '../channels/push/push-routes.ts';
+import { checkVapidKeys, makeVapidKeys, readVapidKeys, type VapidKeys } from '../channels/push/vapid-keys.ts';
+import type { Route } from '../channels/routing.ts';
+import { SimulatorCarrier } from '../channels/sms/simulator-carrier.ts';
+import { createCloudApiCallbacks } from '../channels/whatsapp/cloud-api-callbacks.ts';
+import { CloudApiProvider, cloudApiName } from '../channels/whatsapp/cloud-api-provider.ts';
+import { type Config, ConfigError } from '../config/config.ts';
+import { loadOrKeep } from '../crypto/kept-file.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+
+/** The push routes, and the key that browsers subscribe with. Throws `ConfigError`. */
+export async function pushOf(
+  config: Config,
+  logger: Logger,
+  client: GuardedClient,
+): Promise<{ routes: Route[]; vapidPublicKey: string | undefined }> {
+  const { fcm, apns, vapid, isProduction } = config;
+  const keys = await vapidKeysOf(config, logger);
+  // In production the simulator works only where it is asked for by name.
+  const hasSimulator = !isProduction && fcm === undefined && apns === undefined;
+  try {
+    const web = keys && { keys, subject: vapid.subject };
+    return {
+      routes: pushRoutes({ fcm, apns, vapid: web, hasSimulator }, client),
+      vapidPublicKey: keys?.publicKey,
+    };
+  } catch (error) {
+    if (!(error instanceof PushSettingFault)) throw error;
+    throw new ConfigError(`${error.variable} cannot be used: ${error.message}.`);
+  }
+}
+
+async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | undefined> {
+  const { keys } = config.vapid;
+  if (keys === undefined) {
+    try {
+      const path = join(config.dataDir, 'vapid.json');
+      return readVapidKeys(path, await loadOrKeep(path, makeVapidKeys));
+    } catch (error) {
+      // A gateway without a place to write to runs all the same; browsers are then nobody's.
+      if (typeof (error as { code?: unknown }).code !== 'string') throw error;
+      logger.warn({ err: error }, 'no VAPID keys: Web Push needs a writable DATA_DIR or VAPID_PUBLIC_KEY');
+      return undefined;
+    }
+  }
+  try {
+    return checkVapidKeys(keys);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    throw new ConfigError(`VAPID_PUBLIC_KEY and VAPID_PRIVATE_KEY cannot be used: ${why}.`);
+  }
+}
+
+/** The WhatsApp route, and who reads the platform's callbacks. */
+export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger) {
+  const { provider: settings, appSecret, verifyToken } = whatsApp;
+  const simulatorName = 'whatsapp-simulator';
+  const provider = settings
+    ? new CloudApiProvider(settings)
+    : new SimulatorCarrier(logger, { name: simulatorName, tellsRead: true });
+  const routes: Route[] =
+    settings || !isProduction ? [{ channel: 'whatsapp', prefix: '', providers: [provider] }] : [];
+  const callbacks = createCloudApiCallbacks({
+    provider: settings ? cloudApiName(settings.phoneNumberId) : simulatorName,
+    phoneNumberId: settings?.phoneNumberId,
+    appSecret,
+    verifyToken,
+  });
+  return { routes, callbacks };
+}

@@ -1,0 +1,236 @@
+import { isNativeError } from 'node:util/types';
+import { type AccountShare, type PlacedMessage, placeBatch } from '../../domain/messages/batch-decision.ts';
+import {
+  acceptedMessage,
+  CHANNELS,
+  type Channel,
+  type PreparedMessage,
+} from '../../domain/messages/message.ts';
+import { messageResource } from '../../domain/messages/message-resource.ts';
+import type { IntakeAnswer } from '../../domain/ports/intake.ts';
+import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/message-blocks.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+/** What PostgreSQL says of words that are read as a number. */
+const NOT_A_NUMBER = '22P02';
+/** Ends the statement, with words for PostgreSQL's log that name nothing but an account: they are no number. */
+const refuse = (why: string, account: string) => `('account ' || ${account} || ': ${why}')::int`;
+
+/** Of the origin that row `n` names: who asked, which many messages of a batch have in common. */
+const origin = {
+  accountId: '($9::uuid[])[n.origin]',
+  environment: '($10::text[])[n.origin]',
+  currency: '($11::text[])[n.origin]',
+  apiKeyId: '($12::text[])[n.origin]',
+  userId: '($13::uuid[])[n.origin]',
+};
+/** A control character, which no JSON text has: stored answers, all quotes as they are, go without being escaped. */
+const BETWEEN_BODIES = '\u001e';
+const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
+/** Of the message that row `n` names. */
+const MESSAGE_ID = '($14::uuid[])[n.message]';
+
+/**
+ * Adds a batch to its accounts, whatever they have come to. It refuses to where a balance does not cover it or a key has
+ * an answer that is still kept. All messages of an account are accepted at one time, which never goes back along its
+ * numbers; a stored answer names that time. Rows are written in the order of their numbers: out of it, pages of their
+ * indexes would be left half empty.
+ */
+const WRITE = statement(
+  'intake-write',
+  `WITH account AS (
+     UPDATE accounts a SET balance_minor = CASE WHEN a.balance_minor >= n.cost THEN a.balance_minor - n.cost
+         ELSE ${refuse('the balance does not cover a batch', 'a.id')} END, ledger_seq = a.ledger_seq + n.entries,
+       sms_seq = a.sms_seq + n.sms, email_seq = a.email_seq + n.email, push_seq = a.push_seq + n.push,
+       whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, n.asked)
+     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::timestamptz[]) AS n (id, cost, entries, sms, email, push, whatsapp, asked)
+     WHERE a.id = n.id
+     RETURNING a.id, a.balance_minor + n.cost AS balance, a.ledger_seq - n.entries AS ledger, a.sms_seq - n.sms AS sms,
+       a.email_seq - n.email AS email, a.push_seq - n.push AS push, a.whatsapp_seq - n.whatsapp AS whatsapp,
+       a.last_accepted_at AS accepted, n.asked
+   ), message AS (
+     INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, scheduled_for,
+       invalid_skipped, duplicates_removed, channel, environment, currency, api_key_id, user_id, sender, content,
+       payload, bulk)
+     SELECT n.id, a.id, n.place + CASE n.channel WHEN 'sms' THEN a.sms WHEN 'email' THEN a.email
+         WHEN 'push' THEN a.push ELSE a.whatsapp END, n.cost, n.unit_price, a.accepted, n.expires_at, n.scheduled_for,
+       n.invalid_skipped, n.duplicates_removed, n.channel, ${origin.environment}, ${origin.currency},
+       ${origin.apiKeyId}, ${origin.userId}, n.sender, n.content, n.payload, n.bulk
+     FROM unnest($14::uuid[], $15::int[], $16::bigint[], $17::bigint[], $18::bigint[], $19::timestamptz[],
+       $20::timestamptz[], $21::int[], $22::int[], $23::text[], $24::text[], $25::text[], $26::jsonb[], $27::jsonb[])
+       AS n (id, origin, place, cost, unit_price, expires_at, scheduled_for, invalid_skipped, duplicates_removed,
+         channel, sender, content, payload, bulk)
+     JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
+     RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
+   ), usage AS (
+     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages,
+       cost_minor)
+     SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
+       CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ},
+       ${PLACES_OF_SEQ}, count(*), sum(cost_minor)
+     FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
+   ), recipient AS (
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)
+     SELECT ${MESSAGE_ID}, ${origin.accountId}, position, address, cost, CASE WHEN settled THEN 'sent' ELSE 'pending' END,
+       CASE WHEN settled THEN (SELECT accepted FROM account WHERE id = ${origin.accountId}) END, claimed, settled
+     FROM (
+       SELECT *, ${origin.environment} = 'sandbox' AS settled
+       FROM unnest($28::int[], $29::int[], $30::smallint[], $31::text[], $32::bigint[], $33::boolean[])
+         AS n (message, origin, position, address, cost, claimed)
+     ) AS n
+   ), entry AS (
+     INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
+     SELECT a.id, a.ledger + n.place, -n.cost, a.balance - n.total, ${MESSAGE_ID}, 'charge', a.accepted
+     FROM unnest($34::int[], $35::int[], $36::bigint[], $37::bigint[], $38::bigint[])
+       AS n (message, origin, place, cost, total)
+     JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
+   ), answer AS (
+     INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
+     SELECT a.id, ${origin.environment}, n.route, n.key, ${MESSAGE_ID}, $44::int, CASE a.accepted WHEN a.asked THEN n.body
+         ELSE overlay(n.body PLACING to_char(a.accepted AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+           FROM strpos(n.body, $45::text) + length($45::text) FOR 24) END, a.accepted + interval '24 hours'
+     FROM unnest($39::int[], $40::int[], $41::text[], $42::text[], string_to_array($43::text, ${BETWEEN_BODIES_SQL}))
+       AS n (message, origin, route, key, body)
+     JOIN account a ON a.id = ${origin.accountId}
+     ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
+       status_code = CASE WHEN idempotency_records.expires_at <= excluded.expires_at - interval '24 hours'
+         THEN excluded.status_code ELSE ${refuse('a key was used before', 'excluded.account_id')} END,
+       body = excluded.body, expires_at = excluded.expires_at
+   )
+   SELECT id, sms, email, push, whatsapp, accepted FROM account`,
+);
+
+/** What comes before the time in an answer's text: nothing that a sender chooses stands before it without a backslash. */
+const BEFORE_TIME = '"createdAt":"';
+/** What the stored answer to an accepted message is sent with. */
+export const ACCEPTED_STATUS = 200;
+
+/** What an account had come to before a batch, and when it accepted it. */
+type Before = { readonly id: string; readonly accepted: Date } & Readonly<Record<Channel, number>>;
+
+/** The answers to a batch's messages, and how they are had when its transaction has committed. */
+export type Answers = Map<PreparedMessage, IntakeAnswer>;
+export type AnswersLater = () => Promise<Answers>;
+
+/** A message with the answer to it, as it is unless its account's clock was ahead. */
+interface Answered extends PlacedMessage {
+  readonly body: string;
+}
+
+/**
+ * Writes all that accepting a batch comes to, in the transaction of `sql`: balances and counters, messages with their
+ * recipients, ledger entries, usage and the answers that repeats of a request are given. Nothing is waited for: the
+ * answers, in the order of the batch, can be had when the transaction has committed.
+ */
+export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): AnswersLater {
+  const { placed, shares } = placeBatch(batch);
+  const answered = placed.map((each): Answered => ({ ...each, body: bodyOf(each, each.share.askedAt) }));
+  const written = sql.send<Before>(WRITE, valuesOf(answered, shares));
+  return async () => {
+    const before = new Map((await written).map((row) => [row.id, row]));
+    return new Map(answered.map((each) => [each.prepared, answerTo(each, before.get(each.share.accountId))]));
+  };
+}
+
+/** Whether `writeAccepted` refused a batch as a whole. */
+export function isRefused(error: unknown): boolean {
+  return isNativeError(error) && 'code' in error && error.code === NOT_A_NUMBER;
+}
+
+/** What is answered before it is known what the account had come to. */
+function bodyOf({ prepared, place }: PlacedMessage, acceptedAt: Date): string {
+  return JSON.stringify(messageResource(acceptedMessage(prepared, place, acceptedAt)));
+}
+
+function answerTo(each: Answered, before: Before | undefined): IntakeAnswer {
+  const { prepared, share, place } = each;
+  if (!before) throw new Error(`account ${share.accountId} is not there`);
+  const { accepted } = before;
+  return {
+    kind: 'accepted',
+    messageId: prepared.id,
+    seq: before[prepared.channel] + place,
+    body: accepted.getTime() === share.askedAt.getTime() ? each.body : bodyOf(each, accepted),
+  };
+}
+
+/** What is said once a batch or a message is not said again: PostgreSQL reads every letter of it. */
+function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
+  const messages = answered.map(({ prepared }) => prepared);
+  const { origins, originOf } = originsOf(messages);
+  const numbered = answered.map((each, index) => {
+    return { ...each, message: index + 1, origin: originOf[index] as number };
+  });
+  const recipients = numbered.flatMap(({ prepared, message, origin }) =>
+    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
+    prepared.recipients.map(({ address, costMinor }, position) => {
+      return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
+    }),
+  );
+  const charged = numbered.flatMap(({ prepared, charge, message, origin }) =>
+    charge ? [{ message, origin, costMinor: prepared.costMinor, ...charge }] : [],
+  );
+  const claimed = numbered.flatMap(({ prepared, body, message, origin }) =>
+    prepared.idempotency ? [{ message, origin, body, ...prepared.idempotency }] : [],
+  );
+  return [
+    shares.map(({ accountId }) => accountId),
+    shares.map(({ costMinor }) => costMinor),
+    shares.map(({ entries }) => entries),
+    ...CHANNELS.map((channel) => shares.map((share) => share.messages[channel])),
+    shares.map(({ askedAt }) => askedAt),
+    origins.map(({ accountId }) => accountId),
+    origins.map(({ environment }) => environment),
+    origins.map(({ currency }) => currency),
+    origins.map(({ apiKeyId }) => apiKeyId),
+    origins.map(({ userId }) => userId),
+    messages.map((message) => message.id),
+    originOf,
+    answered.map(({ place }) => place),
+    messages.map((message) => message.costMinor),
+    messages.map((message) => message.unitPriceMinor),
+    messages.map((message) => message.expiresAt),
+    messages.map((message) => message.scheduledFor),
+    messages.map((message) => message.invalidSkipped),
+    messages.map((message) => message.duplicatesRemoved),
+    messages.map((message) => message.channel),
+    messages.map((message) => message.from),
+    messages.map((message) => message.content),
+    messages.map((message) => (message.payload === null ? null : JSON.stringify(message.payload))),
+    messages.map((message) => (message.bulk === null ? null : JSON.stringify(message.bulk))),
+    recipients.map(({ message }) => message),
+    recipients.map(({ origin }) => origin),
+    recipients.map(({ position }) => position),
+    recipients.map(({ address }) => address),
+    recipients.map(({ costMinor }) => costMinor),
+    recipients.map(({ isClaimed }) => isClaimed),
+    charged.map(({ message }) => message),
+    charged.map(({ origin }) => origin),
+    charged.map(({ place }) => place),
+    charged.map(({ costMinor }) => costMinor),
+    charged.map(({ totalMinor }) => totalMinor),
+    claimed.map(({ message }) => message),
+    claimed.map(({ origin }) => origin),
+    claimed.map(({ route }) => route),
+    claimed.map(({ key }) => key),
+    claimed.map(({ body }) => body).join(BETWEEN_BODIES),
+    ACCEPTED_STATUS,
+    BEFORE_TIME,
+  ];
+}
+
+/** The origins of a batch, each once, and for each message the number, from 1, of its own. */
+function originsOf(messages: readonly PreparedMessage[]) {
+  const numbers = new Map<string, number>();
+  const origins: PreparedMessage[] = [];
+  const originOf = messages.map((message) => {
+    const { accountId, environment, currency, apiKeyId, userId } = message;
+    const key = `${accountId} ${environment} ${currency} ${apiKeyId} ${userId}`;
+    const known = numbers.get(key);
+    if (known !== undefined) return known;
+    numbers.set(key, origins.push(message));
+    return origins.length;
+  });
+  return { origins, originOf };
+}

@@ -1,0 +1,168 @@
+import type { Environment } from '../../domain/caller.ts';
+import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
+import { SEARCH_REACH } from '../../domain/ports/list-stores.ts';
+import { containing } from '../postgres/like.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import type { MessageRow } from '../stores/message-rows.ts';
+import {
+  KEY_PAGE,
+  KEY_PAGE_OF_API_KEY,
+  MATCHING,
+  MESSAGE_PAGE,
+  type PageStatements,
+} from './message-blocks.ts';
+import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
+
+/**
+ * Finding messages by their place in a channel's sequence, at any size (decision 20). Two facts make it cheap. `seq` is
+ * dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a span of
+ * time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range again. And
+ * messages are counted in blocks of such numbers by status, environment and key: so where a filter asks for those, only
+ * the blocks that hold the page are taken apart.
+ */
+export interface SeqFilter extends TimeFilter {
+  readonly status?: MessageStatus | undefined;
+  readonly environment?: Environment | undefined;
+  readonly apiKeyId?: string | undefined;
+  /** Part of the text, the sender or a recipient's address. */
+  readonly search?: string | undefined;
+}
+export interface Part {
+  readonly skipped: number;
+  readonly limit: number;
+}
+/** A message, and where it stands in the list of its channel. */
+export interface KeyRow {
+  readonly id: string;
+  readonly channel: Channel;
+  readonly seq: number;
+  readonly created_at: Date;
+}
+interface Found<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
+}
+
+/**
+ * The messages $7 and older that match and whose text, sender or a recipient is like $8: a search looks so far back from
+ * the end of its span of time, since no index holds parts of texts.
+ */
+const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
+    SELECT least(up_to, $7::bigint) AS up_to,
+      greatest(above, CASE WHEN $8::text IS NOT NULL THEN least(up_to, $7::bigint) - ${SEARCH_REACH} END) AS above
+    FROM range
+  )`;
+const walked = (from: string, seq: string) => `FROM ${from}
+  WHERE ${seq} > (SELECT above FROM walked) AND ${seq} <= (SELECT up_to FROM walked)
+    AND ($8::text IS NULL OR m.content ILIKE $8 OR m.sender ILIKE $8
+      OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
+    AND ${MATCHING}`;
+const ALL = walked('messages m', 'm.seq');
+/** What failed is rare, and has an index of its own. */
+const FAILED = walked(
+  `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
+    SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
+  'f.seq',
+);
+const newestWalked = (from: string, seq: string) =>
+  `${WALKED} SELECT m.id, m.channel, m.seq, m.created_at ${from} ORDER BY ${seq} DESC LIMIT $9`;
+/** The newest $9 of them, one after another. */
+const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
+const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
+/** How many these are. */
+const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
+const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
+
+/** The messages that match a status or an environment, by their place among those: a page that may be jumped to. */
+export async function findPart(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  part: Part,
+): Promise<Found<MessageRow>> {
+  return findPage<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, null, part);
+}
+
+/** The newest `limit` messages that match and have a smaller number than `before`. */
+export async function findBefore(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  before: number,
+  limit: number,
+): Promise<readonly KeyRow[]> {
+  if (isWalked(filter)) {
+    const walk = filter.status === 'failed' ? KEY_WALK_FAILED : KEY_WALK;
+    return sql.query<KeyRow>(walk, [...walking(accountId, channel, filter, before - 1), limit]);
+  }
+  const part = { skipped: 0, limit };
+  return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
+}
+
+/** How many messages match. */
+export async function countMatching(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+): Promise<number> {
+  if (!isNarrow(filter) && filter.search === undefined) {
+    const { above, upTo } = await seqRange(sql, accountId, channel, filter);
+    return upTo - above;
+  }
+  if (!isWalked(filter)) {
+    const none = { skipped: 0, limit: 0 };
+    return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
+  }
+  const count = filter.status === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
+  const [row] = await sql.query<{ total: number }>(count, walking(accountId, channel, filter, null));
+  return row?.total ?? 0;
+}
+
+/** Whether the filter asks for what messages are counted by. */
+export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean {
+  return status !== undefined || environment !== undefined || apiKeyId !== undefined;
+}
+
+/** Whether no count helps: any message fits, or its text must be looked at. */
+function isWalked(filter: SeqFilter): boolean {
+  return filter.search !== undefined || !isNarrow(filter);
+}
+
+/** What all statements here take first. */
+function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
+  const { status, environment, apiKeyId } = filter;
+  return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
+}
+
+/** What those that look at one message after another take. */
+function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
+  const pattern = filter.search === undefined ? null : containing(filter.search);
+  return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern];
+}
+
+function keyPages({ apiKeyId }: SeqFilter): PageStatements {
+  return apiKeyId === undefined ? KEY_PAGE : KEY_PAGE_OF_API_KEY;
+}
+
+async function findPage<Row extends { id: string }>(
+  sql: Sql,
+  statements: PageStatements,
+  accountId: string,
+  channel: Channel,
+  filter: SeqFilter,
+  highest: number | null,
+  { skipped, limit }: Part,
+): Promise<Found<Row>> {
+  const narrow = filter.status ?? (filter.environment === 'sandbox' ? 'sandbox' : 'any');
+  const values = [...matching(accountId, channel, filter), highest, skipped, limit];
+  const rows = await (filter.from === undefined && filter.until === undefined
+    ? sql.queryOnDisk<PageRow<Row>>(statements.whole[narrow], values)
+    : sql.queryOnDisk<PageRow<Row>>(statements.span[narrow], [...values, timesOf(filter)]));
+  return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
+}
+
+/** A row tells the total beside what it is about, which is nothing where the page is empty. */
+type PageRow<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };

@@ -1,0 +1,85 @@
+import { shiftedTime } from '../../domain/iso-time.ts';
+import type { Channel } from '../../domain/messages/message.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+/** Numbers above one, up to another. */
+export interface SeqRange {
+  readonly above: number;
+  readonly upTo: number;
+}
+/** Both ends belong to the span of time. */
+export interface TimeFilter {
+  readonly from?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/** What is kept of the list $2 of the account $1: the numbers above that of the last `removed` message, up to the `last`. */
+const KEPT = `SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
+        ELSE whatsapp_seq END AS last, coalesce(r.removed_seq, 0) AS removed
+    FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1`;
+/** A common table expression `range` of what is kept: the numbers `above` one, `up_to` another, and the `last` of all. */
+export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, last FROM (${KEPT}) list)`;
+/** So many numbers are looked at one after another: to halve them would take longer. */
+const FEW = 32;
+/**
+ * A number a little before, then one a little after where the time would be, were messages sent evenly: most of what is
+ * left is then left out from both sides.
+ */
+const GUESS = `s.low + (s.turn % 3 - 1.5::float8) * sqrt(s.high - s.low) + (s.high - s.low)
+        * date_part('epoch', s.time - s.low_at) / date_part('epoch', s.high_at - s.low_at)`;
+/** Where they were not, guesses are in vain: two come after each step that halves, six at the most. */
+const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
+        THEN greatest(s.low + 1, least(s.high, (${GUESS})::bigint)) ELSE (s.low + s.high + 1) / 2 END`;
+/**
+ * Common table expressions, the last of which is the `range` that a span of time holds; `timesOf` the filter is the
+ * parameter `times`. `created_at` never goes back along the numbers, so both ends are found by looking at a number
+ * between those that are left, both at once.
+ */
+export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
+  ), search (place, time, turn, low, low_at, high, high_at) AS (
+    -- Many ask about an end of the list: one look tells that all of it is before the time, or nothing.
+    SELECT t.place, t.time, 0, CASE WHEN newest.created_at < t.time THEN last ELSE removed END, oldest.created_at,
+      CASE WHEN oldest.created_at < t.time THEN last ELSE removed END, newest.created_at
+    FROM list CROSS JOIN unnest(${times}::timestamptz[]) WITH ORDINALITY AS t (time, place)
+    LEFT JOIN messages oldest ON oldest.account_id = $1 AND oldest.channel = $2 AND oldest.seq = removed + 1
+    LEFT JOIN messages newest ON newest.account_id = $1 AND newest.channel = $2 AND newest.seq = last
+    WHERE t.time IS NOT NULL
+    UNION ALL
+    SELECT s.place, s.time, s.turn + 1, CASE WHEN m.created_at < s.time THEN m.seq ELSE s.low END,
+      CASE WHEN m.created_at < s.time THEN m.created_at ELSE s.low_at END,
+      CASE WHEN m.created_at < s.time THEN s.high ELSE m.seq - 1 END,
+      CASE WHEN m.created_at < s.time THEN s.high_at ELSE m.created_at END
+    FROM search s JOIN messages m ON m.account_id = $1 AND m.channel = $2 AND m.seq = ${MIDDLE}
+    WHERE s.high - s.low > ${FEW}
+  ), range AS (
+    SELECT coalesce(s.before_from, removed) AS above, coalesce(s.before_end, last) AS up_to, last
+    FROM list CROSS JOIN (
+      SELECT max(before) FILTER (WHERE place = 1) AS before_from, max(before) FILTER (WHERE place = 2) AS before_end
+      FROM (
+        SELECT place, coalesce((
+          SELECT m.seq FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq > low AND m.seq <= high
+            AND m.created_at < time ORDER BY m.seq DESC LIMIT 1
+        ), low) AS before
+        FROM search WHERE high - low <= ${FEW} OFFSET 0
+      ) found
+    ) s
+  )`;
+const RANGE = statement('finder-range', `WITH RECURSIVE ${rangeOf('$3')} SELECT above, up_to FROM range`);
+
+/** The first moment of a span of time, and the first after it. */
+export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
+  return [from ?? null, until === undefined ? null : shiftedTime(until, 1)];
+}
+
+/** The numbers of the messages that the span of time holds; without one, of all that are kept. */
+export async function seqRange(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: TimeFilter,
+): Promise<SeqRange> {
+  const values = [accountId, channel, timesOf(filter)];
+  const [row] = await sql.query<{ above: number; up_to: number }>(RANGE, values);
+  const above = row?.above ?? 0;
+  return { above, upTo: Math.max(above, row?.up_to ?? 0) };
+}

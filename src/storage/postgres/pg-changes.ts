@@ -1,0 +1,53 @@
+import { ALL_IDS, type ChangeKind, type Changes } from '../../domain/ports/changes.ts';
+import type { PgListener } from './pg-listener.ts';
+
+export interface Change {
+  readonly kind: ChangeKind;
+  readonly id: string;
+}
+
+export const CHANGES_CHANNEL = 'gateway_changes';
+
+export function changePayload(change: Change): string {
+  return `${change.kind} ${change.id}`;
+}
+
+/** Changes of all processes, heard through NOTIFY. */
+export class PgChanges implements Changes {
+  readonly #listener: PgListener;
+  readonly #subscribers: { kind: ChangeKind; onChange: (id: string | undefined) => void }[] = [];
+
+  constructor(listener: PgListener) {
+    this.#listener = listener;
+  }
+
+  get isListening(): boolean {
+    return this.#listener.isListening;
+  }
+
+  async start(): Promise<void> {
+    await this.#listener.listen(
+      CHANGES_CHANNEL,
+      (payload) => {
+        const [kind, id] = payload.split(' ');
+        if (kind !== undefined && id !== undefined) this.deliver({ kind: kind as ChangeKind, id });
+      },
+      // What was announced while nobody listened is not known, so everything may have changed.
+      () => {
+        for (const subscriber of this.#subscribers) subscriber.onChange(undefined);
+      },
+    );
+  }
+
+  subscribe(kind: ChangeKind, onChange: (id: string | undefined) => void): void {
+    this.#subscribers.push({ kind, onChange });
+  }
+
+  /** Tells this process's subscribers. */
+  deliver(change: Change): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.kind !== change.kind) continue;
+      subscriber.onChange(change.id === ALL_IDS ? undefined : change.id);
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import pg from 'pg';
+import type { Logger } from '../../domain/ports/logger.ts';
+import { OutageLog } from '../../runtime/outage-log.ts';
+import { setSession } from './session-settings.ts';
+import type { DatabaseConnection } from './sql.ts';
+
+const RECONNECT_MS = 500;
+const CONNECT_MS = 5_000;
+/** Half the time a cache may be wrong for: asked this often, a dead connection is known within a second (decision 9). */
+const CHECK_MS = 400;
+
+interface Subscription {
+  readonly channel: string;
+  readonly onMessage: (payload: string) => void;
+  readonly onReconnect: () => void;
+}
+
+/**
+ * One connection that listens to NOTIFY for the whole process. What is sent while it is down is lost, so every
+ * subscriber is told when it is back, and `isListening` says whether a cache may rely on it.
+ */
+export class PgListener {
+  readonly #connection: DatabaseConnection;
+  readonly #outage: OutageLog;
+  readonly #subscriptions = new Set<Subscription>();
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = true;
+
+  constructor(connection: DatabaseConnection, logger: Logger) {
+    this.#connection = connection;
+    this.#outage = new OutageLog(
+      logger,
+      'cannot listen for database notifications',
+      'database notifications are heard again',
+    );
+  }
+
+  get isListening(): boolean {
+    return this.#client !== undefined;
+  }
+
+  async start(): Promise<void> {
+    this.#isStopped = false;
+    await this.#connect();
+  }
+
+  /** Calls back for each message on `channel`, and after each reconnection. Returns the way to end it. */
+  async listen(
+    channel: string,
+    onMessage: (payload: string) => void,
+    onReconnect: () => void,
+  ): Promise<() => Promise<void>> {
+    const subscription = { channel, onMessage, onReconnect };
+    this.#subscriptions.add(subscription);
+    await this.#client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => this.#lost());
+    return async () => {
+      this.#subscriptions.delete(subscription);
+      if ([...this.#subscriptions].some((other) => other.channel === channel)) return;
+      await this.#client?.query(`UNLISTEN ${pg.escapeIdentifier(channel)}`).catch(() => this.#lost());
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  async #connect(): Promise<void> {
+    const config =
+      typeof this.#connection === 'string' ? { connectionString: this.#connection } : this.#connection;
+    const client = new pg.Client({
+      ...config,
+      application_name: 'messaging-gateway listen',
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
+      keepAlive: true,
+    });
+    client.on('error', () => this.#lost(client));
+    client.on('end', () => this.#lost(client));
+    client.on('notification', ({ channel, payload }) => {
+      for (const subscription of this.#subscriptions) {
+        if (subscription.channel === channel) subscription.onMessage(payload ?? '');
+      }
+    });
+    try {
+      await client.connect();
+      await setSession(client, true);
+      for (const { channel } of this.#subscriptions) {
+        await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      }
+      if (this.#isStopped) return void client.end();
+      this.#client = client;
+      this.#outage.worked();
+      for (const subscription of this.#subscriptions) subscription.onReconnect();
+      this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
+    } catch (error) {
+      client.end().catch(() => undefined);
+      this.#outage.failed(error);
+      this.#retry();
+    }
+  }
+
+  /** A connection that died without a word is found by asking it something. */
+  async #check(client: pg.Client): Promise<void> {
+    let isAnswered = false;
+    const giveUp = () => {
+      if (!isAnswered) this.#lost(client);
+    };
+    // When this process stood still, the answer may have come and not been read: that comes first in the next turn.
+    const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
+    try {
+      await client.query('SELECT 1');
+      isAnswered = true;
+      if (this.#client === client) this.#timer = setTimeout(() => void this.#check(client), CHECK_MS).unref();
+    } catch {
+      this.#lost(client);
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  #lost(client = this.#client): void {
+    if (!client || this.#client !== client) return;
+    this.#client = undefined;
+    client.end().catch(() => undefined);
+    this.#retry();
+  }
+
+  #retry(): void {
+    clearTimeout(this.#timer);
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#connect(), RECONNECT_MS).unref();
+  }
+}

@@ -1,0 +1,46 @@
+import {
+  LIVE_KINDS,
+  type LiveChange,
+  type LiveFeed,
+  type LiveKind,
+  type LiveObject,
+} from '../../domain/ports/live.ts';
+import type { PgListener } from './pg-listener.ts';
+import type { Sql } from './sql.ts';
+
+const CHANNEL = 'gateway_live';
+/** A payload has less than 8,000 bytes: a kind, an account and so many ids of 36 characters. */
+const IDS_PER_NOTICE = 200;
+/** Who watches keeps no more than this anyway, so more of one account are not named. */
+const IDS_PER_ACCOUNT = 1_000;
+const MANY = '*';
+
+/** Announces changed objects with the commit of the transaction that `sql` is on. */
+export function announceLive(sql: Sql, kind: LiveKind, objects: readonly LiveObject[]): void {
+  for (const [accountId, own] of Map.groupBy(objects, (object) => object.accountId)) {
+    const isNamed = own.length <= IDS_PER_ACCOUNT && own.every((object) => object.id !== undefined);
+    const ids = isNamed ? own.map((object) => object.id) : [MANY];
+    for (let start = 0; start < ids.length; start += IDS_PER_NOTICE) {
+      sql.notify(CHANNEL, `${kind} ${accountId} ${ids.slice(start, start + IDS_PER_NOTICE).join()}`);
+    }
+  }
+}
+
+/** What all processes announce, heard through NOTIFY. */
+export class PgLiveFeed implements LiveFeed {
+  readonly #listener: PgListener;
+
+  constructor(listener: PgListener) {
+    this.#listener = listener;
+  }
+
+  listen(onChange: (change: LiveChange) => void, onGap: () => void): Promise<() => Promise<void>> {
+    const onMessage = (payload: string) => {
+      const [name, accountId, ids] = payload.split(' ');
+      const kind = LIVE_KINDS.find((known) => known === name);
+      if (!kind || accountId === undefined || ids === undefined) return;
+      onChange({ kind, accountId, ids: ids === MANY ? undefined : ids.split(',') });
+    };
+    return this.#listener.listen(CHANNEL, onMessage, onGap);
+  }
+}

@@ -1,0 +1,338 @@
+import knexModule, { type Knex } from 'knex';
+import pg from 'pg';
+import type { Logger } from '../../domain/ports/logger.ts';
+import { arrayLiteral } from './array-literal.ts';
+import { type BoundStatement, isUndecided, Pipeline } from './pipeline.ts';
+import { setSession } from './session-settings.ts';
+import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
+
+// Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
+// does not is a fault to be seen, not to be rounded.
+pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new Error(`bigint ${text} is out of range`);
+  return value;
+});
+
+/** Where PostgreSQL is: a connection string, or its parts (`host` may be a socket directory). */
+export type DatabaseConnection =
+  | string
+  | { host: string; port: number; user: string; database: string; password?: string };
+
+/** Throws an Error that says what of a connection string cannot be used, and never its password. Connects to nothing. */
+export function checkDatabaseUrl(url: string): void {
+  let port: number;
+  try {
+    ({ port } = new pg.Client({ connectionString: url }));
+  } catch (cause) {
+    // Its certificates are files.
+    if ((cause as NodeJS.ErrnoException).syscall !== undefined) throw cause;
+    throw new Error(
+      'it must be an address such as postgres://user:password@host:5432/database, with % and two hex digits for ' +
+        'what an address cannot hold, such as %23 for #',
+      { cause },
+    );
+  }
+  if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
+}
+
+/** A statement is sent without waiting for the answer to the one before it. Knex's types do not know of it. */
+const PIPELINED: object = { pipeline: true };
+
+/** Event of the pool: what was to happen after a transaction's end threw. */
+const CALLBACK_ERROR = 'callback-error';
+
+/** A process holds so many connections at the most, and one more that listens. */
+export const POOL_SIZE = 12;
+/** PostgreSQL gives up any statement before (session-settings.ts): one without an answer by then waits for a peer that is gone. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+
+/**
+ * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
+ * logged, since the pool replaces it. Where a statement got no answer in time, or was refused for a read-only connection,
+ * no connection made before is used again. `statementTimeoutMs` 0 is for work that may take long.
+ */
+export function createKnex(
+  connection: DatabaseConnection,
+  logger: Logger,
+  poolSize = POOL_SIZE,
+  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+): Knex {
+  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
+  const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
+  const knex = knexModule({
+    client: 'pg',
+    // Knex writes to stdout by itself otherwise.
+    log: {
+      warn: (detail: unknown) => logger.debug({ detail: String(detail) }, 'knex'),
+      error: (detail: unknown) => logger.warn({ detail: String(detail) }, 'knex'),
+      deprecate: () => undefined,
+      debug: () => undefined,
+    },
+    connection: {
+      ...base,
+      ...PIPELINED,
+      application_name: 'messaging-gateway',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    },
+    pool: {
+      min: 0,
+      max: poolSize,
+      acquireTimeoutMillis: 5_000,
+      idleTimeoutMillis: 30_000,
+      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
+        connections.add(client);
+        endWhenUnanswered(client, statementTimeoutMs);
+        client.on('end', () => connections.delete(client));
+        client.on('error', (error) => logger.warn({ err: error }, 'database connection lost'));
+        setSession(client, statementTimeoutMs > 0).then(
+          () => done(null, client),
+          (error: Error) => {
+            // Knex forgets it then.
+            client.end().catch(() => undefined);
+            done(error, client);
+          },
+        );
+      },
+    },
+  });
+  knex.on('query-error', (error: unknown) => {
+    // The mark by which Knex's pool knows a connection that must not be handed out.
+    if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
+  });
+  knex.on(CALLBACK_ERROR, (error: unknown) =>
+    logger.error({ err: error }, 'a callback failed after its transaction had ended'),
+  );
+  return knex;
+}
+
+/**
+ * Whether an error says that the connections are of no use any more: they get no answer, or are read-only, which they stay
+ * when the database takes writes again, or when another is the primary.
+ */
+const isUseless = (error: unknown) =>
+  isUnanswered(error) || (error as { code?: unknown } | undefined)?.code === '25006';
+
+/** A statement with a name: PostgreSQL parses and plans it once a connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+const statements: Statement[] = [];
+
+/** Gives each hot statement a name of its own; the name must be unique within the project. */
+export function statement(name: string, text: string): Statement {
+  const made = { name, text };
+  statements.push(made);
+  return made;
+}
+
+/** All that `statement` has made. */
+export const knownStatements = (): readonly Statement[] => statements;
+
+/** Values: channels; what is heard on each. */
+const NOTIFY = statement(
+  'notify',
+  'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
+);
+
+/** Queries on the pool, or on one transaction's connection: what every store is built on. */
+export class Sql {
+  readonly #knex: Knex;
+  readonly #connection: pg.Client | undefined;
+  readonly #pipeline: Pipeline | undefined;
+  readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
+  readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
+  /** Statements on their way, in their order; what each resolves with is its failure. */
+  readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
+
+  constructor(knex: Knex, connection?: pg.Client) {
+    this.#knex = knex;
+    this.#connection = connection;
+    this.#pipeline = connection && Pipeline.of(connection);
+  }
+
+  /** Starts a query with Knex's builder, on this transaction when there is one. */
+  table<Row extends object>(name: string): Knex.QueryBuilder<Row, Row[]> {
+    const query = this.#knex<Row>(name) as unknown as Knex.QueryBuilder<Row, Row[]>;
+    return this.#connection ? query.connection(this.#connection) : query;
+  }
+
+  /** How many rows a builder query matches. */
+  async count<Row extends object>(query: Knex.QueryBuilder<Row, Row[]>): Promise<number> {
+    const counted: { count: number }[] = await query.clone().select(this.#knex.raw('count(*) AS count'));
+    return counted[0]?.count ?? 0;
+  }
+
+  /** An SQL fragment for a builder query. */
+  raw(fragment: string, bindings: readonly Knex.RawBinding[] = []): Knex.Raw {
+    return this.#knex.raw(fragment, bindings);
+  }
+
+  /** Runs a prepared statement and returns its rows. */
+  async query<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const bound = bind(prepared, values);
+    if (this.#pipeline) return this.#pipeline.add<Row>(bound);
+    return this.#onConnection((connection) => Pipeline.of(connection).add<Row>(bound));
+  }
+
+  /**
+   * Runs a prepared statement whose rows are told to others, and resolves when all that it can have seen is on the disk:
+   * other transactions are seen before they are there, and a crash of PostgreSQL would give their numbers again. In a
+   * transaction the rows come at once, and it is the transaction that waits.
+   */
+  async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const bound = bind(prepared, values);
+    if (!this.#pipeline)
+      return this.#onConnection((connection) => Pipeline.of(connection).addOnDisk<Row>(bound));
+    this.#pipeline.tellWhatIsRead();
+    return this.#pipeline.add<Row>(bound);
+  }
+
+  /**
+   * Runs a prepared statement whose rows nobody needs. A transaction does not wait for it: it fails with it, and
+   * whatever comes later in the transaction sees what it did.
+   */
+  async execute(prepared: Statement, values: readonly unknown[]): Promise<void> {
+    if (this.#pipeline) this.#add(bind(prepared, values));
+    else await this.query(prepared, values);
+  }
+
+  /**
+   * Runs a prepared statement of a transaction whose rows are needed only when that has committed: until then they must
+   * not be waited for, and what comes later does not wait either.
+   */
+  send<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return this.#add(bind(prepared, values));
+  }
+
+  /** This transaction as a thing that runs statements whose rows nobody needs. */
+  get sender() {
+    return {
+      query: async (bound: { name?: string; text: string; values?: unknown[] }) => {
+        this.#add(bound);
+        return { rows: [] };
+      },
+    };
+  }
+
+  /** Sends a statement of a transaction, and takes note of how it ends. */
+  #add<Row>(bound: BoundStatement): Promise<Row[]> {
+    if (!this.#pipeline) throw new Error('only a transaction sends');
+    const rows = this.#pipeline.add<Row>(bound);
+    this.#sent.push(
+      rows.then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      ),
+    );
+    return rows;
+  }
+
+  /** The first of the statements that failed: it is why all that follow did. */
+  async #failure(): Promise<{ readonly error: unknown } | undefined> {
+    return (await Promise.all(this.#sent)).find((failure) => failure !== undefined);
+  }
+
+  /** The pool as a thing that runs statements: each on a connection of its own. */
+  get pool() {
+    return {
+      query: (config: { name?: string; text: string; values?: unknown[] }) =>
+        this.#onConnection(async (connection) => {
+          try {
+            return await connection.query(config);
+          } catch (error) {
+            // A text without a name may be several statements that begin a transaction and end it: its failure ends
+            // the text, not the transaction, in which whoever is next on the connection would be.
+            if (config.name === undefined && !isUnanswered(error))
+              await connection.query('ROLLBACK').catch(() => undefined);
+            throw error;
+          }
+        }),
+    };
+  }
+
+  /** Notifies of what this transaction does: heard when it commits, which may be before that is on the disk. */
+  notify(channel: string, payload: string): void {
+    if (!this.#pipeline) throw new Error('only a transaction notifies');
+    this.#notices.push({ channel, payload });
+  }
+
+  /** Calls back when this transaction has ended; `isCommitted` is false also where nobody can tell. */
+  onEnd(callback: (isCommitted: boolean) => void): void {
+    this.#onEnd.push(callback);
+  }
+
+  /** Runs `work` on one connection as one transaction; rolls back when it throws. */
+  async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
+    return this.#onConnection(async (connection) => {
+      const pipeline = Pipeline.of(connection);
+      const inside = new Sql(this.#knex, connection);
+      let isCommitted = false;
+      try {
+        pipeline.begin();
+        const result = await work(inside, connection);
+        inside.#sendNotices();
+        await pipeline.commit();
+        const failure = await inside.#failure();
+        if (failure) throw failure.error;
+        isCommitted = true;
+        return result;
+      } catch (error) {
+        const failure = await inside.#failure();
+        // What was sent before the commit may have no answer either: that the commit has none is what counts.
+        const cause = failure && !isUndecided(error) ? failure.error : error;
+        // A connection that cannot even roll back is broken; the pool drops it on its own validation.
+        if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
+        throw cause;
+      } finally {
+        inside.#end(isCommitted);
+      }
+    });
+  }
+
+  /** Tells each callback. One that throws must not make a committed transaction look failed: it would be run again. */
+  #end(isCommitted: boolean): void {
+    for (const callback of this.#onEnd) {
+      try {
+        callback(isCommitted);
+      } catch (error) {
+        this.#knex.emit(CALLBACK_ERROR, error);
+      }
+    }
+  }
+
+  #sendNotices(): void {
+    if (this.#notices.length === 0) return;
+    const columns = [
+      this.#notices.map(({ channel }) => channel),
+      this.#notices.map(({ payload }) => payload),
+    ];
+    this.#add(bind(NOTIFY, columns));
+    // Of all that notify PostgreSQL commits one at a time: with the disk waited for, none could wait together.
+    this.#pipeline?.letGoEarly();
+  }
+
+  async #onConnection<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
+    const connection: pg.Client = await this.#knex.client.acquireConnection();
+    try {
+      return await work(connection);
+    } catch (error) {
+      // Knex tells only of its own builder's queries.
+      if (isUseless(error)) this.#knex.emit('query-error', error);
+      throw error;
+    } finally {
+      await this.#knex.client.releaseConnection(connection);
+    }
+  }
+}
+
+/** Bytes are left to the driver. */
+const isTextArray = (value: unknown): value is unknown[] =>
+  Array.isArray(value) && !(value[0] instanceof Uint8Array);
+
+function bind({ name, text }: Statement, values: readonly unknown[]) {
+  return { name, text, values: values.map((value) => (isTextArray(value) ? arrayLiteral(value) : value)) };
+}

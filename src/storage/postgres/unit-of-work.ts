@@ -1,0 +1,99 @@
+import type { AuditHeads } from '../../domain/ports/audit-heads.ts';
+import type { JobSink } from '../../domain/ports/job-queue.ts';
+import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import { PgAccountStore } from '../stores/account.store.ts';
+import { PgApiKeyStore } from '../stores/api-key.store.ts';
+import { PgAuditStore } from '../stores/audit.store.ts';
+import { PgContactStore } from '../stores/contact.store.ts';
+import { PgContactImportStore } from '../stores/contact-import.store.ts';
+import { PgDeliveryStore } from '../stores/delivery.store.ts';
+import { PgDeviceStore } from '../stores/device.store.ts';
+import { PgEventStore } from '../stores/event.store.ts';
+import { PgInboundStore } from '../stores/inbound.store.ts';
+import { PgLedgerStore } from '../stores/ledger.store.ts';
+import { PgLedgerCheckStore } from '../stores/ledger-check.store.ts';
+import { PgListStore } from '../stores/list.store.ts';
+import { PgMessageStore } from '../stores/message.store.ts';
+import { PgMessageListStore } from '../stores/message-list.store.ts';
+import { PgPlanStore } from '../stores/plan.store.ts';
+import { PgPriceStore } from '../stores/price.store.ts';
+import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
+import { PgRefundStore } from '../stores/refund.store.ts';
+import { PgReportStore } from '../stores/report.store.ts';
+import { PgRetentionStore } from '../stores/retention.store.ts';
+import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
+import { PgSweepStore } from '../stores/sweep.store.ts';
+import { PgUsageStore } from '../stores/usage.store.ts';
+import { PgUserStore } from '../stores/user.store.ts';
+import { PgWebhookStore } from '../stores/webhook.store.ts';
+import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './pg-changes.ts';
+import { announceLive } from './pg-live.ts';
+import type { Sql } from './sql.ts';
+
+/** A way to write with a transaction, and to hear of its end. */
+export interface JobTransaction {
+  readonly connection: Sql['sender'];
+  onEnd(callback: (isCommitted: boolean) => void): void;
+}
+
+/** Gives the job sink whose jobs commit with the transaction. */
+export type JobSinkFor = (transaction: JobTransaction) => JobSink;
+
+/** Every store, on the pool or on one transaction. */
+export function createStores(sql: Sql, heads: AuditHeads): Stores {
+  return {
+    accounts: new PgAccountStore(sql),
+    ledger: new PgLedgerStore(sql),
+    ledgerCheck: new PgLedgerCheckStore(sql),
+    users: new PgUserStore(sql),
+    sessions: new PgSessionStore(sql),
+    signInFailures: new PgSignInFailureStore(sql),
+    plans: new PgPlanStore(sql),
+    apiKeys: new PgApiKeyStore(sql),
+    prices: new PgPriceStore(sql),
+    messages: new PgMessageStore(sql),
+    contacts: new PgContactStore(sql),
+    contactImports: new PgContactImportStore(sql),
+    refunds: new PgRefundStore(sql),
+    reports: new PgReportStore(sql),
+    events: new PgEventStore(sql),
+    webhooks: new PgWebhookStore(sql),
+    deliveries: new PgDeliveryStore(sql),
+    devices: new PgDeviceStore(sql),
+    inbound: new PgInboundStore(sql),
+    sweeps: new PgSweepStore(sql),
+    retention: new PgRetentionStore(sql),
+    providerHealth: new PgProviderHealthStore(sql),
+    audit: new PgAuditStore(sql, heads),
+    lists: new PgListStore(sql),
+    messageLists: new PgMessageListStore(sql),
+    usage: new PgUsageStore(sql),
+  };
+}
+
+/** Transactions on the pool of `sql`; what they announce is sent with the commit. */
+export function createUnitOfWork(
+  sql: Sql,
+  jobsFor: JobSinkFor,
+  changes: PgChanges,
+  heads: AuditHeads,
+): UnitOfWork {
+  return {
+    async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      const announced: Change[] = [];
+      const result = await sql.transaction(async (inside) => {
+        return work({
+          ...createStores(inside, heads),
+          jobs: jobsFor({ connection: inside.sender, onEnd: (callback) => inside.onEnd(callback) }),
+          announce: (kind, id) => {
+            announced.push({ kind, id });
+            inside.notify(CHANGES_CHANNEL, changePayload({ kind, id }));
+          },
+          announceLive: (kind, objects) => announceLive(inside, kind, objects),
+        });
+      });
+      for (const change of announced) changes.deliver(change);
+      return result;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import type { RateLimiter, RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
+import type { Clock } from '../../domain/ports/system.ts';
+import { Batcher } from '../../runtime/batcher.ts';
+import { mayPassAlone } from '../postgres/faults.ts';
+import type { Sql } from '../postgres/sql.ts';
+import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
+import { isSameLimits, RatePermits } from './rate-permits.ts';
+
+/** Requests that one statement decides at the most, those that are not there yet left out. */
+const MAX_BATCH = 500;
+
+interface Ask {
+  readonly bucket: string;
+  readonly limits: RateLimits;
+}
+
+/** The requests of one bucket in a batch, in order; all under the same limits. */
+interface Group {
+  readonly limits: RateLimits;
+  readonly places: number[];
+}
+
+/**
+ * The rate limiter that all processes share (decision 12): exact up to 1,000 a minute, and above that never over the
+ * limit and at most one second's requests below it. Any change of limits holds from the next request, on what the
+ * minute has counted so far. A limit above 2,097,151 a minute works as that one.
+ *
+ * Requests that arrive while a batch is under way are decided by the next one, in one statement, those of one
+ * bucket in the order they came. Under load most need no statement: they were counted in advance (`RatePermits`).
+ * `take` rejects when the database cannot be reached: nothing is let through uncounted.
+ */
+export class PgRateLimiter implements RateLimiter {
+  readonly #sql: Sql;
+  readonly #clock: Clock | undefined;
+  readonly #batches: Batcher<Ask, RateVerdict>;
+  readonly #permits = new RatePermits();
+
+  /** Without a `clock` time is the database's, which all processes share; tests hand in one of their own. */
+  constructor(sql: Sql, clock?: Clock) {
+    this.#sql = sql;
+    this.#clock = clock;
+    this.#batches = new Batcher((batch) => this.#decide(batch), {
+      maxWeight: MAX_BATCH,
+      isolate: mayPassAlone,
+    });
+  }
+
+  take(bucket: string, limits: RateLimits): Promise<RateVerdict> {
+    const permitted = this.#permits.use(bucket, limits, this.#elapsedMs());
+    return permitted ? Promise.resolve(permitted) : this.#batches.add({ bucket, limits });
+  }
+
+  async giveBack(bucket: string): Promise<void> {
+    await this.#sql.query(GIVE_BACK, [[bucket], [1], [null]]);
+  }
+
+  /** Deletes the rows of buckets not asked about for 2 minutes, some hundred a statement; returns how many. */
+  async sweep(): Promise<number> {
+    let deleted = 0;
+    for (let after: string | null = ''; after !== null; ) {
+      const rows: { last: string | null; deleted: number }[] = await this.#sql.query(SWEEP, [
+        after,
+        this.#now(),
+      ]);
+      deleted += rows[0]?.deleted ?? 0;
+      after = rows[0]?.last ?? null;
+    }
+    return deleted;
+  }
+
+  #now(): number | null {
+    return this.#clock?.now().getTime() ?? null;
+  }
+
+  /** A time in ms that never goes back. */
+  #elapsedMs(): number {
+    return this.#now() ?? performance.now();
+  }
+
+  async #decide(batch: readonly Ask[]): Promise<RateVerdict[]> {
+    // The batch before may have taken permits in advance.
+    const verdicts = batch.map(({ bucket, limits }) => this.#permits.use(bucket, limits, this.#elapsedMs()));
+    let waiting = [...batch.keys()].filter((place) => verdicts[place] === undefined);
+    while (waiting.length > 0) {
+      // One row is written once a statement: requests under other limits than their bucket's first take the next.
+      const { groups, later } = group(batch, waiting);
+      await this.#giveBackUnused([...groups.keys()]);
+      for (const row of await this.#take(groups)) {
+        const { limits, places } = groups.get(row.bucket) as Group;
+        places.forEach((place, index) => {
+          verdicts[place] = verdict(row, limits, index);
+        });
+      }
+      waiting = later;
+    }
+    return verdicts as RateVerdict[];
+  }
+
+  async #take(groups: ReadonlyMap<string, Group>): Promise<TakeRow[]> {
+    const askedAt = this.#elapsedMs();
+    const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
+    const rows = await this.#sql.query<TakeRow>(TAKE, [
+      sorted.map(([bucket]) => bucket),
+      sorted.map(
+        ([bucket, { limits, places }]) =>
+          places.length + this.#permits.ahead(bucket, limits, places.length, askedAt),
+      ),
+      sorted.map(([, { limits }]) => Math.min(limits.perMinute, COUNT_MASK)),
+      sorted.map(([, { limits }]) => Math.min(limits.perSecond, COUNT_MASK)),
+      this.#now(),
+    ]);
+    for (const row of rows) {
+      const { limits, places } = groups.get(row.bucket) as Group;
+      this.#permits.keep(row, limits, places.length, askedAt);
+    }
+    return rows;
+  }
+
+  async #giveBackUnused(buckets: readonly string[]): Promise<void> {
+    const unused = this.#permits.takeUnused(buckets);
+    if (unused.length === 0) return;
+    await this.#sql.query(GIVE_BACK, [
+      unused.map(({ bucket }) => bucket),
+      unused.map(({ count }) => count),
+      unused.map(({ countedAt }) => countedAt),
+    ]);
+  }
+}
+
+function group(
+  batch: readonly Ask[],
+  waiting: readonly number[],
+): { groups: Map<string, Group>; later: number[] } {
+  const groups = new Map<string, Group>();
+  const closed = new Set<string>();
+  const later: number[] = [];
+  for (const place of waiting) {
+    const { bucket, limits } = batch[place] as Ask;
+    const found = groups.get(bucket);
+    if (!found) groups.set(bucket, { limits, places: [place] });
+    else if (!closed.has(bucket) && isSameLimits(found.limits, limits)) found.places.push(place);
+    else {
+      closed.add(bucket);
+      later.push(place);
+    }
+  }
+  return { groups, later };
+}

@@ -1,0 +1,195 @@
+/**
+ * The sliding log of counted requests on PostgreSQL (decision 12): its format and its statements.
+ *
+ * Terms. Entry: one bigint of `hits`, the Unix millisecond of counted requests shifted left by 21 bits, and below
+ * it how many requests the row has counted up to and with that entry, modulo 2^21. The difference of two entries'
+ * low bits is the number of requests between them, so each question is a binary search (`width_bucket`).
+ * Base: the first element of `hits`; it has left the window and is only subtracted.
+ *
+ * Up to 1,000 a minute an entry stands for the requests of one millisecond. Above, it stands for those of one
+ * second and bears the time of that second's last millisecond: so never more than the limit pass in 60 s, also
+ * when what is counted passes later in the second. With a rule for the second, entries stay exact and the ones
+ * older than a second are merged when there are many.
+ *
+ * Invariants. A row is decided under its lock, on a clock read after the lock was taken. Rows are locked in the
+ * order of their buckets' names, and whoever locks otherwise (`SWEEP`) never waits.
+ */
+import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
+import { statement } from '../postgres/sql.ts';
+
+const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+const COUNT_BITS = 21;
+/** The most that a row can count. */
+export const COUNT_MASK = 2 ** COUNT_BITS - 1;
+/** The highest limit a minute that is exact. */
+const EXACT_LIMIT = 1_000;
+/** A log above the exact limit is merged once it has more entries. */
+const MERGE_ABOVE = 256;
+/** A clock set back by up to this counts on where it is; by more, and the log is moved to the new time. */
+const CLOCK_SLACK_MS = 5_000;
+const IDLE_MS = 120_000;
+const SWEEP_ROWS = 500;
+
+/** Whether the requests of one second are counted as one. */
+export function countsBySecond({ perMinute, perSecond }: RateLimits): boolean {
+  return perMinute > EXACT_LIMIT && perSecond === 0;
+}
+
+const clockMs = (injected: string) =>
+  `coalesce(${injected}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
+const timeOf = (entry: string) => `(${entry} >> ${COUNT_BITS})`;
+const secondOf = (entry: string) => `((${entry} >> ${COUNT_BITS}) / ${SECOND_MS})`;
+const lastOf = (hits: string) => `${hits}[cardinality(${hits})]`;
+const countBetween = (later: string, earlier: string) => `((${later} - ${earlier}) & ${COUNT_MASK})`;
+/** `countsBySecond`, of the limits in `row`. */
+const bySecond = (row: string) => `(${row}.per_minute > ${EXACT_LIMIT} AND ${row}.per_second = 0)`;
+/** The time that an entry made now bears. */
+const stampOf = (row: string) =>
+  `(now + CASE WHEN ${bySecond(row)} THEN ${SECOND_MS - 1} - now % ${SECOND_MS} ELSE 0 END)`;
+/** How many entries, the base always among them, are as old as the start of a window of `ms` or older. */
+const entriesBefore = (ms: number) =>
+  `greatest(1, width_bucket((now - ${ms}) << ${COUNT_BITS} | ${COUNT_MASK}, log))`;
+/** When the requests counted come below `limit`, if they have reached it. */
+const freeAt = (limit: string, windowMs: number) =>
+  `(SELECT ${timeOf('min(hit)')} + ${windowMs} FROM unnest(hits) AS hit
+    WHERE ${countBetween(lastOf('hits'), 'hit')} < ${limit})`;
+
+/**
+ * Values: buckets in order, requests of each, limits a minute and a second; the time in ms, null for the
+ * database's own clock. `OFFSET 0` keeps each step from being worked out again for every use of its columns.
+ */
+export const TAKE = statement(
+  'rate-limit-take',
+  `INSERT INTO rate_limits AS r (bucket, asked, per_minute, per_second, granted, checked_at, hits)
+   SELECT bucket, asked, per_minute, per_second, granted, now,
+     CASE WHEN granted > 0 THEN ARRAY[0, ${stampOf('first_use')} << ${COUNT_BITS} | granted]
+       ELSE ARRAY[0::bigint] END
+   FROM (
+     SELECT *, ${clockMs('$5')} AS now,
+       least(asked, per_minute, CASE WHEN per_second > 0 THEN per_second ELSE asked END) AS granted
+     FROM unnest($1::text[], $2::int[], $3::int[], $4::int[]) AS q (bucket, asked, per_minute, per_second)
+     OFFSET 0
+   ) AS first_use
+   ON CONFLICT (bucket) DO UPDATE SET (asked, per_minute, per_second, granted, checked_at, hits) = (
+     SELECT excluded.asked, excluded.per_minute, excluded.per_second, granted, now,
+       CASE WHEN granted = 0 AND expired = 1 AND NOT is_ahead THEN r.hits
+         WHEN granted = 0 THEN log[expired:]
+         ELSE log[expired:cardinality(log) - CASE WHEN ${timeOf('last')} / grain = stamp / grain THEN 1 ELSE 0 END]
+           || ARRAY[stamp << ${COUNT_BITS} | ((last + granted) & ${COUNT_MASK})]
+       END
+     FROM (
+       SELECT *, greatest(0, least(excluded.asked,
+         excluded.per_minute - ${countBetween('last', 'log[expired]')},
+         CASE WHEN excluded.per_second > 0
+           THEN excluded.per_second - ${countBetween('last', `log[${entriesBefore(SECOND_MS)}]`)}
+           ELSE excluded.asked END))::int AS granted
+       FROM (
+         SELECT *, ${lastOf('log')} AS last, ${entriesBefore(MINUTE_MS)} AS expired,
+           greatest(${timeOf(lastOf('log'))}, ${stampOf('excluded')}) AS stamp,
+           CASE WHEN ${bySecond('excluded')} THEN ${SECOND_MS} ELSE 1 END AS grain
+         FROM (
+           SELECT is_ahead, now,
+             CASE WHEN is_ahead THEN ARRAY[r.hits[1] & ${COUNT_MASK},
+                 now << ${COUNT_BITS} | (${lastOf('r.hits')} & ${COUNT_MASK})]
+               WHEN excluded.per_minute > ${EXACT_LIMIT} AND cardinality(r.hits) > ${MERGE_ABOVE} THEN ARRAY(
+                 SELECT hit FROM unnest(r.hits, r.hits[2:]) WITH ORDINALITY AS e (hit, next, place)
+                 WHERE place = 1 OR next IS NULL OR ${secondOf('hit')} <> ${secondOf('next')}
+                   OR (excluded.per_second > 0 AND ${timeOf('next')} > now - ${SECOND_MS})
+                 ORDER BY place)
+               -- A long log lies outside the row: so it is fetched once.
+               ELSE r.hits || '{}'::bigint[] END AS log
+           FROM (
+             SELECT now, ${timeOf(lastOf('r.hits'))} > now + ${CLOCK_SLACK_MS} AS is_ahead
+             FROM (SELECT ${clockMs('$5')} AS now OFFSET 0) AS read
+           ) AS at
+           OFFSET 0
+         ) AS pruned
+         OFFSET 0
+       ) AS placed
+       OFFSET 0
+     ) AS decided
+   )
+   RETURNING bucket, granted, checked_at AS now, ${countBetween(lastOf('hits'), 'hits[1]')} AS counted,
+     ${timeOf('hits[2]')} AS oldest, ${timeOf(lastOf('hits'))} AS latest,
+     CASE WHEN granted = asked THEN NULL
+       WHEN ${countBetween(lastOf('hits'), 'hits[1]')} = per_minute THEN ${timeOf('hits[2]')} + ${MINUTE_MS}
+       ELSE ${freeAt('per_minute', MINUTE_MS)} END AS minute_free_at,
+     CASE WHEN granted < asked AND per_second > 0 THEN ${freeAt('per_second', SECOND_MS)} END AS second_free_at`,
+);
+
+/** What `TAKE` says of a bucket; times in Unix ms. */
+export interface TakeRow {
+  readonly bucket: string;
+  readonly granted: number;
+  readonly now: number;
+  /** Requests counted in the minute that ends now. */
+  readonly counted: number;
+  readonly oldest: number | null;
+  /** The time of the entry that counts what was granted. */
+  readonly latest: number;
+  readonly minute_free_at: number | null;
+  readonly second_free_at: number | null;
+}
+
+/** The verdict on the request that was the `index`-th of its bucket in the statement. */
+export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number): RateVerdict {
+  const isAllowed = index < row.granted;
+  const left = Math.max(0, Math.min(perMinute, COUNT_MASK) - row.counted);
+  const limit = perMinute;
+  const resetAt =
+    row.oldest === null ? Math.floor(row.now / 1000) : Math.ceil((row.oldest + MINUTE_MS) / 1000);
+  if (isAllowed) {
+    const remaining = left + row.granted - 1 - index;
+    return { isAllowed, limit, resetAt, remaining, retryAfterSeconds: 0, rule: null };
+  }
+  const isMinute = left === 0;
+  // A limit of 0 never frees: then the minute is named.
+  const minuteFreeAt = isMinute ? (row.minute_free_at ?? row.now + MINUTE_MS) : 0;
+  const waitMs = Math.max(minuteFreeAt, row.second_free_at ?? 0) - row.now;
+  return {
+    isAllowed,
+    limit,
+    resetAt,
+    remaining: left,
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+    rule: isMinute ? 'minute' : 'second',
+  };
+}
+
+const lessGiven = (entry: string) =>
+  `(${timeOf(entry)} << ${COUNT_BITS} | ((${entry} - given) & ${COUNT_MASK}))`;
+
+/**
+ * Values: buckets; requests of each that did not take place; the times of the entries that count them, null for the
+ * latest entry. These entries count so many less, down to none, and then go.
+ */
+export const GIVE_BACK = statement(
+  'rate-limit-give-back',
+  `WITH counted AS MATERIALIZED (
+     SELECT bucket, hits, place, ${countBetween('hits[place]', 'hits[place - 1]')} AS own, unused
+     FROM rate_limits r JOIN unnest($1::text[], $2::int[], $3::bigint[]) AS u (bucket, unused, at) USING (bucket),
+       LATERAL (SELECT coalesce(width_bucket(at << ${COUNT_BITS} | ${COUNT_MASK}, hits), cardinality(hits)) AS place) p
+     WHERE place > 1 AND ${timeOf('hits[place]')} = coalesce(at, ${timeOf('hits[place]')})
+     ORDER BY bucket FOR UPDATE OF r
+   )
+   UPDATE rate_limits r SET hits = c.hits[:place - 1]
+     || CASE WHEN given < own THEN ARRAY[${lessGiven('c.hits[place]')}] ELSE '{}' END
+     || ARRAY(SELECT ${lessGiven('hit')} FROM unnest(c.hits[place + 1:]) WITH ORDINALITY AS e (hit, n) ORDER BY n)
+   FROM (SELECT *, least(unused, own) AS given FROM counted) AS c
+   WHERE r.bucket = c.bucket`,
+);
+
+/** Values: the bucket after which to go on, the time in ms or null. One slice of the table in bucket order. */
+export const SWEEP = statement(
+  'rate-limit-sweep',
+  `WITH slice AS MATERIALIZED (
+     SELECT bucket FROM rate_limits WHERE bucket > $1 ORDER BY bucket LIMIT ${SWEEP_ROWS}
+   ), idle AS MATERIALIZED (
+     SELECT r.bucket FROM rate_limits r JOIN slice USING (bucket)
+     WHERE r.checked_at < ${clockMs('$2')} - ${IDLE_MS} FOR UPDATE OF r SKIP LOCKED
+   ), gone AS (
+     DELETE FROM rate_limits r USING idle WHERE r.bucket = idle.bucket RETURNING r.bucket
+   )
+   SELECT (SELECT max(bucket) FROM slice) AS last, (SELECT count(*) FROM gone) AS deleted`,
+);

@@ -1,9 +1,0 @@
-import type { Environment, Reach } from '../domain/caller.ts';
-
-/** The columns that keep a query within a reach, for the builder's `where`. */
-export function reached({ accountId, environment }: Reach): {
-  account_id: string;
-  environment?: Environment;
-} {
-  return environment === undefined ? { account_id: accountId } : { account_id: accountId, environment };
-}

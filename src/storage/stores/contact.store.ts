@@ -1,0 +1,302 @@
+import type { Environment, Home, Reach } from '../../domain/caller.ts';
+import { type Contact, type ContactFilter, foldForSearch } from '../../domain/contacts/contact.ts';
+import { parseMsisdn } from '../../domain/messages/msisdn.ts';
+import type { KeyRange } from '../../domain/paging.ts';
+import type { ContactNames, ContactStore } from '../../domain/ports/contact-store.ts';
+import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import { ownRowsIn } from './list-counts.ts';
+import { reached } from './reached.ts';
+
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+interface ContactRow {
+  id: string;
+  account_id: string;
+  environment: Environment;
+  created_at: Date;
+  updated_at: Date;
+  name: string | null;
+  phone: string | null;
+  email: string | null;
+  external_id: string | null;
+  tags: string[];
+  attributes: Record<string, unknown>;
+}
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'environment',
+  'created_at',
+  'updated_at',
+  'name',
+  'phone',
+  'email',
+  'external_id',
+  'tags',
+  'attributes',
+] as const;
+
+function mapRow(row: ContactRow): Contact {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    environment: row.environment,
+    name: row.name,
+    phone: row.phone,
+    email: row.email,
+    externalId: row.external_id,
+    tags: row.tags,
+    attributes: row.attributes,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+function toRow(contact: Contact) {
+  const { name, phone, email, externalId } = contact;
+  const texts = [name, phone, email, externalId].filter((text) => text !== null);
+  return {
+    account_id: contact.accountId,
+    environment: contact.environment,
+    created_at: contact.createdAt,
+    updated_at: contact.updatedAt,
+    name,
+    phone,
+    email,
+    external_id: externalId,
+    tags: [...contact.tags],
+    attributes: JSON.stringify(contact.attributes),
+    search_text: foldForSearch(texts.join('\n')),
+  };
+}
+
+// Any number: it tells these locks from other advisory locks.
+const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7350114, hashtext($1))');
+
+/** The contacts of account $1 and environment $5 with each of the texts in a parameter; the inner limit keeps it to one look in the index. */
+function findEach(parameter: number, condition: string, limit: number): string {
+  return `SELECT c.* FROM unnest($${parameter}::text[]) AS n (text) CROSS JOIN LATERAL (
+     SELECT ${COLUMNS.join(', ')} FROM contacts c WHERE c.account_id = $1 AND c.environment = $5 AND ${condition} LIMIT ${limit}) AS c`;
+}
+// Two with the same email are as many as there may be.
+const FIND_NAMED = statement(
+  'contacts-find-named',
+  [
+    findEach(2, 'c.phone = n.text', 1),
+    findEach(3, 'c.external_id = n.text', 1),
+    findEach(4, 'lower(c.email) = lower(n.text)', 2),
+  ].join(' UNION ALL '),
+);
+const ROWS = `json_to_recordset($1::json) AS n (id uuid, account_id uuid, environment text, created_at timestamptz,
+  updated_at timestamptz, name text, phone text, email text, external_id text, tags text[], attributes json,
+  search_text text)`;
+const INSERT_ALL = statement(
+  'contacts-insert-all',
+  `INSERT INTO contacts (${COLUMNS.join(', ')}, search_text)
+   SELECT ${COLUMNS.join(', ')}, search_text FROM ${ROWS}`,
+);
+const UPDATE_ALL = statement(
+  'contacts-update-all',
+  `UPDATE contacts c SET updated_at = n.updated_at, name = n.name, phone = n.phone, email = n.email,
+     external_id = n.external_id, tags = n.tags, attributes = n.attributes, search_text = n.search_text
+   FROM ${ROWS} WHERE c.id = n.id AND c.account_id = n.account_id`,
+);
+const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
+
+/** Whom `askedOf` asks for, of contacts that are at hand; `strpos` knows no wildcards to escape. */
+const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_text, $2) > 0 OR phone = $3)
+  AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
+const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
+/**
+ * Those and few others: by the terms of the text, with an index that is all the planner may choose from, since it knows
+ * nothing of what is asked for, and whoever has the phone, by the index of phones.
+ */
+const NARROWED = `(
+   SELECT * FROM (SELECT ${SEARCHED} FROM contacts
+     WHERE search_terms(right(account_id::text, 6), search_text, tags)
+       @@ search_query(right($1::uuid::text, 6), ARRAY[$2], $4) OFFSET 0) AS of_text
+   WHERE coalesce(phone <> $3, true)
+   UNION ALL SELECT ${SEARCHED} FROM contacts
+   WHERE account_id = $1::uuid AND environment = $5 AND phone = $3) AS narrowed`;
+const FOUND = `SELECT id FROM ${NARROWED} WHERE ${MATCHES}`;
+const COUNT_FOUND = statement('contacts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
+/** A page and how many there are; a row without an id where the page is past the end. */
+const FOUND_PAGE = statement(
+  'contacts-found-page',
+  `WITH found AS MATERIALIZED (${FOUND})
+   SELECT counted.total, c.* FROM (SELECT count(*) AS total FROM found) AS counted LEFT JOIN (
+     SELECT ${COLUMNS.map((column) => `contacts.${column}`).join(', ')} FROM contacts
+     JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $6 OFFSET $7) AS page USING (id)) AS c ON true
+   ORDER BY c.id DESC`,
+);
+/** The next contacts of the account's environment below an id. */
+const next = (id: string, limit: string) =>
+  `SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND environment = $5 AND id < ${id} ORDER BY id DESC LIMIT ${limit}`;
+/** So many pages are looked through first, and so many times that where they tell that it will fill the page. */
+const [FIRST, TIMES] = ['4 * $6::int', 16];
+/** The newest below $7 that match; where too few of those near do, all that match beyond are found, and sorted. */
+const FOUND_SLICE = statement(
+  'contacts-found-slice',
+  `WITH first AS MATERIALIZED (${next('$7::uuid', FIRST)}),
+   more AS MATERIALIZED (${next(
+     '(SELECT id FROM first ORDER BY id LIMIT 1)',
+     `(SELECT CASE WHEN count(*) < $6 AND ${TIMES} * count(*) >= $6 THEN ${TIMES - 1} * ${FIRST} ELSE 0 END
+       FROM first WHERE ${MATCHES})`,
+   )}),
+   near AS MATERIALIZED (SELECT * FROM first UNION ALL SELECT * FROM more),
+   found AS MATERIALIZED (SELECT ${COLUMNS.join(', ')} FROM near WHERE ${MATCHES} ORDER BY id DESC LIMIT $6)
+   SELECT * FROM found
+   UNION ALL (
+     SELECT ${COLUMNS.join(', ')} FROM ${NARROWED}
+     WHERE ${MATCHES} AND id < (SELECT id FROM near ORDER BY id LIMIT 1)
+       AND (SELECT count(*) FROM first) = ${FIRST} AND (SELECT count(*) FROM found) < $6
+     ORDER BY id DESC LIMIT $6)
+   ORDER BY id DESC LIMIT $6`,
+);
+
+/** The account, part of the text, phone, tag and environment that a filter asks for; undefined when it asks for everybody. */
+function askedOf({ accountId, environment }: Home, { search = '', tag }: ContactFilter) {
+  // Spaces at the ends mean nothing: one may have been the plus sign of a number, which is found in any of its forms.
+  const part = foldForSearch(search.trim());
+  if (part === '' && tag === undefined) return undefined;
+  return [accountId, part, parseMsisdn(search) ?? null, tag ?? null, environment] as const;
+}
+
+/** Contacts as the JSON that the statements over many of them read. */
+function toRows(contacts: readonly Contact[]): string {
+  return JSON.stringify(
+    contacts.map((contact) => ({ ...toRow(contact), id: contact.id, attributes: contact.attributes })),
+  );
+}
+
+/** Contacts. */
+export class PgContactStore implements ContactStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async lockAll(accountId: string): Promise<void> {
+    await this.#sql.query(LOCK_ALL, [accountId]);
+  }
+
+  async page(home: Home, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
+    const skipped = (page - 1) * limit;
+    const asked = askedOf(home, filter);
+    if (asked === undefined) {
+      const total = await ownRowsIn(this.#sql, home, 'contacts');
+      if (skipped >= total) return { rows: [], total };
+      const rows: ContactRow[] = await this.#sql
+        .table<ContactRow>('contacts')
+        .where(reached(home))
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset(skipped)
+        .select(...COLUMNS);
+      return { rows: rows.map(mapRow), total };
+    }
+    const rows = await this.#sql.query<{ total: number } & (ContactRow | { id: null })>(FOUND_PAGE, [
+      ...asked,
+      limit,
+      skipped,
+    ]);
+    return {
+      rows: rows.flatMap((row) => (row.id === null ? [] : [mapRow(row)])),
+      total: rows[0]?.total ?? 0,
+    };
+  }
+
+  async slice(
+    home: Home,
+    filter: ContactFilter,
+    { limit, after = LAST_UUID }: KeyRange,
+  ): Promise<readonly Contact[]> {
+    const asked = askedOf(home, filter);
+    const rows: ContactRow[] = asked
+      ? await this.#sql.query<ContactRow>(FOUND_SLICE, [...asked, limit, after])
+      : await this.#sql
+          .table<ContactRow>('contacts')
+          .where(reached(home))
+          .where('id', '<', after)
+          .orderBy('id', 'desc')
+          .limit(limit)
+          .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  async count(home: Home, filter: ContactFilter): Promise<number> {
+    const asked = askedOf(home, filter);
+    if (asked === undefined) return ownRowsIn(this.#sql, home, 'contacts');
+    const [counted] = await this.#sql.query<{ total: number }>(COUNT_FOUND, asked);
+    return counted?.total ?? 0;
+  }
+
+  async find(reach: Reach, id: string): Promise<Contact | undefined> {
+    const row = await this.#sql
+      .table<ContactRow>('contacts')
+      .where({ ...reached(reach), id })
+      .first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async findTwin(
+    home: Home,
+    exceptId: string,
+    phone: string | null,
+    externalId: string | null,
+  ): Promise<Contact | undefined> {
+    const rows: ContactRow[] = await this.#sql
+      .table<ContactRow>('contacts')
+      .where(reached(home))
+      .whereRaw('(phone = ?::text OR external_id = ?::text)', [phone, externalId])
+      .whereNot('id', exceptId)
+      .select(...COLUMNS);
+    const row = rows.find((candidate) => candidate.phone === phone) ?? rows[0];
+    return row && mapRow(row);
+  }
+
+  async findNamed(
+    { accountId, environment }: Home,
+    { phones, externalIds, emails }: ContactNames,
+  ): Promise<readonly Contact[]> {
+    const values = [accountId, phones, externalIds, emails, environment];
+    return (await this.#sql.query<ContactRow>(FIND_NAMED, values)).map(mapRow);
+  }
+
+  async saveAll(
+    changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
+  ): Promise<void> {
+    // Who gives a phone or externalId up goes first and comes back, or the one who gets it would collide with them.
+    const isMoving = ({ before, after }: (typeof changes)[number]) =>
+      before !== undefined &&
+      ((before.phone !== null && before.phone !== after.phone) ||
+        (before.externalId !== null && before.externalId !== after.externalId));
+    const moving = changes.filter(isMoving);
+    const inserted = changes.filter((change) => change.before === undefined || isMoving(change));
+    const updated = changes.filter((change) => change.before !== undefined && !isMoving(change));
+    const after = (some: typeof changes) => some.map((change) => change.after);
+    if (moving.length > 0) await this.#sql.query(REMOVE_ALL, [moving.map((change) => change.after.id)]);
+    if (updated.length > 0) await this.#sql.query(UPDATE_ALL, [toRows(after(updated))]);
+    if (inserted.length > 0) await this.#sql.query(INSERT_ALL, [toRows(after(inserted))]);
+  }
+
+  async insert(contact: Contact): Promise<void> {
+    await this.#sql.table('contacts').insert({ id: contact.id, ...toRow(contact) });
+  }
+
+  async update(contact: Contact): Promise<void> {
+    const { id, accountId } = contact;
+    await this.#sql.table('contacts').where({ account_id: accountId, id }).update(toRow(contact));
+  }
+
+  async remove(reach: Reach, id: string): Promise<boolean> {
+    const removed: number = await this.#sql
+      .table('contacts')
+      .where({ ...reached(reach), id })
+      .delete();
+    return removed > 0;
+  }
+}

@@ -1,0 +1,161 @@
+import type { Environment, Home, Reach } from '../../domain/caller.ts';
+import type { Device, Platform } from '../../domain/devices/device.ts';
+import type { KeyRange } from '../../domain/paging.ts';
+import type { DeviceStore } from '../../domain/ports/device-store.ts';
+import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import { ownRowsIn } from './list-counts.ts';
+import { reached } from './reached.ts';
+
+interface DeviceRow {
+  id: string;
+  account_id: string;
+  environment: Environment;
+  created_at: Date;
+  updated_at: Date;
+  platform: Platform;
+  user_id: string;
+  token: string;
+  p256dh: string | null;
+  auth: string | null;
+}
+
+const COLUMNS = [
+  'id',
+  'account_id',
+  'environment',
+  'created_at',
+  'updated_at',
+  'platform',
+  'user_id',
+  'token',
+  'p256dh',
+  'auth',
+] as const;
+
+/**
+ * Stands before the tokens of sandbox devices, and in no token. So the unique index on account and token, which processes
+ * of the version before name in their statement, tells the environments apart.
+ */
+const SANDBOX_MARK = ' ';
+
+function mapRow(row: DeviceRow): Device {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    environment: row.environment,
+    platform: row.platform,
+    token: row.environment === 'sandbox' ? row.token.slice(SANDBOX_MARK.length) : row.token,
+    keys: row.p256dh !== null && row.auth !== null ? { p256dh: row.p256dh, auth: row.auth } : null,
+    userId: row.user_id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+const UPSERT = statement(
+  'device-upsert',
+  `INSERT INTO devices (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+   ON CONFLICT (account_id, token) DO UPDATE SET updated_at = excluded.updated_at, platform = excluded.platform,
+     user_id = excluded.user_id, p256dh = excluded.p256dh, auth = excluded.auth
+   RETURNING ${COLUMNS.join(', ')}`,
+);
+const TARGETS = statement(
+  'device-targets',
+  `SELECT ${COLUMNS.join(', ')} FROM devices
+   WHERE account_id = $1 AND environment = $5 AND (user_id = ANY($2::text[]) OR id = ANY($3::uuid[])) ORDER BY id LIMIT $4`,
+);
+const FIND_MANY = statement(
+  'device-find-many',
+  `SELECT ${COLUMNS.join(', ')} FROM devices WHERE id = ANY($1::uuid[])`,
+);
+// In one order for all, so that two transactions that forget the same devices wait and do not deadlock.
+const REMOVE = statement(
+  'device-remove',
+  `DELETE FROM devices WHERE id IN (
+     SELECT id FROM devices WHERE account_id = $1 AND id = ANY($2::uuid[]) AND ($3::text IS NULL OR environment = $3) ORDER BY id FOR UPDATE)
+   RETURNING id`,
+);
+
+/** Devices for push. */
+export class PgDeviceStore implements DeviceStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async upsert(device: Device): Promise<Device> {
+    const [row] = await this.#sql.query<DeviceRow>(UPSERT, [
+      device.id,
+      device.accountId,
+      device.environment,
+      device.createdAt,
+      device.updatedAt,
+      device.platform,
+      device.userId,
+      device.environment === 'sandbox' ? SANDBOX_MARK + device.token : device.token,
+      device.keys?.p256dh ?? null,
+      device.keys?.auth ?? null,
+    ]);
+    if (!row) throw new Error('an upserted device has no row');
+    return mapRow(row);
+  }
+
+  async find(reach: Reach, id: string): Promise<Device | undefined> {
+    const row: DeviceRow | undefined = await this.#sql
+      .table('devices')
+      .where({ ...reached(reach), id })
+      .first(...COLUMNS);
+    return row && mapRow(row);
+  }
+
+  async page(home: Home, { page, limit }: PageRequest): Promise<Page<Device>> {
+    const own = this.#sql.table<DeviceRow>('devices').where(reached(home));
+    const total = await this.count(home);
+    const rows: DeviceRow[] = await own
+      .clone()
+      .select(...COLUMNS)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset((page - 1) * limit);
+    return { rows: rows.map(mapRow), total };
+  }
+
+  async slice(home: Home, { limit, after }: KeyRange): Promise<readonly Device[]> {
+    const own = this.#sql.table<DeviceRow>('devices').where(reached(home)).orderBy('id', 'desc').limit(limit);
+    if (after !== undefined) own.where('id', '<', after);
+    const rows: DeviceRow[] = await own.select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  count(home: Home): Promise<number> {
+    return ownRowsIn(this.#sql, home, 'devices');
+  }
+
+  async targets(
+    { accountId, environment }: Home,
+    userIds: readonly string[],
+    deviceIds: readonly string[],
+    limit: number,
+  ): Promise<readonly Device[]> {
+    const rows = await this.#sql.query<DeviceRow>(TARGETS, [
+      accountId,
+      userIds,
+      deviceIds,
+      limit,
+      environment,
+    ]);
+    return rows.map(mapRow);
+  }
+
+  async findMany(ids: readonly string[]): Promise<readonly Device[]> {
+    const rows = await this.#sql.query<DeviceRow>(FIND_MANY, [ids]);
+    return rows.map(mapRow);
+  }
+
+  async remove({ accountId, environment }: Reach, ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    return (await this.#sql.query(REMOVE, [accountId, ids, environment ?? null])).length;
+  }
+}

@@ -1,0 +1,146 @@
+import type { Reach } from '../../domain/caller.ts';
+import { shiftedTime } from '../../domain/iso-time.ts';
+import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
+import type { NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
+import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
+
+// The row of each feed stays locked until the commit, so numbers become visible in their order, without gaps.
+const NUMBER = statement(
+  'events-number',
+  `UPDATE event_feeds f SET last_seq = f.last_seq + n.count
+   FROM (SELECT id, count FROM unnest($1::uuid[], $2::int[]) AS u (id, count) ORDER BY id) n
+   WHERE f.account_id = n.id RETURNING f.account_id, f.last_seq`,
+);
+const LOCK = statement(
+  'events-lock',
+  `SELECT account_id FROM event_feeds WHERE account_id = ANY($1::uuid[]) ORDER BY account_id FOR NO KEY UPDATE`,
+);
+const APPEND = statement(
+  'events-append',
+  `INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body, is_sandbox)
+   SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::smallint[], $6::text[],
+     $7::text[], $8::boolean[])`,
+);
+const AFTER = statement(
+  'events-after',
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
+   ORDER BY e.seq LIMIT $3`,
+);
+/** These are few among many, and have an index of their own. */
+const AFTER_IN_SANDBOX = statement(
+  'events-after-in-sandbox',
+  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
+);
+/**
+ * By halving, as feeds are in the order of time but for moments: where the span begins (1) and ends (2), give or take
+ * those. Numbers may be missing where events were forgotten.
+ */
+const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
+     SELECT n.place, n.at, $2::bigint + 1, f.last_seq + 1
+     FROM event_feeds f CROSS JOIN unnest($8::timestamptz[]) WITH ORDINALITY AS n (at, place) WHERE f.account_id = $1
+     UNION ALL
+     SELECT s.place, s.at, CASE WHEN e.recorded_at < s.at THEN e.seq + 1 ELSE s.low END,
+       CASE WHEN e.recorded_at < s.at THEN s.high ELSE (s.low + s.high) / 2 END
+     FROM s CROSS JOIN LATERAL (
+       SELECT l.seq, l.recorded_at FROM events l
+       WHERE l.account_id = $1 AND l.seq >= (s.low + s.high) / 2 ORDER BY l.seq LIMIT 1
+     ) e
+     WHERE s.low < s.high
+   )`;
+const MISSING = statement(
+  'events-missing',
+  `${SPAN}
+   SELECT ${EVENT_COLUMNS} FROM events e
+   WHERE e.account_id = $1 AND e.recorded_at >= $3 AND e.recorded_at <= $4
+     AND e.seq >= (SELECT max(low) FROM s WHERE place = 1) AND e.seq < (SELECT min(high) FROM s WHERE place = 2)
+     AND e.type = ANY($5::text[]) AND e.type <> 'webhook.test'
+     AND NOT EXISTS (SELECT FROM webhook_deliveries d
+       WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
+   ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
+);
+// Feeds are in the order of time but for moments, so the oldest event tells whether a feed has anything to forget:
+// no index on the time is needed. Locked rows are another process's, at the same work.
+const FORGET = statement(
+  'events-forget',
+  `WITH feed AS MATERIALIZED (
+     SELECT f.account_id FROM event_feeds f CROSS JOIN LATERAL (
+       SELECT e.recorded_at FROM events e WHERE e.account_id = f.account_id ORDER BY e.seq LIMIT 1) oldest
+     WHERE oldest.recorded_at < $1 LIMIT 100
+   ), old AS MATERIALIZED (
+     SELECT e.account_id, e.seq FROM feed CROSS JOIN LATERAL (
+       SELECT e.account_id, e.seq, e.recorded_at FROM events e
+       WHERE e.account_id = feed.account_id ORDER BY e.seq LIMIT $2 FOR UPDATE SKIP LOCKED) e
+     WHERE e.recorded_at < $1 LIMIT $2
+   )
+   DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
+);
+
+/** Transactions pass each other, clocks differ, and processes stand still in between, by less than this. */
+const DISORDER_MS = 600_000;
+
+/** Events in their accounts' gap-free feeds (decision 33). */
+export class PgEventStore implements EventStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]> {
+    if (events.length === 0) return [];
+    const byAccount = Map.groupBy(events, (event) => event.accountId);
+    const accounts = [...byAccount.keys()];
+    if (accounts.length > 1) await this.#sql.execute(LOCK, [accounts]);
+    const feeds = await this.#sql.query<{ account_id: string; last_seq: number }>(NUMBER, [
+      accounts,
+      accounts.map((id) => byAccount.get(id)?.length ?? 0),
+    ]);
+    const recorded = feeds.flatMap((feed) => {
+      const own = byAccount.get(feed.account_id) ?? [];
+      return own.map((event, index) => ({ ...event, seq: feed.last_seq - own.length + 1 + index }));
+    });
+    await this.#sql.execute(APPEND, [
+      recorded.map((event) => event.accountId),
+      recorded.map((event) => event.seq),
+      recorded.map((event) => event.messageId),
+      recorded.map((event) => event.recordedAt),
+      recorded.map((event) => event.position),
+      recorded.map((event) => event.type),
+      recorded.map(storedBody),
+      recorded.map((event) => event.environment === 'sandbox'),
+    ]);
+    return recorded;
+  }
+
+  async after(
+    { accountId, environment }: Reach,
+    seq: number,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    const from = [accountId, seq, limit];
+    const rows = await (environment === 'sandbox'
+      ? this.#sql.queryOnDisk<EventRow>(AFTER_IN_SANDBOX, from)
+      : this.#sql.queryOnDisk<EventRow>(AFTER, [...from, environment === undefined]));
+    return rows.map(mapEvent);
+  }
+
+  async missing(
+    webhook: Webhook,
+    { since, until }: TimeSpan,
+    afterSeq: number,
+    limit: number,
+  ): Promise<readonly RecordedEvent[]> {
+    // All events of the sandbox are tests, and the others are production's.
+    if (webhook.environment === 'sandbox') return [];
+    const { accountId, id, events } = webhook;
+    const around = [shiftedTime(since, -DISORDER_MS), shiftedTime(until, DISORDER_MS)];
+    const values = [accountId, afterSeq, since, until, events, id, limit, around];
+    return (await this.#sql.query<EventRow>(MISSING, values)).map(mapEvent);
+  }
+
+  async forgetBefore(time: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(FORGET, [time, limit])).length;
+  }
+}

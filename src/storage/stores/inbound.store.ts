@@ -1,0 +1,75 @@
+import type { InboundStore, OwnedInboundMessage, WhatsAppWrite } from '../../domain/ports/inbound-store.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+const LAST_FROM = statement(
+  'inbound-last-from',
+  `SELECT sent_at FROM inbound_messages WHERE sender = $3 AND account_id = $1 AND channel = $2
+   ORDER BY sent_at DESC LIMIT 1`,
+);
+// In one order for all, so that two transactions that write to the same numbers wait and do not deadlock.
+const NOTE_WRITES = statement(
+  'whatsapp-note-writes',
+  `INSERT INTO whatsapp_writers AS w (number, account_id, message_id, wrote_at)
+   SELECT DISTINCT ON (number) number, account_id, message_id, wrote_at
+   FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::timestamptz[]) AS n (number, account_id, message_id, wrote_at)
+   ORDER BY number, wrote_at DESC
+   ON CONFLICT (number) DO UPDATE SET account_id = excluded.account_id, message_id = excluded.message_id,
+     wrote_at = excluded.wrote_at
+   WHERE w.wrote_at <= excluded.wrote_at`,
+);
+const LAST_WRITERS = statement(
+  'whatsapp-last-writers',
+  `SELECT number, account_id FROM whatsapp_writers WHERE number = ANY($1::text[])`,
+);
+
+/** Messages received on the gateway's own number, and who wrote to their senders last. */
+export class PgInboundStore implements InboundStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async add(messages: readonly OwnedInboundMessage[]): Promise<void> {
+    if (messages.length === 0) return;
+    await this.#sql
+      .table('inbound_messages')
+      .insert(
+        messages.map((message) => ({
+          id: message.id,
+          account_id: message.accountId,
+          sent_at: message.sentAt,
+          received_at: message.receivedAt,
+          channel: message.channel,
+          provider: message.provider,
+          sid: message.sid,
+          sender: message.sender,
+          type: message.type,
+          content: message.content,
+        })),
+      )
+      .onConflict(['provider', 'sid'])
+      .ignore();
+  }
+
+  async lastFrom(accountId: string, channel: 'whatsapp', sender: string): Promise<Date | undefined> {
+    const [row] = await this.#sql.query<{ sent_at: Date }>(LAST_FROM, [accountId, channel, sender]);
+    return row?.sent_at;
+  }
+
+  async noteWrites(writes: readonly WhatsAppWrite[]): Promise<void> {
+    if (writes.length === 0) return;
+    await this.#sql.execute(NOTE_WRITES, [
+      writes.map((write) => write.number),
+      writes.map((write) => write.accountId),
+      writes.map((write) => write.messageId),
+      writes.map((write) => write.at),
+    ]);
+  }
+
+  async lastWriters(numbers: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (numbers.length === 0) return new Map();
+    const rows = await this.#sql.query<{ number: string; account_id: string }>(LAST_WRITERS, [numbers]);
+    return new Map(rows.map((row) => [row.number, row.account_id]));
+  }
+}

@@ -1,0 +1,124 @@
+import type { LedgerEntry } from '../../domain/accounts/account.ts';
+import { shiftedTime } from '../../domain/iso-time.ts';
+import type { KeyRange } from '../../domain/paging.ts';
+import type { LedgerFilter, LedgerStore } from '../../domain/ports/ledger-store.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+export const LEDGER_COLUMNS = `account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference,
+  actor, created_at`;
+
+export interface LedgerRow {
+  account_id: string;
+  seq: number;
+  kind: LedgerEntry['kind'];
+  amount_minor: number;
+  balance_after_minor: number;
+  message_id: string | null;
+  position: number | null;
+  reference: string | null;
+  actor: string | null;
+  created_at: Date;
+}
+
+/** An entry of `LEDGER_COLUMNS`. */
+export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
+  return {
+    accountId: row.account_id,
+    seq: row.seq,
+    kind: row.kind,
+    amountMinor: row.amount_minor,
+    balanceAfterMinor: row.balance_after_minor,
+    messageId: row.message_id,
+    position: row.position,
+    reference: row.reference,
+    actor: row.actor,
+    createdAt: row.created_at,
+  };
+}
+
+/** Numbers grow with time, but for transactions that pass each other and clocks that differ: by less than this. */
+const DISORDER_MS = 30_000;
+
+/** By halving: the first number that is not before each of the times, give or take the disorder. */
+const SEEK = statement(
+  'ledger-seek',
+  `WITH RECURSIVE s (place, at, low, high) AS (
+     SELECT n.place, n.at, CASE n.at WHEN 'infinity' THEN a.ledger_seq + 1 ELSE 1 END,
+       CASE n.at WHEN '-infinity' THEN 1 ELSE a.ledger_seq + 1 END
+     FROM accounts a CROSS JOIN unnest($2::timestamptz[]) WITH ORDINALITY AS n (at, place) WHERE a.id = $1
+     UNION ALL
+     SELECT s.place, s.at, CASE WHEN e.created_at < s.at THEN e.seq + 1 ELSE s.low END,
+       CASE WHEN e.created_at < s.at THEN s.high ELSE e.seq END
+     FROM s JOIN LATERAL (
+       SELECT l.seq, l.created_at FROM ledger_entries l
+       WHERE l.account_id = $1 AND l.seq = (s.low + s.high) / 2
+     ) e ON true
+     WHERE s.low < s.high
+   )
+   SELECT low FROM s WHERE low = high ORDER BY place`,
+);
+const MATCHES = `account_id = $1 AND ($2::timestamptz IS NULL OR created_at >= $2)
+  AND ($3::timestamptz IS NULL OR created_at <= $3)`;
+const ENTRIES = statement(
+  'ledger-entries',
+  `SELECT ${LEDGER_COLUMNS} FROM ledger_entries
+   WHERE ${MATCHES} AND seq >= $4 AND seq < $5 ORDER BY seq DESC LIMIT $6`,
+);
+const COUNT = statement(
+  'ledger-count',
+  `SELECT count(*) AS count FROM ledger_entries
+   WHERE ${MATCHES} AND ((seq >= $4 AND seq < $5) OR (seq >= $6 AND seq < $7))`,
+);
+
+/** Looking through ledgers. Their numbers are dense, so a stretch of time is found and counted without reading it. */
+export class PgLedgerStore implements LedgerStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async entries(
+    accountId: string,
+    { from, to }: LedgerFilter,
+    { limit, after }: KeyRange,
+  ): Promise<readonly LedgerEntry[]> {
+    const [low, high] = await this.#seek(accountId, [start(from, -1), end(to, 1)]);
+    const before = Math.min(high, Number(after ?? Number.MAX_SAFE_INTEGER));
+    const values = [accountId, from ?? null, to ?? null, low, before, limit];
+    return (await this.#sql.queryOnDisk<LedgerRow>(ENTRIES, values)).map(mapLedgerEntry);
+  }
+
+  async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
+    const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
+    const [low, lowEnd, highStart, high] = await this.#seek(accountId, times);
+    // What lies between the edges is within the times for certain.
+    const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
+    const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
+    const [row] = await this.#sql.query<{ count: number }>(COUNT, values);
+    return (row?.count ?? 0) + (sureHigh - sureLow);
+  }
+
+  /** The first number at or after each time. */
+  async #seek<const Times extends readonly string[]>(
+    accountId: string,
+    times: Times,
+  ): Promise<{ [Place in keyof Times]: number }> {
+    const rows = await this.#sql.query<{ low: number }>(SEEK, [accountId, times]);
+    return times.map((_, index) => rows[index]?.low ?? 1) as { [Place in keyof Times]: number };
+  }
+}
+
+/** The beginning of a stretch of time, moved by the disorder. */
+function start(from: Date | undefined, sign: 1 | -1): string {
+  return from === undefined ? '-infinity' : moved(from, sign);
+}
+
+/** The end of a stretch of time, moved by the disorder. */
+function end(to: Date | undefined, sign: 1 | -1): string {
+  return to === undefined ? 'infinity' : moved(to, sign);
+}
+
+function moved(time: Date, sign: 1 | -1): string {
+  return shiftedTime(time, sign * DISORDER_MS).toISOString();
+}

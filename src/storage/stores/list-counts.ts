@@ -1,0 +1,22 @@
+import type { Home } from '../../domain/caller.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+const COUNT = statement(
+  'list-counts-rows',
+  'SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2',
+);
+
+/** How many rows an account has in an environment, in a table that triggers count by environment. */
+export function ownRowsIn(sql: Sql, { accountId, environment }: Home, table: 'contacts' | 'devices') {
+  return ownRows(sql, accountId, environment === 'sandbox' ? `${table}_sandbox` : table);
+}
+
+/** How many rows an account has in a list that triggers count. */
+export async function ownRows(
+  sql: Sql,
+  accountId: string,
+  list: 'contacts' | 'contacts_sandbox' | 'devices' | 'devices_sandbox' | 'api_keys' | 'audit_entries',
+): Promise<number> {
+  const [row] = await sql.query<{ rows: number }>(COUNT, [accountId, list]);
+  return row?.rows ?? 0;
+}

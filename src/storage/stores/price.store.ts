@@ -1,0 +1,74 @@
+import type { PriceRow } from '../../domain/money/tariff.ts';
+import type { PriceStore } from '../../domain/ports/stores.ts';
+import type { Sql } from '../postgres/sql.ts';
+
+/** Prices (decision 17). */
+export class PgPriceStore implements PriceStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async all(): Promise<readonly PriceRow[]> {
+    const rows: { currency: string; channel: string; prefix: string; amount_minor: number }[] =
+      await this.#sql
+        .table('prices')
+        .orderBy(['currency', 'channel', 'prefix'])
+        .select('currency', 'channel', 'prefix', 'amount_minor');
+    return rows.map((row) => ({
+      currency: row.currency,
+      channel: row.channel,
+      prefix: row.prefix,
+      amountMinor: row.amount_minor,
+    }));
+  }
+
+  async set(id: string, row: PriceRow, at: Date): Promise<number | undefined> {
+    const key = { currency: row.currency, channel: row.channel, prefix: row.prefix };
+    const before: { amount_minor: number } | undefined = await this.#sql
+      .table('prices')
+      .where(key)
+      .forUpdate()
+      .first('amount_minor');
+    await this.#sql
+      .table('prices')
+      .insert({ id, ...key, amount_minor: row.amountMinor, updated_at: at })
+      .onConflict(['currency', 'channel', 'prefix'])
+      .merge(['amount_minor', 'updated_at']);
+    return before?.amount_minor;
+  }
+
+  async claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean> {
+    const claimed: unknown[] = await this.#sql
+      .table('price_references')
+      .insert({
+        reference,
+        currency: row.currency,
+        channel: row.channel,
+        prefix: row.prefix,
+        amount_minor: row.amountMinor,
+        set_at: at,
+      })
+      .onConflict('reference')
+      .ignore()
+      .returning('reference');
+    return claimed.length > 0;
+  }
+
+  async byReference(reference: string): Promise<PriceRow | undefined> {
+    const row: { currency: string; channel: string; prefix: string; amount_minor: number } | undefined =
+      await this.#sql
+        .table('price_references')
+        .where({ reference })
+        .first('currency', 'channel', 'prefix', 'amount_minor');
+    return (
+      row && {
+        currency: row.currency,
+        channel: row.channel,
+        prefix: row.prefix,
+        amountMinor: row.amount_minor,
+      }
+    );
+  }
+}

@@ -1,0 +1,92 @@
+import type { DeferredRefund, LateAcceptance, RefundStore } from '../../domain/ports/refund-store.ts';
+import type { RecipientKey } from '../../domain/ports/stores.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+const DEFER = statement(
+  'refunds-defer',
+  `INSERT INTO deferred_refunds (message_id, position, account_id, amount_minor, due_at)
+   SELECT n.*, now() + $5 * interval '1 millisecond'
+   FROM unnest($1::uuid[], $2::smallint[], $3::uuid[], $4::bigint[]) AS n (message_id, position, account_id, amount)`,
+);
+const TAKE_DUE = statement(
+  'refunds-take-due',
+  `DELETE FROM deferred_refunds WHERE (message_id, position) IN (
+     SELECT message_id, position FROM deferred_refunds WHERE due_at <= now() ORDER BY due_at LIMIT $1
+     FOR UPDATE SKIP LOCKED)
+   RETURNING message_id, position, account_id, amount_minor`,
+);
+// The recipient stays failed: a status never goes back. With `sent_at` it counts as accepted, and is not refunded.
+const CANCEL = statement(
+  'refunds-cancel',
+  `WITH canceled AS (
+     DELETE FROM deferred_refunds d
+     USING unnest($1::uuid[], $2::smallint[], $3::timestamptz[], $4::text[], $5::text[])
+       AS n (message_id, position, at, provider, sid)
+     WHERE d.message_id = n.message_id AND d.position = n.position
+     RETURNING d.message_id, d.position, n.at, n.provider, n.sid
+   )
+   UPDATE recipients r SET sent_at = c.at, provider = coalesce(c.provider, r.provider), sid = coalesce(c.sid, r.sid)
+   FROM canceled c WHERE r.message_id = c.message_id AND r.position = c.position
+   RETURNING r.message_id, r.position`,
+);
+const WITH_DEFERRED = statement(
+  'refunds-of',
+  'SELECT DISTINCT message_id FROM deferred_refunds WHERE message_id = ANY($1::uuid[])',
+);
+
+interface KeyRow {
+  message_id: string;
+  position: number;
+}
+interface RefundRow extends KeyRow {
+  account_id: string;
+  amount_minor: number;
+}
+
+/** Deferred refunds on PostgreSQL. */
+export class PgRefundStore implements RefundStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async defer(refunds: readonly DeferredRefund[], delayMs: number): Promise<void> {
+    if (refunds.length === 0) return;
+    await this.#sql.execute(DEFER, [
+      refunds.map((refund) => refund.messageId),
+      refunds.map((refund) => refund.position),
+      refunds.map((refund) => refund.accountId),
+      refunds.map((refund) => refund.amountMinor),
+      delayMs,
+    ]);
+  }
+
+  async takeDue(limit: number): Promise<readonly DeferredRefund[]> {
+    const rows = await this.#sql.query<RefundRow>(TAKE_DUE, [limit]);
+    return rows.map((row) => ({
+      ...keyOf(row),
+      accountId: row.account_id,
+      amountMinor: row.amount_minor,
+    }));
+  }
+
+  async cancel(accepted: readonly LateAcceptance[]): Promise<readonly RecipientKey[]> {
+    if (accepted.length === 0) return [];
+    const rows = await this.#sql.query<KeyRow>(CANCEL, [
+      accepted.map((each) => each.messageId),
+      accepted.map((each) => each.position),
+      accepted.map((each) => each.at),
+      accepted.map((each) => each.provider),
+      accepted.map((each) => each.sid),
+    ]);
+    return rows.map(keyOf);
+  }
+
+  async withDeferred(messageIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#sql.query<KeyRow>(WITH_DEFERRED, [messageIds]);
+    return new Set(rows.map((row) => row.message_id));
+  }
+}
+
+const keyOf = (row: KeyRow): RecipientKey => ({ messageId: row.message_id, position: row.position });

@@ -1,0 +1,125 @@
+import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
+import type { UsageStore } from '../../domain/ports/usage-store.ts';
+import type { UsageQuery, UsageRow } from '../../domain/usage/usage.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const KEY = 'account_id, hour, channel, environment, status, api_key_id';
+const COUNTS = 'channel, environment, status, api_key_id, messages, cost_minor';
+// Whole days come as days; what is before the first of them, and from the end of the last one on, by the hour.
+const QUERY = statement(
+  'usage-query',
+  `WITH counts AS (
+     SELECT day AS hour, ${COUNTS} FROM usage_days WHERE account_id = $1 AND day >= $9 AND day < $10
+     UNION ALL
+     SELECT hour, ${COUNTS} FROM usage_hours
+     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $9
+     UNION ALL
+     SELECT hour, ${COUNTS} FROM usage_hours WHERE account_id = $1 AND hour >= $10 AND hour < $3
+     UNION ALL
+     SELECT hour, ${COUNTS} FROM usage_deltas
+     WHERE account_id = $1 AND hour > $2::timestamptz - interval '1 hour' AND hour < $3
+   )
+   SELECT date_trunc($4, hour, 'UTC') AS at, CASE WHEN $5 THEN channel END AS channel,
+     CASE WHEN $6 THEN status END AS status, CASE WHEN $7 THEN api_key_id END AS api_key_id,
+     sum(messages)::bigint AS messages, sum(cost_minor)::bigint AS cost_minor
+   FROM counts WHERE $8::text IS NULL OR environment = $8
+   GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
+);
+// One process folds at a time; who comes second finds nothing to do.
+const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
+const FOLD = statement(
+  'usage-fold',
+  `WITH taken AS (DELETE FROM usage_deltas RETURNING ${KEY}, messages, cost_minor)
+   INSERT INTO usage_hours (${KEY}, messages, cost_minor)
+   SELECT ${KEY}, sum(messages), sum(cost_minor) FROM taken GROUP BY ${KEY}
+   HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
+   ON CONFLICT (${KEY}) DO UPDATE SET messages = usage_hours.messages + excluded.messages,
+     cost_minor = usage_hours.cost_minor + excluded.cost_minor`,
+);
+// Blocks that a process of the version before has added messages to: so many in a transaction of some tenths of a second.
+const COUNTED_AT_ONCE = 8;
+const COUNT_UNCOUNTED = statement('usage-count-uncounted', 'SELECT count_uncounted($1) AS done');
+/** After this time the next fold goes on with them. */
+const COUNTING_MS = 5_000;
+const FOLD_DELIVERIES = statement(
+  'delivery-fold',
+  `WITH taken AS (DELETE FROM delivery_deltas RETURNING webhook_id, hour, event, status, deliveries)
+   INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)
+   SELECT webhook_id, hour, event, status, sum(deliveries) FROM taken GROUP BY 1, 2, 3, 4 HAVING sum(deliveries) <> 0
+   ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
+     SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
+);
+// What was delivered is forgotten after a month; its counts must not stay as zeros for ever.
+const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
+
+/** Counts by hour, of messages and of deliveries. */
+export class PgUsageStore implements UsageStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]> {
+    const by = (group: UsageQuery['groupBy'][number]) => query.groupBy.includes(group);
+    const rows = await this.#sql.queryOnDisk<{
+      at: Date;
+      channel: Channel | null;
+      status: MessageStatus | null;
+      api_key_id: string | null;
+      messages: number;
+      cost_minor: number;
+    }>(QUERY, [
+      accountId,
+      query.from,
+      query.to,
+      query.interval,
+      by('channel'),
+      by('status'),
+      by('api_key'),
+      query.environment ?? null,
+      ...wholeDays(query),
+    ]);
+    return rows.map((row) => ({
+      at: row.at,
+      channel: row.channel,
+      status: row.status,
+      apiKeyId: row.api_key_id === '' ? null : row.api_key_id,
+      messages: row.messages,
+      costMinor: row.cost_minor,
+    }));
+  }
+
+  async fold(): Promise<void> {
+    await this.#alone(async (sql) => {
+      await sql.query(FOLD, []);
+      await sql.query(FOLD_DELIVERIES, []);
+      await sql.query(DROP_EMPTY, []);
+    });
+    const deadline = performance.now() + COUNTING_MS;
+    for (let done = COUNTED_AT_ONCE; done === COUNTED_AT_ONCE && performance.now() < deadline; ) {
+      done = (await this.#alone((sql) => countUncounted(sql))) ?? 0;
+    }
+  }
+
+  /** Runs `work` in a transaction, unless another process is at it. */
+  async #alone<T>(work: (sql: Sql) => Promise<T>): Promise<T | undefined> {
+    return this.#sql.transaction(async (sql) => {
+      const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
+      return lock?.mine ? work(sql) : undefined;
+    });
+  }
+}
+
+async function countUncounted(sql: Sql): Promise<number> {
+  const [row] = await sql.query<{ done: number }>(COUNT_UNCOUNTED, [COUNTED_AT_ONCE]);
+  return row?.done ?? 0;
+}
+
+/** From when until when the days of a span are whole; both are its end where it is asked for by the hour or has none. */
+function wholeDays({ from, to, interval }: UsageQuery): [Date, Date] {
+  const first = Math.ceil(from.getTime() / DAY_MS) * DAY_MS;
+  const end = Math.floor(to.getTime() / DAY_MS) * DAY_MS;
+  return interval === 'hour' || first >= end ? [to, to] : [new Date(first), new Date(end)];
+}

@@ -1,0 +1,178 @@
+import { INVITATION_DAYS, type User } from '../../domain/accounts/user.ts';
+import type { AccountRole, Role } from '../../domain/caller.ts';
+import type { UserStore } from '../../domain/ports/people-stores.ts';
+import { isUuid } from '../../domain/uuid.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+export interface UserRow {
+  id: string;
+  account_id: string | null;
+  email: string;
+  role: Role;
+  must_change_password: boolean;
+  created_at: Date;
+  invited_at: Date | null;
+  accepted_at: Date | null;
+}
+
+export const USER_COLUMNS = [
+  'id',
+  'account_id',
+  'email',
+  'role',
+  'must_change_password',
+  'created_at',
+  'invited_at',
+  'accepted_at',
+] as const;
+
+/** Of `table` the people who are there: not removed, and not an invitation that has expired. */
+export function presentIn(table: string): string {
+  return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
+    OR ${table}.invited_at > now() - interval '${INVITATION_DAYS} days')`;
+}
+
+/** The person that a row of `USER_COLUMNS` holds. */
+export function mapUser(row: UserRow): User {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    email: row.email,
+    role: row.role,
+    mustChangePassword: row.must_change_password,
+    createdAt: row.created_at,
+    invitedAt: row.invited_at,
+    acceptedAt: row.accepted_at,
+  };
+}
+
+const LOCK_MEMBERS = statement(
+  'users-lock',
+  `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND ${presentIn('users')}
+   ORDER BY id FOR UPDATE`,
+);
+/** All before the last `$` of a hash: its cost and its salt. */
+const SALTS = statement(
+  'users-salts',
+  `SELECT (array_agg(password_hash ORDER BY id))[1] AS hash FROM users
+   WHERE lower(email) = lower($1) AND ${presentIn('users')}
+   GROUP BY regexp_replace(password_hash, '\\$[^$]*$', '') ORDER BY min(created_at), 1 LIMIT 3`,
+);
+const BY_PASSWORD = statement(
+  'users-by-password',
+  `SELECT ${USER_COLUMNS.join(', ')}, password_hash FROM users
+   WHERE lower(email) = lower($1) AND password_hash = ANY($2::text[]) AND ($3::uuid IS NULL OR id = $3)
+     AND ${presentIn('users')}
+   ORDER BY invited_at IS NOT NULL, accepted_at NULLS LAST, invited_at, id LIMIT 1`,
+);
+const FORGET_EXPIRED = statement(
+  'users-forget-expired',
+  `UPDATE users SET removed_at = now() WHERE account_id = $1 AND removed_at IS NULL AND NOT (${presentIn('users')})`,
+);
+
+/** People and their password hashes. */
+export class PgUserStore implements UserStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async insert(user: User, passwordHash: string): Promise<boolean> {
+    const inserted: unknown[] = await this.#sql
+      .table('users')
+      .insert({
+        id: user.id,
+        account_id: user.accountId,
+        email: user.email,
+        password_hash: passwordHash,
+        role: user.role,
+        must_change_password: user.mustChangePassword,
+        created_at: user.createdAt,
+        invited_at: user.invitedAt,
+        accepted_at: user.acceptedAt,
+      })
+      .onConflict()
+      .ignore()
+      .returning('id');
+    return inserted.length > 0;
+  }
+
+  async withEmail(email: string): Promise<readonly User[]> {
+    const rows: UserRow[] = await this.#present()
+      .whereRaw('lower(email) = lower(?)', [email])
+      .orderBy('id')
+      .select(...USER_COLUMNS);
+    return rows.map(mapUser);
+  }
+
+  async saltsOf(email: string): Promise<readonly string[]> {
+    const rows = await this.#sql.query<{ hash: string }>(SALTS, [email]);
+    return rows.map(({ hash }) => hash);
+  }
+
+  async findByPassword(email: string, hashes: readonly string[], userId?: string) {
+    const values = [email, hashes, userId ?? null];
+    const [row] = await this.#sql.query<UserRow & { password_hash: string }>(BY_PASSWORD, values);
+    return row && { user: mapUser(row), passwordHash: row.password_hash };
+  }
+
+  async find(id: string) {
+    if (!isUuid(id)) return undefined;
+    const row: (UserRow & { password_hash: string }) | undefined = await this.#present()
+      .where({ id })
+      .first(...USER_COLUMNS, 'password_hash');
+    return row && { user: mapUser(row), passwordHash: row.password_hash };
+  }
+
+  async standing(id: string): Promise<Role | 'removed' | undefined> {
+    const row: { role: Role; removed_at: Date | null } | undefined = await this.#sql
+      .table<{ id: string; role: Role; removed_at: Date | null }>('users')
+      .where({ id })
+      .first('role', 'removed_at');
+    return row?.removed_at ? 'removed' : row?.role;
+  }
+
+  async members(accountId: string): Promise<readonly User[]> {
+    const rows: UserRow[] = await this.#present()
+      .where({ account_id: accountId })
+      .orderBy(['email', 'id'])
+      .select(...USER_COLUMNS);
+    return rows.map(mapUser);
+  }
+
+  async lockMembers(accountId: string): Promise<readonly User[]> {
+    const rows = await this.#sql.query<UserRow>(LOCK_MEMBERS, [accountId]);
+    return rows.map(mapUser);
+  }
+
+  async setRole(id: string, role: AccountRole): Promise<void> {
+    await this.#sql.table('users').where({ id }).update({ role });
+  }
+
+  async accept(id: string, at: Date): Promise<void> {
+    await this.#sql.table('users').where({ id }).update({ accepted_at: at });
+  }
+
+  async forgetExpired(accountId: string): Promise<void> {
+    await this.#sql.execute(FORGET_EXPIRED, [accountId]);
+  }
+
+  async setPassword(id: string, passwordHash: string, mustChangePassword: boolean, knownHash?: string) {
+    const query = this.#sql.table('users').where({ id });
+    if (knownHash !== undefined) query.where({ password_hash: knownHash });
+    const changed: number = await query.update({
+      password_hash: passwordHash,
+      must_change_password: mustChangePassword,
+    });
+    return changed > 0;
+  }
+
+  async remove(id: string, at: Date): Promise<void> {
+    await this.#sql.table('users').where({ id }).update({ removed_at: at });
+  }
+
+  #present() {
+    return this.#sql.table<UserRow & { password_hash: string }>('users').whereRaw(presentIn('users'));
+  }
+}

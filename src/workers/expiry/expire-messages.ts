@@ -1,0 +1,126 @@
+import { applyMoves, REFUND_PENDING, settleRefunds } from '../../domain/messages/apply-moves.ts';
+import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
+import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from '../../domain/messages/message.ts';
+import type { RecipientMove, Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Clock, Ids } from '../../domain/ports/system.ts';
+import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
+
+const HOUR_MS = 3_600_000;
+const BATCH = 500;
+/** A hand-over that began just before the deadline has this long to be recorded. */
+const GRACE_MS = 15 * 60_000;
+
+/** What a sweep looks for: messages of `status` that were to leave `ageMs` ago. */
+interface Sweep {
+  readonly name: string;
+  readonly status: 'pending' | 'sent';
+  readonly ageMs: number;
+  readonly work: (tx: Tx, found: readonly Message[]) => Promise<void>;
+}
+
+/**
+ * Every message ends (decision 14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
+ * more. Each looks once at every message, when it has reached the sweep's age, counted from when it was to leave.
+ */
+export class Sweeps {
+  readonly #uow: UnitOfWork;
+  readonly #stores: Stores;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+
+  constructor(uow: UnitOfWork, stores: Stores, clock: Clock, ids: Ids) {
+    this.#uow = uow;
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  /** One round of every sweep. */
+  async run(): Promise<void> {
+    const expire = (tx: Tx, found: readonly Message[]) => this.#expire(tx, found);
+    const confirm = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
+    const sweeps: Sweep[] = [
+      { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
+      { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: confirm },
+      // What left only after some tries was too young for the sweep before.
+      {
+        name: 'unconfirmed-late',
+        status: 'sent',
+        ageMs: REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
+        work: confirm,
+      },
+    ];
+    for (const sweep of sweeps) {
+      await this.#sweep(sweep, false);
+      await this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true);
+    }
+    while ((await this.#uow.run((tx) => settleRefunds(tx, BATCH, this.#clock.now()))) === BATCH);
+    while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
+  }
+
+  async #sweep({ name, status, ageMs, work }: Sweep, isScheduled: boolean): Promise<void> {
+    let mayHaveMore = true;
+    while (mayHaveMore) {
+      mayHaveMore = await this.#uow.run(async (tx) => {
+        const mark = await tx.sweeps.claim(name);
+        if (!mark) return false;
+        const before = new Date(this.#clock.now().getTime() - ageMs);
+        const found = await tx.messages.agedBefore(status, isScheduled, mark, before, BATCH);
+        await work(tx, found);
+        const last = found.at(-1);
+        const isFull = found.length === BATCH;
+        await tx.sweeps.advance(
+          name,
+          isFull && last
+            ? { at: last.scheduledFor ?? last.createdAt, id: last.id }
+            : { at: before, id: isScheduled ? FIRST_UUID : uuidFloor(before) },
+        );
+        return isFull;
+      });
+    }
+  }
+
+  async #expire(tx: Tx, found: readonly Message[]): Promise<void> {
+    const now = this.#clock.now();
+    const due = found.filter((message) => message.expiresAt.getTime() + GRACE_MS <= now.getTime());
+    if (due.length === 0) return;
+    const messages = await tx.messages.lock(due.map((message) => message.id));
+    const recipients = await tx.messages.recipients([...messages.keys()]);
+    const moves = recipients
+      .filter((recipient) => recipient.status === 'pending')
+      .map(
+        (recipient): RecipientMove => ({
+          messageId: recipient.messageId,
+          position: recipient.position,
+          from: 'pending',
+          to: 'failed',
+          at: now,
+          provider: null,
+          sids: [],
+          error: { code: 'expired', message: 'No carrier took it before its deadline.' },
+          // A hand-over after which nothing had left would have freed it.
+          mayHaveLeft: recipient.handOvers > 0 && recipient.isClaimed,
+        }),
+      );
+    await applyMoves(tx, this.#ids, [...messages.keys()], moves, now);
+  }
+
+  async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {
+    const cutoff = new Date(this.#clock.now().getTime() - REPORT_DEADLINE_MS);
+    const open = found.filter(
+      ({ statusReason, channel }) =>
+        (statusReason === null || statusReason === REFUND_PENDING) && !rulesOf(channel).hasNoReports,
+    );
+    if (open.length === 0) return;
+    const recipients = await tx.messages.recipients(open.map((message) => message.id));
+    const tooYoung = new Set(
+      recipients
+        .filter((recipient) => recipient.status === 'sent' && recipient.sentAt && recipient.sentAt > cutoff)
+        .map((recipient) => recipient.messageId),
+    );
+    const due = open.filter((message) => !tooYoung.has(message.id));
+    const ids = due.map((message) => message.id);
+    await tx.messages.setStatusReason(ids, 'delivery_unconfirmed');
+    tx.announceLive('message', due);
+  }
+}

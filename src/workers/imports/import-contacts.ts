@@ -1,0 +1,199 @@
+import type { Home } from '../../domain/caller.ts';
+import type { Contact } from '../../domain/contacts/contact.ts';
+import { ContactBook } from '../../domain/contacts/contact-book.ts';
+import { changedFields, NO_FIELDS } from '../../domain/contacts/contact-fields.ts';
+import {
+  type ContactImport,
+  IMPORT_DEADLINE_MS,
+  IMPORT_RETENTION_MS,
+  type ImportProgress,
+  type RowFault,
+} from '../../domain/contacts/contact-import.ts';
+import { readColumns } from '../../domain/contacts/import-columns.ts';
+import { type ReadRow, RowReader } from '../../domain/contacts/import-rows.ts';
+import { DomainError } from '../../domain/errors.ts';
+import type { CsvReader } from '../../domain/ports/csv-reader.ts';
+import type { HeldJob } from '../../domain/ports/job-queue.ts';
+import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Clock, Ids } from '../../domain/ports/system.ts';
+
+/** Rows of one transaction: the account's contacts are locked for some ten milliseconds. */
+const BATCH = 500;
+const FORGOTTEN_AT_ONCE = 5_000;
+
+type Done = Omit<ImportProgress, 'rowsTotal'>;
+/** A row as it was read: good by itself, or with its faults. */
+type Outcome = ReadRow | readonly RowFault[];
+
+/** Carries imports out, batch by batch; contacts and progress of a batch commit together, so a crash loses nothing. */
+export class ImportContacts {
+  readonly #stores: Pick<Stores, 'contactImports'>;
+  readonly #uow: UnitOfWork;
+  readonly #csv: CsvReader;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+
+  constructor(
+    stores: Pick<Stores, 'contactImports'>,
+    uow: UnitOfWork,
+    csv: CsvReader,
+    clock: Clock,
+    ids: Ids,
+  ) {
+    this.#stores = stores;
+    this.#uow = uow;
+    this.#csv = csv;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  /** Goes on with an import from where it stands to its end. Rejects when `signal` aborts: the job then comes back. */
+  async handle({ data }: HeldJob<'contact-import'>, signal: AbortSignal): Promise<void> {
+    const opened = await this.#stores.contactImports.open(data.importId);
+    if (!opened) return;
+    let failure: string | null = null;
+    try {
+      if (!(await this.#importRows(opened.import, opened.csv, signal))) return;
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      failure = error.message;
+    }
+    await this.#stores.contactImports.finish(data.importId, failure, this.#clock.now());
+  }
+
+  /** Ends the imports that nobody works on any more, and forgets those that ended long ago. */
+  async cleanUp(): Promise<void> {
+    const now = this.#clock.now();
+    const { contactImports } = this.#stores;
+    const due = new Date(now.getTime() - IMPORT_DEADLINE_MS);
+    await contactImports.abandonBefore(due, 'It could not be finished in time. Import the rest again.', now);
+    const before = new Date(now.getTime() - IMPORT_RETENTION_MS);
+    while ((await contactImports.forgetBefore(before, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
+  }
+
+  /** False when another process goes on with the import. */
+  async #importRows(started: ContactImport, csv: string, signal: AbortSignal): Promise<boolean> {
+    let reader: RowReader | undefined;
+    let done: Done = started.progress;
+    let toSkip = done.rowsDone;
+    let batch: Outcome[] = [];
+    const flush = async (rows: readonly Outcome[]): Promise<boolean> => {
+      const next = reader && (await this.#importBatch(started, reader, done, rows));
+      done = next ?? done;
+      return next !== undefined;
+    };
+    /** Whether the batch was written that is being written while the rows of the next one are read. */
+    let writing: Promise<boolean> = Promise.resolve(true);
+    try {
+      for await (const row of this.#csv.rows(csv)) {
+        if (!reader) {
+          reader = new RowReader(readColumns(row));
+          continue;
+        }
+        // Rows that are done are read all the same: a later one may be a duplicate of them.
+        const outcome = reader.read(row);
+        if (toSkip > 0) {
+          toSkip -= 1;
+          continue;
+        }
+        batch.push(outcome);
+        if (batch.length < BATCH) continue;
+        if (!(await writing)) return false;
+        if (signal.aborted) throw new Error('the process stops');
+        writing = flush(batch);
+        // It may fail before it is waited for, which is where that is told.
+        writing.catch(() => undefined);
+        batch = [];
+      }
+    } finally {
+      // Nobody is told that the import has ended while a batch of it is being written.
+      await Promise.allSettled([writing]);
+    }
+    return (await writing) && (batch.length === 0 || flush(batch));
+  }
+
+  #importBatch(
+    { id, accountId, environment }: ContactImport,
+    reader: RowReader,
+    done: Done,
+    batch: readonly Outcome[],
+  ): Promise<Done | undefined> {
+    const rows = batch.filter((outcome): outcome is ReadRow => 'cells' in outcome);
+    return this.#uow.run(async (tx) => {
+      await tx.contacts.lockAll(accountId);
+      const home = { accountId, environment };
+      const book = new ContactBook(await findNamed(tx, home, rows));
+      const faults: RowFault[] = [];
+      const counts = { created: 0, updated: 0, failed: 0 };
+      for (const outcome of batch) {
+        const result = 'cells' in outcome ? this.#importRow(home, book, reader, outcome) : outcome;
+        if (typeof result === 'string') {
+          counts[result] += 1;
+        } else {
+          counts.failed += 1;
+          faults.push(...result);
+        }
+      }
+      const next: Done = {
+        rowsDone: done.rowsDone + batch.length,
+        created: done.created + counts.created,
+        updated: done.updated + counts.updated,
+        failed: done.failed + counts.failed,
+      };
+      if (!(await tx.contactImports.advance(id, done.rowsDone, next, faults))) return undefined;
+      await tx.contacts.saveAll(book.changes());
+      return next;
+    });
+  }
+
+  /** Writes a row into the book; its faults when it cannot be. */
+  #importRow(
+    home: Home,
+    book: ContactBook,
+    reader: RowReader,
+    row: ReadRow,
+  ): 'created' | 'updated' | readonly RowFault[] {
+    try {
+      const before = contactOf(book, row);
+      const now = this.#clock.now();
+      if (!before) {
+        const id = this.#ids.uuid();
+        book.put({ ...changedFields(NO_FIELDS, row.input), ...home, id, createdAt: now, updatedAt: now });
+        return 'created';
+      }
+      const { attributes } = row.input;
+      const merged = attributes ? { attributes: { ...before.attributes, ...attributes } } : {};
+      book.put({ ...before, ...changedFields(before, { ...row.input, ...merged }), updatedAt: now });
+      return 'updated';
+    } catch (error) {
+      return reader.faultsOf(row, error);
+    }
+  }
+}
+
+function findNamed(tx: Tx, home: Home, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
+  return tx.contacts.findNamed(home, {
+    phones: rows.flatMap((row) => row.phone ?? []),
+    externalIds: rows.flatMap((row) => row.externalId ?? []),
+    emails: rows.flatMap((row) => row.emailAlone ?? []),
+  });
+}
+
+/** The contact that a row is about. Throws `contact_exists` when that could be several. */
+function contactOf(book: ContactBook, { phone, externalId, emailAlone }: ReadRow): Contact | undefined {
+  if (emailAlone !== null) {
+    const [first, second] = book.byEmail(emailAlone);
+    if (second) throw several('email', 'Several contacts have this email.');
+    return first;
+  }
+  const byPhone = phone === null ? undefined : book.byPhone(phone);
+  const byExternalId = externalId === null ? undefined : book.byExternalId(externalId);
+  if (byPhone && byExternalId && byPhone.id !== byExternalId.id) {
+    throw several('phone', 'The phone belongs to one contact and the externalId to another.');
+  }
+  return byPhone ?? byExternalId;
+}
+
+function several(field: string, message: string): DomainError {
+  return new DomainError('contact_exists', message, { field });
+}

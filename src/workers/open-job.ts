@@ -1,0 +1,27 @@
+import type { HeldJob, QueueName } from '../domain/ports/job-queue.ts';
+import type { Tx, UnitOfWork } from '../domain/ports/stores.ts';
+
+/** A job whose work is recorded in parts. */
+export interface OpenJob {
+  readonly held: Pick<HeldJob<QueueName>, 'id' | 'queue'>;
+  /** Parts that are not recorded yet. */
+  open: number;
+}
+
+/**
+ * Records parts of jobs, one for each of `parts`, in one transaction. A job of which these were the last ends with it:
+ * what is recorded and the job that it ends are never seen apart.
+ */
+export async function recordParts(
+  uow: UnitOfWork,
+  parts: readonly OpenJob[],
+  record: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const counts = new Map<OpenJob, number>();
+  for (const job of parts) counts.set(job, (counts.get(job) ?? 0) + 1);
+  await uow.run(async (tx) => {
+    await record(tx);
+    await tx.jobs.end([...counts].filter(([job, count]) => job.open === count).map(([job]) => job.held));
+  });
+  for (const [job, count] of counts) job.open -= count;
+}

@@ -1,0 +1,21 @@
+import type { Clock } from '../../domain/ports/system.ts';
+import type { EventStore } from '../../domain/ports/webhook-stores.ts';
+
+/** How long events are kept (decision 33). */
+const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
+/** Small, so that no lock is held for long. */
+const BATCH = 500;
+
+/** Forgets events that are older than 30 days, with their deliveries; returns how many. */
+export async function forgetOldEvents(
+  events: Pick<EventStore, 'forgetBefore'>,
+  clock: Clock,
+): Promise<number> {
+  let forgotten = 0;
+  let last = BATCH;
+  while (last === BATCH) {
+    last = await events.forgetBefore(new Date(clock.now().getTime() - EVENT_RETENTION_MS), BATCH);
+    forgotten += last;
+  }
+  return forgotten;
+}

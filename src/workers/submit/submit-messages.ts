@@ -1,0 +1,202 @@
+import type { Device } from '../../domain/devices/device.ts';
+import type { Directory } from '../../domain/messages/channels/channel-rules.ts';
+import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
+import type { Outgoing, OutgoingMessage, OutgoingRecipient } from '../../domain/messages/message.ts';
+import type { HeldJob } from '../../domain/ports/job-queue.ts';
+import type { Provider, Submission, SubmitOutcome } from '../../domain/ports/provider.ts';
+import type { Routing } from '../../domain/ports/routing.ts';
+import type { RecipientKey, Stores, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Clock } from '../../domain/ports/system.ts';
+import { Batcher } from '../../runtime/batcher.ts';
+import type { OpenJob } from '../open-job.ts';
+import { isOthers, type SubmitOutcomes } from './submit-outcomes.ts';
+
+/** Thrown when the process drains or loses a job before all of it was handed over: the rest goes back to the queue. */
+export class JobInterrupted extends Error {
+  override readonly name = 'JobInterrupted';
+
+  constructor() {
+    super('the process stops, or has lost the job');
+  }
+}
+
+/** A job that was held for so long, with no more recipients without an answer than these, waits for its carrier. */
+const WAITS_MS = 250;
+const FEW = 20;
+/** Devices that one query looks up at the most. */
+const LOOKUPS = 500;
+const GONE: SubmitOutcome = {
+  kind: 'rejected',
+  code: 'recipient_gone',
+  reason: 'It was removed before the message could leave.',
+};
+
+interface ProviderAnswer {
+  readonly provider: string;
+  readonly outcome: SubmitOutcome;
+  /** A provider before this one gave no answer and may have taken it. */
+  readonly mayHaveLeftBefore?: boolean;
+}
+
+/** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
+interface HeldRecipient {
+  readonly message: OutgoingMessage;
+  readonly recipient: OutgoingRecipient;
+  readonly isUntouched: boolean;
+}
+
+/**
+ * Hands a job's messages to their carriers. Replayable: only recipients that are still pending and whose next try is this job's
+ * are handed over, so a job that comes back after a crash goes on where the records end.
+ *
+ * Nothing is handed over unclaimed, and what is claimed cannot be canceled (decision 18). What is due at once is
+ * claimed from birth; what is scheduled is claimed when its time has come; and a try of which it is certain that
+ * nothing left frees the recipient until the next one.
+ */
+export class SubmitMessages {
+  readonly #stores: Pick<Stores, 'messages'>;
+  readonly #directory: Directory;
+  readonly #uow: UnitOfWork;
+  readonly #routing: Routing;
+  readonly #outcomes: SubmitOutcomes;
+  readonly #clock: Clock;
+
+  constructor(
+    stores: Pick<Stores, 'messages' | 'devices'>,
+    uow: UnitOfWork,
+    routing: Routing,
+    outcomes: SubmitOutcomes,
+    clock: Clock,
+  ) {
+    this.#stores = stores;
+    this.#directory = directoryOf(stores);
+    this.#uow = uow;
+    this.#routing = routing;
+    this.#outcomes = outcomes;
+    this.#clock = clock;
+  }
+
+  /** Resolves when every recipient's outcome is stored; throws `JobInterrupted` when `signal` came first. */
+  async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
+    const held = await this.#hold(job);
+    const open = { held: job, open: held.length };
+    let unanswered = held.length;
+    const submit = async (each: HeldRecipient) => {
+      const answer = await this.#tryProviders(job, each.message, each.recipient, signal);
+      unanswered -= 1;
+      await this.#record(job, each, answer, open, signal);
+    };
+    // A carrier that does not answer some messages would soon have no place for those of all others. What waits for the
+    // database keeps its place: more jobs would only give it more to do.
+    const timer = setInterval(() => unanswered > 0 && unanswered <= FEW && job.onlyWaits(), WAITS_MS);
+    const results = await Promise.allSettled(held.map(submit));
+    clearInterval(timer);
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+  }
+
+  async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
+    const pending: readonly Outgoing[] =
+      job.known ?? (await this.#stores.messages.pending(job.data.messageIds, job.data.attempt));
+    const all = pending.flatMap(({ message, recipients }) => {
+      const positions = job.data.positions?.[message.id];
+      return recipients
+        .filter((recipient) => !positions || positions.includes(recipient.position))
+        .map((recipient) => ({ message, recipient }));
+    });
+    const free = all.map(({ recipient }) => recipient).filter((recipient) => !recipient.isClaimed);
+    const claimed = new Set(
+      free.length === 0 ? [] : (await this.#uow.run((tx) => tx.messages.claim(free))).map(keyOf),
+    );
+    return all.flatMap(({ message, recipient }): HeldRecipient[] => {
+      const isMine = claimed.has(keyOf(recipient));
+      // Free when looked at and not to be had: canceled in between.
+      if (!recipient.isClaimed && !isMine) return [];
+      const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
+      return [{ message, recipient, isUntouched: isMine || isFirstTry }];
+    });
+  }
+
+  async #record(
+    job: HeldJob<'submit'>,
+    { message, recipient, isUntouched }: HeldRecipient,
+    { provider, outcome, mayHaveLeftBefore = false }: ProviderAnswer,
+    open: OpenJob,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!isOthers({ outcome, signal })) {
+      await this.#outcomes.record({
+        message,
+        position: recipient.position,
+        group: job.group,
+        provider,
+        attempt: job.data.attempt,
+        outcome,
+        mayHaveLeft:
+          !isUntouched ||
+          mayHaveLeftBefore ||
+          (outcome.kind === 'unavailable' && outcome.nothingLeft !== true),
+        at: this.#clock.now(),
+        job: open,
+        signal,
+      });
+    }
+    if (isOthers({ outcome, signal })) throw new JobInterrupted();
+  }
+
+  /** The first answer that is not `unavailable`, or the last one that is. */
+  async #tryProviders(
+    job: HeldJob<'submit'>,
+    message: OutgoingMessage,
+    recipient: OutgoingRecipient,
+    signal: AbortSignal,
+  ): Promise<ProviderAnswer> {
+    if (this.#clock.now() >= message.expiresAt) {
+      const outcome = { kind: 'unavailable', reason: 'its deadline has passed', nothingLeft: true } as const;
+      return { provider: 'none', outcome };
+    }
+    // Routes may have changed since the message was accepted.
+    const route = this.#routing.providers(job.group).length
+      ? job.group
+      : this.#routing.routeFor(message.channel, recipient.address);
+    const providers: readonly Provider<Submission>[] = route ? this.#routing.providers(route) : [];
+    const reason = `no provider is configured for ${message.channel}`;
+    let answer: ProviderAnswer = {
+      provider: 'none',
+      outcome: { kind: 'unavailable', reason, nothingLeft: true },
+    };
+    let mayHaveLeft = false;
+    for (const provider of providers) {
+      const submission = await rulesOf(message.channel).submission(
+        message,
+        recipient,
+        job.data.attempt,
+        this.#directory,
+      );
+      if (!submission) return { provider: provider.name, outcome: GONE, mayHaveLeftBefore: mayHaveLeft };
+      const outcome = await provider.submit(submission, signal);
+      answer = { provider: provider.name, outcome, mayHaveLeftBefore: mayHaveLeft };
+      if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
+      mayHaveLeft ||= outcome.nothingLeft !== true;
+    }
+    if (!mayHaveLeft || answer.outcome.kind !== 'unavailable') return answer;
+    const { nothingLeft: _, ...unsure } = answer.outcome;
+    return { ...answer, outcome: unsure };
+  }
+}
+
+/** Looks up devices, those that are asked for together in one query. */
+function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
+  const devices = new Batcher<string, Device | undefined>(
+    async (ids) => {
+      const found = new Map((await stores.devices.findMany(ids)).map((device) => [device.id, device]));
+      return ids.map((id) => found.get(id));
+    },
+    { maxWeight: LOOKUPS },
+  );
+  return { device: (id) => devices.add(id), bulk: (messageId) => stores.messages.bulk(messageId) };
+}
+
+function keyOf({ messageId, position }: RecipientKey): string {
+  return `${messageId} ${position}`;
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Changes } from '../../src/domain/ports/changes.ts';
+import { ChangeCache } from '../../src/runtime/change-cache.ts';
+
+function fakeChanges(isListening = true) {
+  const subscribers: ((id: string | undefined) => void)[] = [];
+  const changes: Changes = { isListening, subscribe: (_kind, onChange) => void subscribers.push(onChange) };
+  return { changes, announce: (id: string | undefined) => subscribers.forEach((tell) => void tell(id)) };
+}
+
+describe('ChangeCache', () => {
+  it('loads once, and again after a change of that id was announced', async () => {
+    const { changes, announce } = fakeChanges();
+    let loads = 0;
+    const cache = new ChangeCache('api-key', changes, async (id) => `${id}${++loads}`);
+    expect(await cache.get('a')).toBe('a1');
+    expect(await cache.get('a')).toBe('a1');
+    announce('b');
+    expect(await cache.get('a')).toBe('a1');
+    announce('a');
+    expect(await cache.get('a')).toBe('a2');
+    announce(undefined);
+    expect(await cache.get('a')).toBe('a3');
+  });
+
+  it('does not keep a value whose load began before a change was announced', async () => {
+    const { changes, announce } = fakeChanges();
+    let release: (value: string) => void = () => undefined;
+    const answers = [new Promise<string>((resolve) => (release = resolve)), Promise.resolve('new')];
+    let calls = 0;
+    const cache = new ChangeCache('api-key', changes, () => answers[calls++] as Promise<string>);
+    const first = cache.get('a');
+    announce('a');
+    release('old');
+    expect(await first).toBe('old');
+    expect(await cache.get('a')).toBe('new');
+  });
+
+  it('holds no more than its capacity; the one unused for longest goes first', async () => {
+    const { changes } = fakeChanges();
+    const loaded: string[] = [];
+    const cache = new ChangeCache(
+      'api-key',
+      changes,
+      async (id) => {
+        loaded.push(id);
+        return id;
+      },
+      2,
+    );
+    for (const id of ['a', 'b', 'a', 'c', 'a', 'b']) await cache.get(id);
+    expect(loaded).toEqual(['a', 'b', 'c', 'b']);
+  });
+});
