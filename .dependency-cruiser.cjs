@@ -44,6 +44,12 @@ module.exports = {
     layer('channels-adapter', '^src/channels/', ['^src/channels/', '^src/(domain|runtime)/']),
     layer('csv-adapter', '^src/csv/', ['^src/csv/', '^src/(domain|runtime)/']),
     layer('crypto-adapter', '^src/crypto/', ['^src/crypto/', '^src/(domain|runtime)/']),
+    ...['intake', 'message-index', 'rate-limit'].map((engine) => ({
+      name: `${engine}-only-through-its-index`,
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/storage/${engine}/` },
+      to: { path: `^src/storage/${engine}/`, pathNot: `^src/storage/${engine}/index\\.ts$` },
+    })),
     only('knex-and-pg-only-in-storage', 'node_modules/(knex|pg)/', ['^src/storage/']),
     only('pg-boss-only-in-queue', 'node_modules/pg-boss/', ['^src/queue/']),
     only('csv-parse-only-in-csv', 'node_modules/csv-parse/', ['^src/csv/']),

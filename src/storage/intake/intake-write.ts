@@ -8,7 +8,7 @@ import {
 } from '../../domain/messages/message.ts';
 import { messageResource } from '../../domain/messages/message-resource.ts';
 import type { IntakeAnswer } from '../../domain/ports/intake.ts';
-import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/message-blocks.ts';
+import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /** What PostgreSQL says of words that are read as a number. */

@@ -1,5 +1,5 @@
 import type { StatusMove } from '../../domain/ports/stores.ts';
-import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/message-blocks.ts';
+import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const HOUR_MS = 3_600_000;

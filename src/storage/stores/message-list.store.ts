@@ -6,7 +6,7 @@ import type {
   MessageListStore,
 } from '../../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../../domain/webhooks/event.ts';
-import { countMatching, findBefore, type KeyRow, type SeqFilter } from '../message-index/message-finder.ts';
+import { countMatching, findBefore, type KeyRow, type SeqFilter } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent } from './event-rows.ts';

@@ -14,7 +14,7 @@ import type {
 } from '../../domain/ports/stores.ts';
 import type { SweepMark } from '../../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
-import { messageHistory } from '../message-index/message-history.ts';
+import { messageHistory } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { countMoves } from './count-moves.ts';
 import { LOCK_MESSAGES } from './locks.ts';

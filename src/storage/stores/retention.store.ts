@@ -8,7 +8,7 @@ import type {
 import type { SweepMark } from '../../domain/ports/sweep-mark.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import type { RecordedEvent } from '../../domain/webhooks/event.ts';
-import { BLOCK } from '../message-index/message-blocks.ts';
+import { BLOCK } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
 import { STATUS_OF_MESSAGE } from './message-rows.ts';
