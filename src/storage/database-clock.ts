@@ -92,12 +92,13 @@ export class DatabaseClock implements AgreedClock {
   /** The database's time, to some hundred microseconds; no way to PostgreSQL. */
   now(): Date {
     const clocks = this.#read();
+    const now = new Date(Math.floor(this.#databaseMs(clocks)));
     if (haveParted(this.#apartMs, clocks)) {
       // Once for each time they part: where the database is away, the timer goes on.
       this.#apartMs = apartOf(clocks);
       this.#askSoon();
     }
-    return new Date(Math.floor(this.#databaseMs(clocks)));
+    return now;
   }
 
   /** Wall clock minus the database's, ms: positive where this machine is ahead. */
