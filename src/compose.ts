@@ -11,7 +11,7 @@ import { baseUrlOf } from './config/base-url.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import { embeddedPostgresOf, faultOfFullDisk, masterKeyOf } from './config/data-dir.ts';
 import { createAuditHeads } from './crypto/audit-heads.ts';
-import { systemClock, systemIds } from './crypto/ids.ts';
+import { createIds } from './crypto/ids.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
 import { csvReader } from './csv/csv-reader.ts';
@@ -34,6 +34,7 @@ import { timers } from './runtime/timers.ts';
 import { checkMasterKey } from './start/check-master-key.ts';
 import { pushOf, whatsAppOf } from './start/compose-channels.ts';
 import { PgIntake } from './storage/intake/index.ts';
+import { askOn, DatabaseClock } from './storage/postgres/database-clock.ts';
 import { PgDiagnostics } from './storage/postgres/diagnostics.ts';
 import { databaseFault, mayPassAlone } from './storage/postgres/faults.ts';
 import { PgHeartbeat } from './storage/postgres/heartbeat.ts';
@@ -67,12 +68,17 @@ export type Gateway = Awaited<ReturnType<typeof compose>>;
 
 /**
  * Wires everything and brings the database up to date. Throws when PostgreSQL or the master key cannot be had, or
- * the key is not that of the database (unless `withAnyMasterKey`). Nothing is sent or fetched before `startWorking`.
+ * the key is not that of the database (unless `withAnyMasterKey`), or the clock of this machine is not (unless `withAnyClock`).
+ * Nothing is sent or fetched before `startWorking`.
  */
-export async function compose(config: Config, logger: Logger, { withAnyMasterKey = false } = {}) {
+export async function compose(
+  config: Config,
+  logger: Logger,
+  { withAnyMasterKey = false, withAnyClock = false } = {},
+) {
   const opened = new AsyncDisposableStack();
   try {
-    const gateway = await wire(config, logger, opened);
+    const gateway = await wire(config, logger, opened, withAnyClock);
     if (!withAnyMasterKey) {
       checkMasterKey(config, gateway.secrets, await gateway.diagnostics.sealedSamples(), logger);
       await keepSignedHead(gateway.stores, gateway.auditHeads);
@@ -85,12 +91,13 @@ export async function compose(config: Config, logger: Logger, { withAnyMasterKey
   }
 }
 
-function smsOf(config: Config, logger: Logger) {
+function smsOf(config: Config, logger: Logger, now: () => Date) {
   try {
     return smsRoutes(config.smsRoutes, {
       logger,
       publicUrl: baseUrlOf(config),
       isProduction: config.isProduction,
+      now,
     });
   } catch (error) {
     throw new ConfigError(`SMS_ROUTES cannot be used: ${error instanceof Error ? error.message : error}.`);
@@ -105,9 +112,9 @@ function dkimOf({ dkim }: Config): DkimSigning | undefined {
   }
 }
 
-function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Logger) {
+function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Logger, now: () => Date) {
   try {
-    return emailRoutes(config.emailUrls, { defaultFrom: config.emailFrom, dkim, logger });
+    return emailRoutes(config.emailUrls, { defaultFrom: config.emailFrom, dkim, logger, now });
   } catch (error) {
     throw new ConfigError(`EMAIL_URL cannot be used: ${error instanceof Error ? error.message : error}.`);
   }
@@ -147,8 +154,11 @@ function ownReceiverOf(config: Config) {
 }
 
 /** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
-async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack) {
+async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack, withAnyClock: boolean) {
   const masterKey = await masterKeyOf(config);
+  // It starts once there is a database to ask.
+  const clock = new DatabaseClock(logger);
+  const now = () => clock.now();
   const client = createGuardedClient({
     allowedNetworks: config.webhookAllowedNetworks,
     requireHttps: config.isProduction,
@@ -158,23 +168,28 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   });
   const own = ownReceiverOf(config);
   const transport = createWebhookTransport({ client, own, serviceName: config.serviceName });
-  const push = await pushOf(config, logger, client);
-  const whatsApp = whatsAppOf(config, logger);
-  const sms = smsOf(config, logger);
+  const push = await pushOf(config, logger, client, now);
+  const whatsApp = whatsAppOf(config, logger, now);
+  const sms = smsOf(config, logger, now);
   const dkim = dkimOf(config);
   const routing = createRouting([
     ...sms.routes,
-    ...emailRoutesOf(config, dkim, logger),
+    ...emailRoutesOf(config, dkim, logger, now),
     ...push.routes,
     ...whatsApp.routes,
   ]);
   const connection = await connectionOf(config, logger, opened);
   const server = await checkServer(connection);
-  const migration = await migrateDatabase(connection, logger);
   const knex = createKnex(connection, logger);
   opened.defer(() => knex.destroy());
-
   const sql = new Sql(knex);
+  opened.defer(() => clock.stop());
+  await clock.start(askOn(sql));
+  const clockFault = clock.fault();
+  if (clockFault !== undefined && !withAnyClock) throw new Error(clockFault);
+  const ids = createIds(clock);
+  const migration = await migrateDatabase(connection, logger);
+
   const listener = new PgListener(connection, logger);
   opened.defer(() => listener.stop());
   await listener.start();
@@ -184,6 +199,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const queue = new PgBossQueue({
     pool: sql.pool,
     transaction: (work) => sql.transaction((_, connection) => work(connection)),
+    clock,
     logger,
     ...(config.isWorker && { listen: listener.listen.bind(listener) }),
   });
@@ -202,7 +218,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     maxBytes: config.reportSpoolMb * 2 ** 20,
   });
   opened.defer(() => spool.close());
-  const reports = new DeliveryReports(uow, systemClock, systemIds, {
+  const reports = new DeliveryReports(uow, clock, ids, {
     mayPassAlone,
     isFault: (error) => databaseFault(error) !== undefined,
     spool,
@@ -226,8 +242,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     auditHeads,
     secrets,
     passwords: passwordHasher,
-    clock: systemClock,
-    ids: systemIds,
+    clock,
+    ids,
     settings: {
       defaultSenderId: config.defaultSenderId,
       keyRate: config.rateLimits,
@@ -243,6 +259,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       { name: 'queue', look: () => queue.check() },
       { name: 'worker', look: () => queue.checkWorking() },
     ],
+    clockFault: () => clock.fault(),
     faultOf: databaseFault,
     logger,
   });
@@ -258,7 +275,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const authenticator = new Authenticator({
     store: stores.apiKeys,
     createCache,
-    clock: systemClock,
+    clock,
     secrets,
     spentSignatures: new PgSpentSignatures(sql),
   });
@@ -266,7 +283,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const sessions = new Sessions({ ...deps, security });
   const outcomes = new SubmitOutcomes(
     uow,
-    { clock: systemClock, ids: systemIds },
+    { clock, ids },
     { isFault: (error) => databaseFault(error) !== undefined, logger },
   );
 
@@ -298,6 +315,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),
     faultOf: databaseFault,
     heartbeat,
+    clock,
     readiness,
     refusals,
     /** One round of the check of balances against ledgers; how many accounts are known not to add up. */
@@ -315,13 +333,14 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         rateLimiter,
         security,
         outcomes,
-        submit: new SubmitMessages(stores, uow, routing, outcomes, systemClock),
+        submit: new SubmitMessages(stores, uow, routing, outcomes, clock),
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
-        health: new PublishHealth(stores.providerHealth, routing, thisProcess, systemClock),
-        imports: new ImportContacts(stores, uow, csvReader, systemClock, systemIds),
-        sweeps: new Sweeps(uow, stores, systemClock, systemIds),
-        retention: new Retention(uow, stores, systemClock),
-        forgetOldEvents: () => forgetOldEvents(stores.events, systemClock),
+        health: new PublishHealth(stores.providerHealth, routing, thisProcess, clock),
+        imports: new ImportContacts(stores, uow, csvReader, clock, ids),
+        sweeps: new Sweeps(uow, stores, clock, ids),
+        retention: new Retention(uow, stores, clock),
+        forgetOldEvents: () => forgetOldEvents(stores.events, clock),
+        clock,
         usage: stores.usage,
         refusals,
         checkLedgers: () => checkLedgers(uow, logger),

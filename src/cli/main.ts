@@ -10,11 +10,14 @@ import { type CliRunner, createProgram } from './program.ts';
 
 type OpenOptions = NonNullable<Parameters<typeof compose>[2]> & { readonly mayMakeDatabase?: boolean };
 
-/** The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. */
+/**
+ * The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. Whatever the clock of this machine
+ * says, commands use the database's time and clean nothing up.
+ */
 async function open({ mayMakeDatabase = false, ...options }: OpenOptions = {}) {
   const config = loadConfig();
   if (!mayMakeDatabase) await requireCluster(config);
-  return compose(config, createLogger(config.logLevel ?? 'silent'), options);
+  return compose(config, createLogger(config.logLevel ?? 'silent'), { ...options, withAnyClock: true });
 }
 
 async function print(isJson: boolean | undefined, { json, text, failure }: CliAnswer): Promise<void> {

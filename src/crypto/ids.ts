@@ -1,9 +1,13 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Clock, Ids } from '../domain/ports/system.ts';
 
-export const systemIds: Ids = {
-  uuid: () => randomUUIDv7(),
-  random: (bytes) => randomBytes(bytes),
-};
-
-export const systemClock: Clock = { now: () => new Date() };
+/** Ids whose time is that of `clock`: sweeps search by the time in an id, so it must be the one that rows are stored with. */
+export function createIds(clock: Clock): Ids {
+  return {
+    uuid: () => {
+      const time = clock.now().getTime().toString(16).padStart(12, '0');
+      return `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
+    },
+    random: (bytes) => randomBytes(bytes),
+  };
+}

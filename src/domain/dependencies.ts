@@ -8,7 +8,7 @@ import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
-import type { Clock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
+import type { AgreedClock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 
 /** Everything operations are built on; compose.ts provides it. */
@@ -28,7 +28,7 @@ export interface Dependencies {
   readonly auditHeads: AuditHeads;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
-  readonly clock: Clock;
+  readonly clock: AgreedClock;
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;

@@ -65,7 +65,7 @@ function createApp(
     response.setHeader('Cache-Control', 'no-store');
     const verdict = await gateway.readiness.check();
     if (verdict.isReady) {
-      response.json({ status: 'ready' });
+      response.json(verdict.degraded ? { status: 'degraded', ...verdict.degraded } : { status: 'ready' });
       return;
     }
     const { check, reason } = verdict;

@@ -11,7 +11,10 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The process's metrics, in the names of the Prometheus conventions. */
 export function createMetrics(
-  gateway: Pick<Gateway, 'queue' | 'operations' | 'live' | 'stores' | 'security' | 'refusals' | 'spool'>,
+  gateway: Pick<
+    Gateway,
+    'queue' | 'operations' | 'live' | 'stores' | 'security' | 'refusals' | 'spool' | 'clock'
+  >,
 ) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -114,6 +117,14 @@ export function createMetrics(
     registers: [registry],
     collect() {
       this.set(gateway.spool.bytes);
+    },
+  });
+  new Gauge({
+    name: 'gateway_clock_skew_seconds',
+    help: "How far this machine's clock is ahead of the database's; below 0 it is behind. Beyond 5 s nothing expires here.",
+    registers: [registry],
+    collect() {
+      this.set(gateway.clock.skewMs / 1_000);
     },
   });
   return {

@@ -1,6 +1,7 @@
 /**
  * Whether this process could accept a message now: the database commits a small write to its disk and has room for more,
- * the queue answers and, in a process that works, the worker goes on looking for jobs.
+ * the queue answers and, in a process that works, the worker goes on looking for jobs. A process whose machine's clock is off
+ * accepts all the same, by the database's time, and is degraded: it expires and deletes nothing.
  */
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
@@ -21,7 +22,7 @@ export interface ReadinessPart {
 }
 
 export type Verdict =
-  | { readonly isReady: true }
+  | { readonly isReady: true; readonly degraded?: { readonly check: 'clock'; readonly reason: string } }
   /** `reason`: for the operator, without anything of the inside. */
   | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
 
@@ -29,6 +30,8 @@ interface ReadinessOptions {
   readonly parts: readonly ReadinessPart[];
   /** The refusal that an infrastructure fault stands for. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
+  /** What is wrong with the clock of this machine, in a sentence. */
+  readonly clockFault: () => string | undefined;
   readonly logger: Logger;
   readonly timeoutMs?: number;
 }
@@ -83,7 +86,8 @@ export class Readiness {
       }
     }
     this.#outage.worked();
-    return { isReady: true };
+    const reason = this.#options.clockFault();
+    return { isReady: true, ...(reason === undefined ? {} : { degraded: { check: 'clock', reason } }) };
   }
 
   async #inTime(look: () => Promise<void>): Promise<void> {

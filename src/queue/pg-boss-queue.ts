@@ -9,6 +9,7 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { type HeldJob, heldJobs, type SqlRunner } from './held-jobs.ts';
 import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
@@ -46,6 +47,8 @@ export interface QueueTransaction {
 export interface QueueOptions {
   readonly pool: SqlRunner;
   transaction<T>(work: (connection: SqlRunner) => Promise<T>): Promise<T>;
+  /** The database's time: what is due is due by it. */
+  readonly clock: Clock;
   readonly logger: Logger;
   /** Subscribes to a NOTIFY channel; returns the way to end it. A process that works on no jobs hears of none. */
   readonly listen?: (
@@ -69,6 +72,7 @@ export class PgBossQueue implements JobQueue {
     { name: 'queue-held', text: HELD },
   ];
   readonly #boss: PgBoss;
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #pool: SqlRunner;
   readonly #listen: QueueOptions['listen'];
@@ -82,7 +86,8 @@ export class PgBossQueue implements JobQueue {
   readonly #supervision: OutageLog;
   readonly #workers = new Map<QueueName, Pick<QueueWorker<QueueName>, keyof QueueWorker<QueueName>>>();
 
-  constructor({ pool, transaction, logger, listen }: QueueOptions) {
+  constructor({ pool, transaction, clock, logger, listen }: QueueOptions) {
+    this.#clock = clock;
     this.#logger = logger;
     this.#pool = pool;
     this.#listen = listen;
@@ -177,6 +182,7 @@ export class PgBossQueue implements JobQueue {
       this.#logger,
       handler,
       HEARTBEAT_SECONDS,
+      this.#clock,
     );
     this.#workers.set(queue, worker);
     worker.start();

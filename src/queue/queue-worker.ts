@@ -8,6 +8,7 @@ import type {
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
+import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { PassingMap } from '../runtime/passing-map.ts';
 import type { SqlRunner } from './held-jobs.ts';
@@ -68,6 +69,7 @@ export class QueueWorker<Q extends QueueName> {
   readonly #held = new PassingMap<string, Held>();
   readonly #places: Places;
   readonly #leaseMs: number;
+  readonly #clock: Clock;
   #lease: Lease;
   #loop: Promise<void> | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -87,7 +89,9 @@ export class QueueWorker<Q extends QueueName> {
     logger: Logger,
     handler: JobHandler<Q>,
     heartbeatSeconds: number,
+    clock: Clock,
   ) {
+    this.#clock = clock;
     this.#leaseMs = heartbeatSeconds * 1000;
     this.#lease = new Lease(this.#leaseMs);
     this.#boss = boss;
@@ -126,7 +130,7 @@ export class QueueWorker<Q extends QueueName> {
     // Not on the instant itself: the database's clock must have passed it too.
     const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
-    const delayMs = Math.max(0, at - Date.now());
+    const delayMs = Math.max(0, at - this.#clock.now().getTime());
     if (delayMs > MAX_TIMER_MS) return;
     const timer = setTimeout(() => {
       this.#dueTimers.delete(at);

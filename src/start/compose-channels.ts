@@ -16,6 +16,7 @@ export async function pushOf(
   config: Config,
   logger: Logger,
   client: GuardedClient,
+  now: () => Date,
 ): Promise<{ routes: Route[]; vapidPublicKey: string | undefined }> {
   const { fcm, apns, vapid, isProduction } = config;
   const keys = await vapidKeysOf(config, logger);
@@ -24,7 +25,7 @@ export async function pushOf(
   try {
     const web = keys && { keys, subject: vapid.subject };
     return {
-      routes: pushRoutes({ fcm, apns, vapid: web, hasSimulator }, client),
+      routes: pushRoutes({ fcm, apns, vapid: web, hasSimulator, now }, client),
       vapidPublicKey: keys?.publicKey,
     };
   } catch (error) {
@@ -55,11 +56,11 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
 }
 
 /** The WhatsApp route, and who reads the platform's callbacks. */
-export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger) {
+export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, now: () => Date) {
   const { provider: settings, appSecret, verifyToken } = whatsApp;
   const simulatorName = 'whatsapp-simulator';
   const provider = settings
-    ? new CloudApiProvider(settings)
+    ? new CloudApiProvider({ ...settings, now })
     : new SimulatorCarrier(logger, { name: simulatorName, tellsRead: true });
   const routes: Route[] =
     settings || !isProduction ? [{ channel: 'whatsapp', prefix: '', providers: [provider] }] : [];

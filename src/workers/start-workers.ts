@@ -4,6 +4,7 @@ import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
+import type { AgreedClock } from '../domain/ports/system.ts';
 import type { UsageStore } from '../domain/ports/usage-store.ts';
 import type { Refusals } from '../domain/refusals.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
@@ -60,6 +61,10 @@ export async function startWorkers(parts: {
   retention: Retention;
   /** Forgets events that are past their time. */
   forgetOldEvents: () => Promise<unknown>;
+  clock: AgreedClock & {
+    /** What is wrong with this machine's clock, in a sentence. */
+    fault(): string | undefined;
+  };
   usage: UsageStore;
   refusals: Refusals;
   /** One round of the check of balances against ledgers. */
@@ -77,6 +82,11 @@ export async function startWorkers(parts: {
     await parts.security
       .flush({ isLast: true })
       .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
+  };
+  /** Where the clocks disagree nobody can tell what is old: the round fails, which is logged as any failing round. */
+  const ifClocksAgree = (task: () => Promise<unknown>) => async () => {
+    if (!(await parts.clock.agrees())) throw new Error(parts.clock.fault());
+    await task();
   };
   // What a process before left comes before all that comes from now on.
   await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
@@ -106,13 +116,38 @@ export async function startWorkers(parts: {
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),
-    repeat('sweeps', SWEEPS_MS, logger, () => parts.sweeps.run()),
-    repeat('retention', RETENTION_MS, logger, () => parts.retention.run()),
-    repeat('old events', SWEEPS_MS, logger, () => parts.forgetOldEvents()),
-    repeat('old imports', SWEEPS_MS, logger, () => parts.imports.cleanUp()),
+    repeat(
+      'sweeps',
+      SWEEPS_MS,
+      logger,
+      ifClocksAgree(() => parts.sweeps.run()),
+    ),
+    repeat(
+      'retention',
+      RETENTION_MS,
+      logger,
+      ifClocksAgree(() => parts.retention.run()),
+    ),
+    repeat(
+      'old events',
+      SWEEPS_MS,
+      logger,
+      ifClocksAgree(() => parts.forgetOldEvents()),
+    ),
+    repeat(
+      'old imports',
+      SWEEPS_MS,
+      logger,
+      ifClocksAgree(() => parts.imports.cleanUp()),
+    ),
     repeat('ledgers', LEDGERS_MS, logger, () => parts.checkLedgers()),
     repeat('idle rate limits', REQUEST_RECORDS_MS, logger, () => parts.rateLimiter.sweep()),
-    repeat('spent signatures', REQUEST_RECORDS_MS, logger, () => authenticator.forgetSpentSignatures()),
+    repeat(
+      'spent signatures',
+      REQUEST_RECORDS_MS,
+      logger,
+      ifClocksAgree(() => authenticator.forgetSpentSignatures()),
+    ),
   ];
   return {
     async stop(timeoutMs) {

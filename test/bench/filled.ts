@@ -22,8 +22,8 @@ export function filledDatabase(context: BenchContext, messages: number): Promise
 /** The parts of a built server in this process, without its workers, on one of the run's databases. */
 export async function composeOn(context: BenchContext, database: string) {
   const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
-  const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config.js');
-  const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('logger.js');
+  const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config/config.js');
+  const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('start/logger.js');
   const { host, port, user } = context.postgres;
   const config = parseConfig({
     DATABASE_URL: `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`,

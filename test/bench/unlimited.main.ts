@@ -3,10 +3,12 @@ import { join } from 'node:path';
 
 const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
-const { loadConfig } = await built<typeof import('../../src/config/config.ts')>('config.js');
-const { startHttpServer } = await built<typeof import('../../src/http/http-server.ts')>('http-server.js');
-const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('logger.js');
-const { createQuickstart } = await built<typeof import('../../src/start/quickstart.ts')>('quickstart.js');
+const { loadConfig } = await built<typeof import('../../src/config/config.ts')>('config/config.js');
+const { startHttpServer } =
+  await built<typeof import('../../src/http/http-server.ts')>('http/http-server.js');
+const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('start/logger.js');
+const { createQuickstart } =
+  await built<typeof import('../../src/start/quickstart.ts')>('start/quickstart.js');
 
 const config = loadConfig();
 const logger = createLogger(config.logLevel ?? 'warn');

@@ -19,10 +19,10 @@ const REFUSING_PORT = 4000;
 
 const built = <Module>(path: string): Promise<Module> => import(join(process.cwd(), 'dist/src', path));
 const { compose } = await built<typeof import('../../src/compose.ts')>('compose.js');
-const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config.js');
-const { startHttpServer } = await built<typeof import('../../src/http/http-server.ts')>('http-server.js');
-const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('logger.js');
-const { systemClock, systemIds } = await built<typeof import('../../src/crypto/ids.ts')>('crypto/ids.js');
+const { parseConfig } = await built<typeof import('../../src/config/config.ts')>('config/config.js');
+const { startHttpServer } =
+  await built<typeof import('../../src/http/http-server.ts')>('http/http-server.js');
+const { createLogger } = await built<typeof import('../../src/start/logger.ts')>('start/logger.js');
 
 await using opened = new AsyncDisposableStack();
 const dataDir = await mkdtemp(join(tmpdir(), 'gateway-screenshots-'));
@@ -37,8 +37,8 @@ const config = parseConfig({
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 });
 const logger = createLogger('error');
-const setBack = shiftClock();
 const gateway = await compose(config, logger);
+const setBack = shiftClock();
 opened.defer(() => gateway.close());
 const http = await startHttpServer(gateway, config, logger);
 const workers = await gateway.startWorking();
@@ -83,17 +83,10 @@ await first.getByText('4 of 4 done').waitFor();
 await first.evaluate('scrollTo(0, 0)');
 await take(first, 'first-run', 960);
 
-/** Lets everything that asks the gateway's clock, and its ids, be so much earlier. */
+/** Lets everything that asks the gateway's clock, as its ids do, be so much earlier. */
 function shiftClock(): (ms: number) => void {
   let backMs = 0;
-  const { uuid } = systemIds;
-  Object.assign(systemClock, { now: () => new Date(Date.now() - backMs) });
-  Object.assign(systemIds, {
-    uuid: () => {
-      const time = (Date.now() - backMs).toString(16).padStart(12, '0');
-      return `${time.slice(0, 8)}-${time.slice(8)}${uuid().slice(13)}`;
-    },
-  });
+  Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs) });
   return (ms) => {
     backMs = ms;
   };

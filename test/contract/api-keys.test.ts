@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { systemClock } from '../../src/crypto/ids.ts';
 import type { AccountRole, MemberCaller } from '../../src/domain/caller.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -208,9 +207,9 @@ describe('rotating a key [decision 7]', () => {
     expect((await call('POST', path, { overlapSeconds: 3_600 })).status).toBe(201);
     expect((await read(old.key)).status).toBe(200);
     const in59Minutes = Date.now() + 59 * 60_000;
-    jest.spyOn(systemClock, 'now').mockImplementation(() => new Date(in59Minutes));
+    jest.spyOn(gateway.parts.clock, 'now').mockImplementation(() => new Date(in59Minutes));
     expect((await read(old.key)).status).toBe(200);
-    jest.spyOn(systemClock, 'now').mockImplementation(() => new Date(in59Minutes + 61_000));
+    jest.spyOn(gateway.parts.clock, 'now').mockImplementation(() => new Date(in59Minutes + 61_000));
     expect((await read(old.key)).status).toBe(401);
   });
 

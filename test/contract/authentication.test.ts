@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { systemClock } from '../../src/crypto/ids.ts';
 import { signRequest } from '../../src/domain/api-keys/request-signature.ts';
 import { SCOPES } from '../../src/domain/caller.ts';
 import { routes } from '../../src/rest/routes/all.ts';
@@ -59,8 +58,10 @@ afterAll(async () => {
   await gateway?.stop();
 });
 
-const setTime = (unixSeconds: number) =>
-  jest.spyOn(systemClock, 'now').mockReturnValue(new Date(unixSeconds * 1000));
+function setTime(unixSeconds: number): void {
+  for (const { parts } of [gateway, second])
+    jest.spyOn(parts.clock, 'now').mockReturnValue(new Date(unixSeconds * 1000));
+}
 
 /** A key whose signing secret is `secret`, as it would be had the gateway made up that one. */
 async function signingKey(secret = SECRET, ipAllowlist: string[] = []): Promise<string> {
@@ -218,7 +219,7 @@ describe('request signing [contract, Optional request signing: 1–4; Limits: HM
     const { hostname, port } = new URL(gateway.url);
     const socket = connect(Number(port), hostname);
     socket.on('error', () => undefined);
-    const timestamp = Math.floor(systemClock.now().getTime() / 1000);
+    const timestamp = Math.floor(gateway.parts.clock.now().getTime() / 1000);
     socket.write(
       `POST /api/v1/developers/sms HTTP/1.1\r\nHost: gateway\r\nX-Forwarded-For: 192.0.2.1\r\nX-Api-Key: ${key}\r\nX-Timestamp: ${timestamp}\r\n` +
         `X-Signature: ${'a'.repeat(64)}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { systemIds } from '../../src/crypto/ids.ts';
 import { csvReader } from '../../src/csv/csv-reader.ts';
 import { ImportContacts } from '../../src/workers/imports/import-contacts.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
+import { machineIds } from '../support/system.ts';
 
 const START = `mutation ($csv: String!) { importContacts(csv: $csv) {
   id state progress { rowsTotal rowsDone created updated failed } createdBy finishedAt } }`;
@@ -374,7 +374,7 @@ describe('imports of contacts while nobody works', () => {
       const now = new Date(Date.now() + hours * 3_600_000);
       const { stores } = gateway.parts;
       const uow = { run: () => Promise.reject(new Error('nothing is imported')) };
-      await new ImportContacts(stores, uow, csvReader, { now: () => now }, systemIds).cleanUp();
+      await new ImportContacts(stores, uow, csvReader, { now: () => now }, machineIds).cleanUp();
       return (await graphql(gateway, LOOK, { token, variables: { id } })).body.data.contactImport;
     };
     expect(await cleanUp(23)).toMatchObject({ state: 'PENDING', failure: null, finishedAt: null });

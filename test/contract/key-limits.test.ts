@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { systemClock } from '../../src/crypto/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
@@ -307,7 +306,7 @@ describe('what has ended stays ended [decision 7]', () => {
     ]);
     expect(ended(await call('POST', `${old.path}/rotate`, {}))).toEqual([409, 'key_ended']);
     const past = Date.parse(sooner) + 1_000;
-    jest.spyOn(systemClock, 'now').mockImplementation(() => new Date(past));
+    jest.spyOn(gateway.parts.clock, 'now').mockImplementation(() => new Date(past));
     expect(await statusOf(old)).toBe(401);
     expect(ended(await call('PUT', old.path, { expiresAt: null }))).toEqual([409, 'key_ended']);
   });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { systemIds } from '../../src/crypto/ids.ts';
 import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type ApiReply, africasTalkingAnswer, type SmsApi, startSmsApi } from '../support/sms-api.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 import { sweepAt } from '../support/sweeps.ts';
+import { machineIds } from '../support/system.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 const PRICE = 30;
@@ -105,7 +105,7 @@ describe('the refund of what may have left', () => {
         const move = { messageId: id, position: 0, from: 'pending', to: 'sent', error: null } as const;
         const at = new Date();
         const provider = `africastalking:acme@${first.host}`;
-        await applyMoves(tx, systemIds, [id], [{ ...move, at, provider, sids: ['ATXid_late'] }], at);
+        await applyMoves(tx, machineIds, [id], [{ ...move, at, provider, sids: ['ATXid_late'] }], at);
       }),
     );
     const report = new URLSearchParams({ id: 'ATXid_late', status: 'Success', phoneNumber: '+256700600004' });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { systemClock, systemIds } from '../../src/crypto/ids.ts';
 import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
 import { SUBMIT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
 import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
@@ -8,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
+import { machineClock, machineIds } from '../support/system.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 describe('moves of recipients (decision 13)', () => {
@@ -39,7 +39,7 @@ describe('moves of recipients (decision 13)', () => {
       uow.run((tx) =>
         applyMoves(
           tx,
-          systemIds,
+          machineIds,
           [id],
           [{ ...late, messageId: id, position: 0, sids: ['late'] }],
           new Date(),
@@ -56,7 +56,7 @@ describe('moves of recipients (decision 13)', () => {
     withUnitOfWork(gateway, (uow) =>
       new SubmitOutcomes(
         uow,
-        { clock: systemClock, ids: systemIds },
+        { clock: machineClock, ids: machineIds },
         { isFault: () => false, logger: silentLogger },
       ).record({
         message: { id, channel: 'sms', expiresAt: new Date(Date.now() + SUBMIT_DEADLINE_MS) },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
 import { PgIntake } from '../../src/storage/intake/intake.ts';
+import { CLOCK_TOLERANCE_MS } from '../../src/storage/postgres/database-clock.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -330,15 +331,44 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
     const ahead = new Date(Date.now() + 60_000);
-    expect((await intake.accept(prepared(accountId, { createdAt: ahead }))).kind).toBe('accepted');
+    await sql.query('UPDATE accounts SET last_accepted_at = $2 WHERE id = $1', [accountId, ahead]);
     const content = `🚀 "createdAt":"2020-01-01T00:00:00.000Z" \\"createdAt":"`;
     const claim = { route: 'sms', key: 'behind' };
     const answer = await intake.accept(prepared(accountId, { content, idempotency: claim }));
     if (answer.kind !== 'accepted') throw new Error(answer.kind);
     expect(JSON.parse(answer.body)).toMatchObject({ content, createdAt: ahead.toISOString() });
-    const again = await startIntake().intake.replay(accountId, 'production', claim, new Date());
+    const again = await startIntake().intake.replay(accountId, 'production', claim);
     expect(again?.body).toBe(answer.body);
-    expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead, ahead]);
+    expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead]);
+  });
+
+  it('a clock that is ahead accepts nothing later than PostgreSQL allows, nor any message after it (docs/decisions/0021)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const { intake } = startIntake();
+    const claim = { route: 'sms', key: 'ahead' };
+    const createdAt = new Date(Date.now() + 25 * 3_600_000);
+    const answer = await intake.accept(prepared(accountId, { createdAt, idempotency: claim }));
+    expect((await intake.accept(prepared(accountId))).kind).toBe('accepted');
+    if (answer.kind !== 'accepted') throw new Error(answer.kind);
+    const latest = Date.now() + CLOCK_TOLERANCE_MS;
+    for (const { created_at } of await stored(accountId))
+      expect(created_at.getTime()).toBeLessThanOrEqual(latest);
+    // The answer, and what a repeat is given, name the time that is stored.
+    expect(new Date(JSON.parse(answer.body).createdAt)).toEqual((await stored(accountId))[0]?.created_at);
+    expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
+  });
+
+  it('a key used an hour ago stays used, whatever the clock of the process says (docs/decisions/0021)', async () => {
+    const { accountId } = await gateway.createAccount(COST * 10);
+    const claim = { route: 'sms', key: 'fresh' };
+    const first = await startIntake().intake.accept(prepared(accountId, { idempotency: claim }));
+    if (first.kind !== 'accepted') throw new Error(first.kind);
+    for (const hours of [25, -25]) {
+      const createdAt = new Date(Date.now() + hours * 3_600_000);
+      const again = await startIntake().intake.accept(prepared(accountId, { createdAt, idempotency: claim }));
+      expect(again).toMatchObject({ kind: 'replayed', messageId: first.messageId, body: first.body });
+    }
+    expect(await stored(accountId)).toHaveLength(1);
   });
 
   it('each answer of a batch is stored as it was given, whatever letters the message has', async () => {
@@ -355,7 +385,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     for (const [index, answer] of answers.entries()) {
       if (answer.kind !== 'accepted') throw new Error(answer.kind);
       expect(JSON.parse(answer.body).content).toBe(contents[index]);
-      const again = await intake.replay(accountId, 'production', claims[index]!, new Date());
+      const again = await intake.replay(accountId, 'production', claims[index]!);
       expect(again?.body).toBe(answer.body);
     }
   });
@@ -375,7 +405,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
         key,
       ]);
       const [before] = await sql.query('SELECT pg_current_wal_insert_lsn() AS lsn');
-      expect(await intake.replay(accountId, 'production', claim, new Date())).toBeDefined();
+      expect(await intake.replay(accountId, 'production', claim)).toBeDefined();
       const [after] = await sql.query('SELECT pg_current_wal_flush_lsn() >= $1::pg_lsn AS "isOnDisk"', [
         before?.lsn,
       ]);

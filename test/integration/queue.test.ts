@@ -6,6 +6,7 @@ import { PgListener } from '../../src/storage/postgres/pg-listener.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { machineClock } from '../support/system.ts';
 
 const job = (id: string, more: Partial<NewJob<'submit'>> = {}): NewJob<'submit'> => ({
   queue: 'submit',
@@ -48,6 +49,7 @@ describe('the queue', () => {
     const queue = new PgBossQueue({
       pool,
       transaction: (work) => sql.transaction((_, connection) => work(connection)),
+      clock: machineClock,
       logger: silentLogger,
       listen: (channel, onMessage, onReconnect) => listener.listen(channel, onMessage, onReconnect),
     });
@@ -383,6 +385,7 @@ describe('the tables of the queue', () => {
       const queue = new PgBossQueue({
         pool: sql.pool,
         transaction: (work) => sql.transaction((_, connection) => work(connection)),
+        clock: machineClock,
         logger: silentLogger,
       });
       try {

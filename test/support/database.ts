@@ -5,6 +5,7 @@ import type { Logger } from '../../src/domain/ports/logger.ts';
 import { PgBossQueue } from '../../src/queue/pg-boss-queue.ts';
 import { migrate } from '../../src/storage/postgres/migrate.ts';
 import { createKnex, type DatabaseConnection, Sql } from '../../src/storage/postgres/sql.ts';
+import { machineClock } from './system.ts';
 
 export interface ServerConnection {
   readonly host: string;
@@ -78,6 +79,7 @@ export async function createTemplate(server: ServerConnection): Promise<void> {
     const queue = new PgBossQueue({
       pool: new Sql(knex).pool,
       transaction: (work) => new Sql(knex).transaction((_, connection) => work(connection)),
+      clock: machineClock,
       logger: silentLogger,
       listen: async () => async () => undefined,
     });

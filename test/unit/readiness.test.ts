@@ -4,7 +4,7 @@ import { databaseFault } from '../../src/storage/postgres/faults.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
-const settings = { faultOf: databaseFault, logger: silentLogger, timeoutMs: 20 };
+const settings = { faultOf: databaseFault, clockFault: () => undefined, logger: silentLogger, timeoutMs: 20 };
 
 describe('readiness', () => {
   it('is looked at once for all who ask together, and soon after', async () => {

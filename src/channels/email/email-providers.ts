@@ -13,10 +13,15 @@ export interface EmailContext {
   /** What mails are signed with; undefined where they leave unsigned. */
   readonly dkim?: DkimSigning | undefined;
   readonly logger: Logger;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** The email route of the configuration (EMAIL_URL), in the order of failover; none when no URL is given. */
-export function emailRoutes(urls: readonly string[], { defaultFrom, dkim, logger }: EmailContext): Route[] {
+export function emailRoutes(
+  urls: readonly string[],
+  { defaultFrom, dkim, logger, now }: EmailContext,
+): Route[] {
   if (urls.length === 0) return [];
   const messageIdDomain = parseMailbox(defaultFrom)?.address.split('@').at(-1) ?? 'localhost';
   const takenCopies = new TakenCopies();
@@ -24,7 +29,7 @@ export function emailRoutes(urls: readonly string[], { defaultFrom, dkim, logger
     (url): Provider<EmailSubmission> =>
       url === 'simulator:'
         ? new EmailSimulator()
-        : new SmtpProvider({ url, logger, messageIdDomain, takenCopies, dkim }),
+        : new SmtpProvider({ url, logger, messageIdDomain, takenCopies, dkim, now }),
   );
   return [{ channel: 'email', prefix: '', providers }];
 }

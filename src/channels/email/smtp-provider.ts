@@ -48,6 +48,8 @@ export interface SmtpProviderOptions {
   readonly dkim?: DkimSigning | undefined;
   /** Shared by servers that mails pass from one to the other; its own when absent. */
   readonly takenCopies?: TakenCopies;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 const TIMING: SmtpTiming = {
@@ -73,6 +75,7 @@ type Pool = ReturnType<typeof createPool>;
 export class SmtpProvider implements Provider<EmailSubmission> {
   readonly name: string;
   readonly #options: SmtpProviderOptions;
+  readonly #now: () => Date;
   readonly #timing: SmtpTiming;
   readonly #logger: Logger;
   readonly #pool: Pool;
@@ -90,6 +93,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const user = settings.login ? `${settings.login.user}@` : '';
     this.name = `smtp:${user}${settings.host}:${settings.port}`;
     this.#options = options;
+    this.#now = options.now ?? (() => new Date());
     this.#timing = { ...TIMING, ...options.timing };
     this.#takenCopies = options.takenCopies ?? new TakenCopies();
     this.#logger = options.logger.child({ provider: this.name });
@@ -107,7 +111,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
     if (!(await this.#gate.enter(signal))) return untouched('the mail server has no connection free');
     try {
-      if (new Date() < submission.expiresAt) return await this.#send(submission);
+      if (this.#now() < submission.expiresAt) return await this.#send(submission);
       return { ...untouched('the message expired before it could be sent'), onlyThis: true };
     } finally {
       this.#gate.leave();
@@ -231,7 +235,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
 
   #retryLater(submission: EmailSubmission, copies: readonly string[], attempt: number): void {
     const delayMs = retryDelayMs('email', attempt);
-    const isLate = Date.now() + delayMs >= submission.expiresAt.getTime();
+    const isLate = this.#now().getTime() + delayMs >= submission.expiresAt.getTime();
     const fields = { messageId: submission.messageId, copies: copies.length };
     if (isLate || this.#stopped || this.#waiting.size >= MAX_WAITING) {
       this.#logger.warn(fields, GIVEN_UP);

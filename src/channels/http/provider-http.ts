@@ -42,6 +42,8 @@ export interface ProviderHttpOptions {
   /** Milliseconds for a whole exchange, from when a connection is free for it. */
   readonly timeoutMs?: number;
   readonly connections?: number;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -68,8 +70,15 @@ export class ProviderHttp {
   readonly #gate: Gate;
   readonly #basePath: string;
   readonly #timeoutMs: number;
+  readonly #now: () => Date;
 
-  constructor({ baseUrl, timeoutMs = TIMEOUT_MS, connections = CONNECTIONS }: ProviderHttpOptions) {
+  constructor({
+    baseUrl,
+    timeoutMs = TIMEOUT_MS,
+    connections = CONNECTIONS,
+    now = () => new Date(),
+  }: ProviderHttpOptions) {
+    this.#now = now;
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#timeoutMs = timeoutMs;
@@ -96,7 +105,7 @@ export class ProviderHttp {
   ): Promise<ProviderExchange> {
     if (!(await this.#gate.enter(signal))) return turnedAway('no connection is free');
     try {
-      if (expiresAt && new Date() >= expiresAt)
+      if (expiresAt && this.#now() >= expiresAt)
         return turnedAway('the message expired before it could be sent');
       return await this.#exchange(write());
     } finally {

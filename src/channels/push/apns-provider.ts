@@ -23,6 +23,8 @@ export interface ApnsOptions {
   readonly baseUrl?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
   /** Further trusted certificates, PEM (tests). */
   readonly ca?: string | undefined;
 }
@@ -106,7 +108,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     signal: AbortSignal,
   ): Promise<SubmitOutcome | 'token expired'> {
     if (signal.aborted) return unavailable('the gateway is stopping', true);
-    const headers = this.#headers(submission, token, Date.now());
+    const headers = this.#headers(submission, token, (this.#options.now?.() ?? new Date()).getTime());
     const path = `/3/device/${encodeURIComponent(submission.target.token)}`;
     const answer = await this.#session.post(path, headers, JSON.stringify(payloadOf(submission)));
     if (answer.kind === 'failure') return unavailable(`APNs: ${answer.reason}`, answer.nothingLeft);

@@ -17,6 +17,8 @@ export interface FcmOptions {
   readonly baseUrl?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 const FCM_URL = 'https://fcm.googleapis.com';
@@ -29,13 +31,15 @@ export class FcmProvider implements Provider<PushSubmission> {
   readonly #http: ProviderHttp;
   readonly #token: GoogleToken;
   readonly #path: string;
+  readonly #now: () => Date;
   #inFlight = 0;
   /** Why the last request was refused for reasons that lie with this gateway's own account. */
   #trouble: string | undefined;
 
-  constructor({ account, baseUrl = FCM_URL, timeoutMs }: FcmOptions) {
+  constructor({ account, baseUrl = FCM_URL, timeoutMs, now = () => new Date() }: FcmOptions) {
+    this.#now = now;
     this.name = `fcm:${account.projectId}`;
-    this.#http = new ProviderHttp({ baseUrl, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.#http = new ProviderHttp({ baseUrl, now, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     this.#token = new GoogleToken(account, timeoutMs);
     this.#path = `/v1/projects/${encodeURIComponent(account.projectId)}/messages:send`;
   }
@@ -83,7 +87,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     const write = () => ({
       path: this.#path,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ message: fcmMessage(submission, Date.now()) }),
+      body: JSON.stringify({ message: fcmMessage(submission, this.#now().getTime()) }),
     });
     const answer = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
     if (answer.kind === 'failure') return noAnswer('FCM', answer);

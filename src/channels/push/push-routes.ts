@@ -27,6 +27,8 @@ export interface PushSettings {
   readonly vapid: { readonly keys: VapidKeys; readonly subject: string } | undefined;
   /** Carries the platforms that nothing else is configured for. */
   readonly hasSimulator: boolean;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** A setting that cannot be used: which one, and why. */
@@ -45,9 +47,9 @@ export class PushSettingFault extends Error {
  */
 export function pushRoutes(settings: PushSettings, client: GuardedClient): Route[] {
   const simulator = settings.hasSimulator ? new PushSimulator() : undefined;
-  const fcm = settings.fcm && fcmProvider(settings.fcm);
-  const apns = settings.apns && apnsProvider(settings.apns);
-  const web = settings.vapid && new WebPushProvider({ client, ...settings.vapid });
+  const fcm = settings.fcm && fcmProvider(settings.fcm, settings.now);
+  const apns = settings.apns && apnsProvider(settings.apns, settings.now);
+  const web = settings.vapid && new WebPushProvider({ client, now: settings.now, ...settings.vapid });
   const providers: Readonly<Record<Platform, Provider<PushSubmission> | undefined>> = {
     android: fcm ?? simulator,
     ios: apns ?? fcm ?? simulator,
@@ -58,15 +60,22 @@ export function pushRoutes(settings: PushSettings, client: GuardedClient): Route
   );
 }
 
-function fcmProvider({ credentials, url }: NonNullable<PushSettings['fcm']>): FcmProvider {
+function fcmProvider(
+  { credentials, url }: NonNullable<PushSettings['fcm']>,
+  now: PushSettings['now'],
+): FcmProvider {
   return blaming('FCM_CREDENTIALS', () => {
-    return new FcmProvider({ account: parseServiceAccount(readFileSync(credentials, 'utf8')), baseUrl: url });
+    const account = parseServiceAccount(readFileSync(credentials, 'utf8'));
+    return new FcmProvider({ account, baseUrl: url, now });
   });
 }
 
-function apnsProvider({ key, url, ...names }: NonNullable<PushSettings['apns']>): ApnsProvider {
+function apnsProvider(
+  { key, url, ...names }: NonNullable<PushSettings['apns']>,
+  now: PushSettings['now'],
+): ApnsProvider {
   return blaming('APNS_KEY', () => {
-    return new ApnsProvider({ key: pemOf(key), baseUrl: url, ...names });
+    return new ApnsProvider({ key: pemOf(key), baseUrl: url, now, ...names });
   });
 }
 

@@ -21,6 +21,8 @@ export interface WebPushOptions {
   readonly subject: string;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -87,14 +89,14 @@ export class WebPushProvider implements Provider<PushSubmission> {
 
   #requestFor(submission: PushSubmission): { headers: Record<string, string>; body: Buffer } | undefined {
     const { target, collapseKey, priority } = submission;
-    const { keys, subject } = this.#options;
+    const { keys, subject, now = () => new Date() } = this.#options;
     try {
       const details = webPush.generateRequestDetails(
         { endpoint: target.token, keys: target.keys ?? { p256dh: '', auth: '' } },
         JSON.stringify(contentOf(submission)),
         {
           vapidDetails: { subject, ...keys },
-          TTL: secondsToKeep(submission, Date.now()) ?? LONGEST_KEPT_SECONDS,
+          TTL: secondsToKeep(submission, now().getTime()) ?? LONGEST_KEPT_SECONDS,
           urgency: priority,
           contentEncoding: 'aes128gcm',
           ...(collapseKey === undefined ? {} : { topic: topicOf(collapseKey) }),

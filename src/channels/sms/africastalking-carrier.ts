@@ -43,9 +43,11 @@ const FAILED: Readonly<Record<string, string>> = {
 export function createAfricasTalkingCarrier({
   url,
   timeoutMs,
+  now,
 }: {
   url: string;
   timeoutMs?: number;
+  now?: (() => Date) | undefined;
 }): HttpCarrier {
   const { user: username, secret: apiKey, host, baseUrl, query } = parseCarrierUrl(url, ['callbackToken']);
   // Empty, it would be proven by every callback that has none.
@@ -56,6 +58,7 @@ export function createAfricasTalkingCarrier({
     baseUrl,
     openCallbacks: token === undefined ? OPEN_CALLBACKS : undefined,
     timeoutMs,
+    now,
     request: ({ to, from, text }: SmsSubmission) => ({
       path: '/version1/messaging',
       headers: { apiKey },

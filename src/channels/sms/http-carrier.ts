@@ -33,6 +33,8 @@ export interface HttpCarrierApi {
   readonly openCallbacks?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
   /** `path`, `headers` beyond the content type, and the fields of the form. */
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
@@ -99,9 +101,10 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   constructor(api: HttpCarrierApi) {
     this.name = api.name;
     this.api = api;
-    const { baseUrl, timeoutMs } = api;
+    const { baseUrl, timeoutMs, now } = api;
     this.#http = new ProviderHttp({
       baseUrl,
+      now,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
   }

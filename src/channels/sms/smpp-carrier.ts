@@ -50,7 +50,7 @@ export interface SmppCarrierOptions {
   readonly timing?: Partial<SmppTiming>;
   /** Certificates (PEM) to trust instead of the system's, for smpps. */
   readonly tlsCa?: string;
-  readonly now?: () => Date;
+  readonly now?: (() => Date) | undefined;
   /** 0 to 1, for jitter. */
   readonly random?: () => number;
 }

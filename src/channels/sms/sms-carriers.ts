@@ -14,16 +14,18 @@ export interface CarrierContext {
   readonly publicUrl: string;
   /** In production, no carrier may be configured so that anybody could send its delivery reports. */
   readonly isProduction?: boolean;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** How each kind of URL in SMS_ROUTES becomes a carrier; a new carrier is one file and one line here. */
 const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) => Provider<SmsSubmission>>> =
   {
     'simulator:': (_url, { logger }) => new SimulatorCarrier(logger),
-    'smpp:': (url, { logger }) => createSmppCarrier({ url, logger }),
-    'smpps:': (url, { logger }) => createSmppCarrier({ url, logger }),
-    'africastalking:': (url) => createAfricasTalkingCarrier({ url }),
-    'twilio:': (url, { publicUrl }) => createTwilioCarrier({ url, publicUrl }),
+    'smpp:': (url, { logger, now }) => createSmppCarrier({ url, logger, now }),
+    'smpps:': (url, { logger, now }) => createSmppCarrier({ url, logger, now }),
+    'africastalking:': (url, { now }) => createAfricasTalkingCarrier({ url, now }),
+    'twilio:': (url, { publicUrl, now }) => createTwilioCarrier({ url, publicUrl, now }),
   };
 
 /**

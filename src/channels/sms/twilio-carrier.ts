@@ -26,13 +26,20 @@ export interface TwilioOptions {
   /** Where this gateway is reached. */
   readonly publicUrl: string;
   readonly timeoutMs?: number;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /**
  * Makes a carrier of `twilio://accountSid:authToken@host`, the host being api.twilio.com. Its callbacks are believed
  * when their signature, over PUBLIC_URL and their fields, is right. Throws Error when the URL is bad.
  */
-export function createTwilioCarrier({ url, publicUrl, timeoutMs }: TwilioOptions): HttpCarrier {
+export function createTwilioCarrier({
+  url,
+  publicUrl,
+  timeoutMs,
+  now = () => new Date(),
+}: TwilioOptions): HttpCarrier {
   const { user: accountSid, secret: authToken, host, baseUrl, isLoopback } = parseCarrierUrl(url);
   // The carrier refuses a message whose callback it could never reach.
   const isReachable = isLoopback || !isLoopbackHost(new URL(publicUrl).hostname);
@@ -42,6 +49,7 @@ export function createTwilioCarrier({ url, publicUrl, timeoutMs }: TwilioOptions
     name: `twilio:${accountSid}@${host}`,
     baseUrl,
     timeoutMs,
+    now,
     request: (submission: SmsSubmission) => ({
       path: `/2010-04-01/Accounts/${encodeURIComponent(accountSid)}/Messages.json`,
       headers: { authorization },
@@ -49,7 +57,7 @@ export function createTwilioCarrier({ url, publicUrl, timeoutMs }: TwilioOptions
         To: submission.to,
         From: senderOf(submission.from),
         Body: submission.text,
-        ...validityOf(submission.expiresAt),
+        ...validityOf(submission.expiresAt.getTime() - now().getTime()),
         ...(isReachable ? { StatusCallback: publicUrl + CALLBACK_PATH } : {}),
       },
     }),
@@ -65,8 +73,8 @@ function senderOf(from: string): string {
   return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;
 }
 
-function validityOf(expiresAt: Date): { ValidityPeriod?: string } {
-  const seconds = Math.floor((expiresAt.getTime() - Date.now()) / 1000);
+function validityOf(leftMs: number): { ValidityPeriod?: string } {
+  const seconds = Math.floor(leftMs / 1000);
   if (seconds >= MAX_VALIDITY_SECONDS) return {};
   return { ValidityPeriod: String(Math.max(LEAST_VALIDITY_SECONDS, seconds)) };
 }

@@ -17,6 +17,8 @@ export interface CloudApiOptions {
   readonly token: string;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
+  /** The time that deadlines are kept by; the process's when absent. */
+  readonly now?: (() => Date) | undefined;
 }
 
 /** The name under which a phone number's messages and reports are matched. */
@@ -33,9 +35,9 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   #inFlight = 0;
   #trouble: string | undefined;
 
-  constructor({ baseUrl, phoneNumberId, token, timeoutMs }: CloudApiOptions) {
+  constructor({ baseUrl, phoneNumberId, token, timeoutMs, now }: CloudApiOptions) {
     this.name = cloudApiName(phoneNumberId);
-    this.#http = new ProviderHttp({ baseUrl, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.#http = new ProviderHttp({ baseUrl, now, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     this.#path = `/${encodeURIComponent(phoneNumberId)}/messages`;
     this.#token = token;
   }

@@ -87,7 +87,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
         const sender = senderOf(caller);
         const claim = { route: input.channel, key: input.idempotencyKey };
         const environment = environmentOf(sender, input.environment);
-        const answer = await deps.intake.replay(sender.accountId, environment, claim, deps.clock.now());
+        const answer = await deps.intake.replay(sender.accountId, environment, claim);
         return answer && { ...answer, isReplay: true };
       },
     ),

@@ -31,12 +31,11 @@ export interface Intake {
    * `outcome_unknown` with the message's id where nobody can tell whether it was accepted.
    */
   accept(prepared: PreparedMessage): Promise<IntakeAnswer>;
-  /** What a claim was answered with, if its answer is still kept at `now` (24 hours). */
+  /** What a claim was answered with, if its answer is still kept (24 hours, by the store's own clock). */
   replay(
     accountId: string,
     environment: Environment,
     claim: IdempotencyClaim,
-    now: Date,
   ): Promise<StoredAnswer | undefined>;
   /** Resolves when nothing waits any more. */
   drain(): Promise<void>;

@@ -245,8 +245,8 @@ export interface SweepStore {
   /** Locks a sweep's mark until the transaction ends; undefined when another process is at it. */
   claim(name: string): Promise<SweepMark | undefined>;
   advance(name: string, mark: SweepMark): Promise<void>;
-  /** Forgets idempotency records that have expired; how many. */
-  forgetExpiredClaims(now: Date, limit: number): Promise<number>;
+  /** Forgets idempotency records that have expired by the store's own clock; how many. */
+  forgetExpiredClaims(limit: number): Promise<number>;
 }
 
 export interface AuditStore {

@@ -3,6 +3,12 @@ export interface Clock {
   now(): Date;
 }
 
+/** The database's time, and whether the clock of this machine is the same. */
+export interface AgreedClock extends Clock {
+  /** Asks the database: whether its clock and this machine's agree. What expires or deletes must not begin where they do not. */
+  agrees(): Promise<boolean>;
+}
+
 export interface Ids {
   /** UUID version 7: ordered by time of creation. */
   uuid(): string;

@@ -17,7 +17,7 @@ const FIND = statement(
    CROSS JOIN LATERAL (
      SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records k
      WHERE k.account_id = c.account_id AND k.environment = c.environment AND k.route = c.route AND k.key = c.key
-       AND k.expires_at - $5::timestamptz > interval '0' LIMIT 1
+       AND k.expires_at - now() > interval '0' LIMIT 1
    ) r`,
 );
 
@@ -37,13 +37,12 @@ export function claimKey({ accountId, environment, idempotency: { route, key } }
 }
 
 /**
- * What the claims were answered with, by `claimKey`, as far as they are still kept at `now`; `isTold`: resolves when that
- * is on the disk.
+ * What the claims were answered with, by `claimKey`, as far as they are still kept by PostgreSQL's clock; `isTold`: resolves
+ * when that is on the disk.
  */
 export async function findAnswers(
   sql: Sql,
   claims: readonly ScopedClaim[],
-  now: Date,
   { isTold = false } = {},
 ): Promise<Map<string, StoredAnswer>> {
   if (claims.length === 0) return new Map();
@@ -52,7 +51,6 @@ export async function findAnswers(
     claims.map((claim) => claim.environment),
     claims.map((claim) => claim.idempotency.route),
     claims.map((claim) => claim.idempotency.key),
-    now,
   ];
   const rows = await (isTold ? sql.queryOnDisk<AnswerRow>(FIND, values) : sql.query<AnswerRow>(FIND, values));
   return new Map(

@@ -9,6 +9,7 @@ import {
 import { messageResource } from '../../domain/messages/message-resource.ts';
 import type { IntakeAnswer } from '../../domain/ports/intake.ts';
 import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/index.ts';
+import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /** What PostgreSQL says of words that are read as a number. */
@@ -30,9 +31,12 @@ const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
 /** Of the message that row `n` names. */
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
+/** No message is accepted later than now: what is asked for may come from a clock that was wrong for a moment. */
+const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
+
 /**
  * Adds a batch to its accounts, whatever they have come to. It refuses to where a balance does not cover it or a key has
- * an answer that is still kept. All messages of an account are accepted at one time, which never goes back along its
+ * an answer that is still kept, by PostgreSQL's clock. All messages of an account are accepted at one time, which never goes back along its
  * numbers; a stored answer names that time. Rows are written in the order of their numbers: out of it, pages of their
  * indexes would be left half empty.
  */
@@ -42,7 +46,7 @@ const WRITE = statement(
      UPDATE accounts a SET balance_minor = CASE WHEN a.balance_minor >= n.cost THEN a.balance_minor - n.cost
          ELSE ${refuse('the balance does not cover a batch', 'a.id')} END, ledger_seq = a.ledger_seq + n.entries,
        sms_seq = a.sms_seq + n.sms, email_seq = a.email_seq + n.email, push_seq = a.push_seq + n.push,
-       whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, n.asked)
+       whatsapp_seq = a.whatsapp_seq + n.whatsapp, last_accepted_at = greatest(a.last_accepted_at, least(n.asked, ${LATEST}))
      FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
        $8::timestamptz[]) AS n (id, cost, entries, sms, email, push, whatsapp, asked)
      WHERE a.id = n.id
@@ -94,7 +98,7 @@ const WRITE = statement(
        AS n (message, origin, route, key, body)
      JOIN account a ON a.id = ${origin.accountId}
      ON CONFLICT (account_id, environment, route, key) DO UPDATE SET message_id = excluded.message_id,
-       status_code = CASE WHEN idempotency_records.expires_at <= excluded.expires_at - interval '24 hours'
+       status_code = CASE WHEN idempotency_records.expires_at <= now()
          THEN excluded.status_code ELSE ${refuse('a key was used before', 'excluded.account_id')} END,
        body = excluded.body, expires_at = excluded.expires_at
    )

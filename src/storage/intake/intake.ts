@@ -100,15 +100,14 @@ export class PgIntake implements Intake {
     accountId: string,
     environment: Environment,
     idempotency: IdempotencyClaim,
-    now: Date,
   ): Promise<StoredAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
     // A twin may be on its way to being accepted.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
-    const isThere = (await findAnswers(this.#sql, [claim], now)).size > 0;
+    const isThere = (await findAnswers(this.#sql, [claim])).size > 0;
     // Another process may have let go of it before it was on the disk. Most have no answer, and do not wait for that.
     return isThere
-      ? (await findAnswers(this.#sql, [claim], now, { isTold: true })).get(claimKey(claim))
+      ? (await findAnswers(this.#sql, [claim], { isTold: true })).get(claimKey(claim))
       : undefined;
   }
 
@@ -241,12 +240,9 @@ async function findReplays(
     const claim = claimOf(prepared);
     return claim ? [{ prepared, claim }] : [];
   });
-  const now = claims[0]?.prepared.createdAt;
-  if (!now) return new Map();
   const stored = await findAnswers(
     sql,
     claims.map(({ claim }) => claim),
-    now,
   );
   return new Map(
     claims.flatMap(({ prepared, claim }) => {

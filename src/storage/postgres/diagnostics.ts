@@ -5,7 +5,6 @@ import type { ServerFacts } from './server-check.ts';
 import { SESSION_SETTINGS } from './session-settings.ts';
 import { knownStatements, type Sql, type Statement, statement } from './sql.ts';
 
-const NOW = statement('diagnose-now', 'SELECT clock_timestamp() AS now');
 const SETTINGS = statement(
   'diagnose-settings',
   `SELECT name, current_setting(name) AS setting FROM unnest($1::text[]) AS name`,
@@ -38,13 +37,6 @@ export class PgDiagnostics {
     this.server = server;
     this.#listener = listener;
     this.#queueStatements = queueStatements;
-  }
-
-  /** The server's clock. */
-  async now(): Promise<Date> {
-    const [row] = await this.#sql.query<{ now: Date }>(NOW, []);
-    if (!row) throw new Error('the database gave no answer');
-    return row.now;
   }
 
   /** Settings that a connection should have and has not, such as `jit is on`. */

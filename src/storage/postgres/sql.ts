@@ -231,6 +231,11 @@ export class Sql {
     return rows;
   }
 
+  /** Runs `work` on one connection, and in no transaction. */
+  onOneConnection<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#onConnection((connection) => work(new Sql(this.#knex, connection)));
+  }
+
   /** The first of the statements that failed: it is why all that follow did. */
   async #failure(): Promise<{ readonly error: unknown } | undefined> {
     return (await Promise.all(this.#sent)).find((failure) => failure !== undefined);

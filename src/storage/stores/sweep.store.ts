@@ -14,7 +14,7 @@ const CLAIM = statement(
 const FORGET = statement(
   'idempotency-forget',
   `DELETE FROM idempotency_records WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM idempotency_records WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))
+     SELECT ctid FROM idempotency_records WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED))
    RETURNING 1`,
 );
 
@@ -36,8 +36,8 @@ export class PgSweepStore implements SweepStore {
     await this.#sql.table('sweep_marks').where({ name }).update({ last_at: mark.at, last_id: mark.id });
   }
 
-  async forgetExpiredClaims(now: Date, limit: number): Promise<number> {
-    const rows = await this.#sql.query(FORGET, [now, limit]);
+  async forgetExpiredClaims(limit: number): Promise<number> {
+    const rows = await this.#sql.query(FORGET, [limit]);
     return rows.length;
   }
 }

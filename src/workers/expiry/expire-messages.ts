@@ -55,7 +55,7 @@ export class Sweeps {
       await this.#sweep({ ...sweep, name: `${sweep.name}-scheduled` }, true);
     }
     while ((await this.#uow.run((tx) => settleRefunds(tx, BATCH, this.#clock.now()))) === BATCH);
-    while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
+    while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
   }
 
   async #sweep({ name, status, ageMs, work }: Sweep, isScheduled: boolean): Promise<void> {

@@ -41,7 +41,7 @@ export class Retention {
 
   /** One round: every account in turn, batch by batch, until nothing is left or the round's share is done. */
   async run(): Promise<void> {
-    while ((await this.#stores.sweeps.forgetExpiredClaims(this.#clock.now(), BATCH)) === BATCH);
+    while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
     await this.#eraseWaiting();
     let lanes = await this.#stores.retention.due(this.#clock.now());
     let left = BATCHES;

@@ -1,0 +1,201 @@
+/**
+ * The time of the **database** is what decides about rows: each process works it out from PostgreSQL's answer and the
+ * process's **monotonic** clock, which nobody sets. The **wall** clock of the machine decides nothing; how far it is from the
+ * database's is the **skew**. Above the tolerance one of the two clocks is wrong, and nobody can tell which
+ * (docs/decisions/0021).
+ */
+
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { AgreedClock } from '../../domain/ports/system.ts';
+import { OutageLog } from '../../runtime/outage-log.ts';
+import { type Sql, statement } from './sql.ts';
+
+/** The skew up to which the clocks of a process and of the database agree, ms. */
+export const CLOCK_TOLERANCE_MS = 5_000;
+/** The database is asked again after this time. */
+const ASK_EVERY_MS = 5_000;
+/** Of so many questions the one that is answered the fastest counts. */
+const QUESTIONS = 3;
+/** Wall and monotonic clock part by more only when the wall clock is set, or the machine was suspended. */
+const PARTED_MS = 500;
+
+const NOW = statement('clock-now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms');
+
+const NOT_ASKED = 'the database was not asked for its time yet';
+
+/** What the process's clocks say, ms. */
+export interface ProcessClocks {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/** Lets `work` ask the database for its time (ms since 1970) several times, without waiting for a connection in between. */
+export type AskDatabase = (work: (databaseMs: () => Promise<number>) => Promise<void>) => Promise<void>;
+
+/** An answer of the database: its time minus the monotonic clock, which is wrong by `errorMs` at the most. */
+interface Anchor {
+  readonly offsetMs: number;
+  readonly errorMs: number;
+}
+
+const readProcess = (): ProcessClocks => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+const apartOf = ({ monotonicMs, wallMs }: ProcessClocks) => wallMs - monotonicMs;
+const haveParted = (apartMs: number, clocks: ProcessClocks) =>
+  Math.abs(apartOf(clocks) - apartMs) > PARTED_MS;
+
+/** The database's time, by the statement that asks for it. */
+export function askOn(sql: Sql): AskDatabase {
+  return (work) =>
+    sql.onOneConnection((one) =>
+      work(async () => {
+        const [row] = await one.query<{ ms: number }>(NOW, []);
+        if (!row) throw new Error('the database gave no answer');
+        return row.ms;
+      }),
+    );
+}
+
+/** The database's clock, known in this process without asking it each time. */
+export class DatabaseClock implements AgreedClock {
+  #askDatabase: AskDatabase = () => Promise.reject(new Error(NOT_ASKED));
+  readonly #read: () => ProcessClocks;
+  readonly #disagreement: OutageLog;
+  #anchor: Anchor | undefined;
+  /** Wall minus monotonic clock at the last answer. */
+  #apartMs = 0;
+  #asking: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(logger: Logger, read: () => ProcessClocks = readProcess) {
+    this.#read = read;
+    this.#disagreement = new OutageLog(
+      logger,
+      'the clocks disagree: this process expires and deletes nothing until they agree',
+      'the clocks agree again',
+    );
+  }
+
+  /** Asks the database, and goes on doing so. Rejects when it does not answer; before, there is no time. */
+  async start(ask: AskDatabase): Promise<void> {
+    this.#askDatabase = ask;
+    await this.#ask();
+    this.#schedule();
+  }
+
+  /** Resolves when nothing is asked any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#asking?.catch(() => undefined);
+  }
+
+  /** The database's time, to some hundred microseconds; no way to PostgreSQL. */
+  now(): Date {
+    const clocks = this.#read();
+    const now = new Date(Math.floor(this.#databaseMs(clocks)));
+    if (haveParted(this.#apartMs, clocks)) {
+      // Once for each time they part: where the database is away, the timer goes on.
+      this.#apartMs = apartOf(clocks);
+      this.#askSoon();
+    }
+    return now;
+  }
+
+  /** Wall clock minus the database's, ms: positive where this machine is ahead. */
+  get skewMs(): number {
+    const clocks = this.#read();
+    return clocks.wallMs - this.#databaseMs(clocks);
+  }
+
+  /** Asks the database now: whether the skew is within the tolerance. Rejects when it does not answer. */
+  async agrees(): Promise<boolean> {
+    await this.#ask();
+    return this.fault() === undefined;
+  }
+
+  /** What is wrong with the clocks, in a sentence for operators; undefined while they agree. */
+  fault(): string | undefined {
+    const { skewMs } = this;
+    if (Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return undefined;
+    return `This machine's clock is ${describeSkew(skewMs)}. Let NTP set the clocks of both machines.`;
+  }
+
+  #databaseMs({ monotonicMs }: ProcessClocks): number {
+    if (!this.#anchor) throw new Error(NOT_ASKED);
+    return this.#anchor.offsetMs + monotonicMs;
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => {
+      void this.#ask()
+        .catch(() => undefined)
+        .finally(() => {
+          if (!this.#isStopped) this.#schedule();
+        });
+    }, ASK_EVERY_MS).unref();
+  }
+
+  /** A failure is that of every statement; until the next answer the monotonic clock goes on. */
+  #askSoon(): void {
+    if (!this.#isStopped) this.#ask().catch(() => undefined);
+  }
+
+  /** All that ask at once share the answer. */
+  #ask(): Promise<void> {
+    this.#asking ??= this.#question().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #question(): Promise<void> {
+    let best: Anchor | undefined;
+    await this.#askDatabase(async (databaseMs) => {
+      for (let number = 0; number < QUESTIONS; number += 1) {
+        const before = this.#read();
+        const answeredMs = await databaseMs();
+        const after = this.#read();
+        // While a machine is suspended its monotonic clock stands still: what was answered before is too old.
+        if (haveParted(apartOf(before), after)) best = undefined;
+        else best = better(best, anchorOf(before, answeredMs, after));
+      }
+    });
+    if (!best) throw new Error('the clock of this machine was set while the database was asked for its time');
+    this.#anchor = corrected(this.#anchor, best);
+    this.#apartMs = apartOf(this.#read());
+    const fault = this.fault();
+    if (fault === undefined) this.#disagreement.worked();
+    else this.#disagreement.failed(new Error(fault));
+  }
+}
+
+/** The answer was given some time between `before` and `after`; half of the way is taken for the way back. */
+function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClocks): Anchor {
+  const errorMs = (after.monotonicMs - before.monotonicMs) / 2;
+  return { offsetMs: answeredMs + errorMs - after.monotonicMs, errorMs };
+}
+
+const better = (one: Anchor | undefined, other: Anchor): Anchor =>
+  one && one.errorMs <= other.errorMs ? one : other;
+
+/** An answer that says no more than what is known already moves nothing: time would go back and forth with each. */
+function corrected(known: Anchor | undefined, found: Anchor): Anchor {
+  return known && Math.abs(found.offsetMs - known.offsetMs) <= found.errorMs ? known : found;
+}
+
+/** The largest unit of which there are two or more says how much. */
+const UNITS = [
+  { name: 'days', ms: 86_400_000 },
+  { name: 'h', ms: 3_600_000 },
+  { name: 'min', ms: 60_000 },
+  { name: 's', ms: 1_000 },
+];
+
+/** Such as `25 h ahead of the database's`. */
+export function describeSkew(skewMs: number): string {
+  const ms = Math.abs(skewMs);
+  const unit = UNITS.find((each) => ms >= 2 * each.ms) ?? { name: 'ms', ms: 1 };
+  const amount = Math.round((ms / unit.ms) * 10) / 10;
+  return `${amount} ${unit.name} ${skewMs < 0 ? 'behind' : 'ahead of'} the database's`;
+}

@@ -1,0 +1,164 @@
+/** A machine whose clock is wrong: what it may not do, and that it says so (docs/decisions/0021). */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createTestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  buildWorkplace,
+  query,
+  quickstartOf,
+  runCli,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+
+// The slowest of the sweeps is looked at once a minute.
+jest.setTimeout(240_000);
+
+const HOUR_MS = 3_600_000;
+const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
+
+let workplace: Workplace;
+beforeAll(async () => {
+  workplace = await buildWorkplace();
+});
+afterAll(() => workplace.remove());
+
+const closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close();
+});
+
+/** The variables of a process whose clock is or will be `shiftMs` off, and the database that it works on. */
+async function shifted(shiftMs: number, template?: string) {
+  const database = await createTestDatabase(template);
+  closings.push(() => database.drop());
+  const variables = {
+    DATABASE_URL: database.url,
+    DATA_DIR: await workplace.directory('data'),
+    LOG_LEVEL: 'info',
+    NODE_OPTIONS: `--import=${PRELOAD}`,
+    CLOCK_SHIFT_MS: String(shiftMs),
+  };
+  const rows = <Row>(sql: string, values?: readonly unknown[]) =>
+    query<Row>(database.connection, sql, values);
+  return { variables, rows };
+}
+
+const STARTS_SHIFTED = { CLOCK_SHIFT_STARTS: '1' };
+
+describe('a machine whose clock is wrong when the gateway starts', () => {
+  it.each([
+    [25 * HOUR_MS, '25 h ahead of'],
+    [-25 * HOUR_MS, '25 h behind'],
+    [6_000, '6 s ahead of'],
+  ])('is refused with one message, before anything is written (%i ms)', async (shiftMs, skew) => {
+    const { variables, rows } = await shifted(shiftMs, 'template1');
+    const server = startServer(workplace, { ...variables, ...STARTS_SHIFTED });
+    closings.push(() => server.kill());
+    const { code, stderr } = await server.finished;
+    expect(code).toBe(1);
+    // Asking takes some milliseconds, which may be rounded either way.
+    const said = stderr.replace(/\b(?:5\.9|6\.1) s/, '6 s');
+    expect(said.split('\n').filter((line) => !line.startsWith('{'))).toEqual([
+      `Cannot start: This machine's clock is ${skew} the database's. Let NTP set the clocks of both machines.`,
+      '',
+    ]);
+    expect(await rows(`SELECT relname FROM pg_class WHERE relname = 'schema_migrations'`)).toEqual([]);
+  });
+
+  it('is no hindrance to the command line, which uses the time of the database, and the doctor says it', async () => {
+    const { variables, rows } = await shifted(25 * HOUR_MS);
+    const cli = (...args: string[]) =>
+      runCli(workplace, args, { ...variables, ...STARTS_SHIFTED, LOG_LEVEL: 'silent' });
+    const created = await cli('account', 'create', '--email', 'a@example.com', '--currency', 'UGX');
+    expect(created).toMatchObject({ code: 0, stderr: '' });
+    const [account] = await rows<{ isNow: boolean }>(
+      `SELECT created_at BETWEEN now() - interval '1 minute' AND now() AS "isNow" FROM accounts`,
+    );
+    expect(account).toEqual({ isNow: true });
+    const doctor = await cli('doctor');
+    expect(doctor).toMatchObject({ code: 1, stderr: 'not well: clock\n' });
+    expect(doctor.stdout).toContain(
+      "FAIL  clock       This machine's clock is 25 h ahead of the database's.",
+    );
+  });
+});
+
+describe('a machine whose clock is set while the gateway runs', () => {
+  it('accepts and sends by the time of the database, expires and deletes nothing, and says so', async () => {
+    const { variables, rows } = await shifted(72 * HOUR_MS);
+    const server = startServer(workplace, variables);
+    closings.push(() => server.kill());
+    const url = await server.ready();
+    const { key } = quickstartOf(server.stdout());
+    const call = async (path: string, body?: object, headers: Record<string, string> = {}) => {
+      const response = await fetch(`${url}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text };
+    };
+    const send = (more: object = {}, headers = {}) =>
+      call('/api/v1/developers/sms', { to: '+256700123456', message: 'Hello', ...more }, headers);
+    const lines = (...words: string[]) =>
+      server
+        .stderr()
+        .split('\n')
+        .filter((line) => words.every((word) => line.includes(word)));
+    const setClock = () => process.kill(server.child.pid as number, 'SIGUSR2');
+
+    const keyed = { 'Idempotency-Key': 'order-1' };
+    const first = await send({}, keyed);
+    expect(first.status).toBe(200);
+    const scheduledFor = new Date(Date.now() + 5 * HOUR_MS).toISOString();
+    const scheduled = JSON.parse((await send({ scheduledFor })).text).id as string;
+
+    setClock();
+    const reason =
+      "This machine's clock is 3 days ahead of the database's. Let NTP set the clocks of both machines.";
+    const degraded = await eventually(async () => {
+      const answer = await call('/health/ready');
+      return answer.text.includes('degraded') && answer;
+    });
+    expect([degraded.status, JSON.parse(degraded.text)]).toEqual([
+      200,
+      { status: 'degraded', check: 'clock', reason },
+    ]);
+    const [, seconds] = /^gateway_clock_skew_seconds (\S+)$/m.exec((await call('/metrics')).text) ?? [];
+    expect(Math.round(Number(seconds) / 3_600)).toBe(72);
+
+    const again = await send({}, keyed);
+    expect([again.headers.get('Idempotency-Replayed'), again.text]).toEqual(['true', first.text]);
+    const { id, createdAt } = JSON.parse((await send()).text) as { id: string; createdAt: string };
+    expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(HOUR_MS);
+    // Sweeps search by the time in the id.
+    expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
+    // Its deadline has not passed for the carrier either.
+    const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);
+    await eventually(async () => (await get(id)).status === 'delivered');
+
+    // Every task that deletes or expires has had its turn, and did nothing.
+    for (const task of ['sweeps', 'retention', 'old events', 'old imports', 'spent signatures'])
+      await eventually(
+        () => lines('a periodic task failed', `"task":"${task}"`, reason).length === 1,
+        120_000,
+      );
+    expect(await get(scheduled)).toMatchObject({
+      status: 'pending',
+      scheduledFor,
+    });
+    expect(await rows(`SELECT kind FROM ledger_entries WHERE kind = 'refund'`)).toEqual([]);
+    expect(await rows('SELECT key FROM idempotency_records')).toEqual([{ key: 'order-1' }]);
+    expect(lines('the clocks disagree')).toHaveLength(1);
+
+    setClock();
+    await eventually(() => lines('the clocks agree again').length === 1);
+    await eventually(async () => (await call('/health/ready')).text === '{"status":"ready"}');
+    await eventually(() => lines('a periodic task works again', '"task":"retention"').length === 1);
+    expect(await server.stop()).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,177 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Logger } from '../../src/domain/ports/logger.ts';
+import { DatabaseClock, describeSkew } from '../../src/storage/postgres/database-clock.ts';
+import { silentLogger } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+const START_MS = Date.parse('2026-12-01T09:30:00.000Z');
+const HOUR_MS = 3_600_000;
+
+/** A clock between a database and a process whose times are set by hand; the way to the database takes `takesMs` and back. */
+function startWorld() {
+  const lines: string[] = [];
+  const note = (_fields: object, text: string) => void lines.push(text);
+  const logger: Logger = { ...silentLogger, warn: note, info: note };
+  const world = {
+    databaseMs: START_MS,
+    monotonicMs: 1_000,
+    wallMs: START_MS,
+    /** How long each question takes there and back; the last one holds from then on. */
+    ways: [[1, 1]] as [there: number, back: number][],
+    asked: 0,
+    isAway: false,
+    /** Called while a question is on its way. */
+    meanwhile: (): void => undefined,
+    /** Lets time pass for everybody. */
+    pass(ms: number) {
+      world.databaseMs += ms;
+      world.monotonicMs += ms;
+      world.wallMs += ms;
+    },
+  };
+  const clock = new DatabaseClock(logger, () => ({ monotonicMs: world.monotonicMs, wallMs: world.wallMs }));
+  const start = () =>
+    clock.start((work) =>
+      work(async () => {
+        if (world.isAway) throw new Error('the database is away');
+        await Promise.resolve();
+        const [there, back] = (world.ways.length > 1 ? world.ways.shift() : world.ways[0]) ?? [0, 0];
+        world.asked += 1;
+        world.pass(there);
+        const answerMs = world.databaseMs;
+        world.meanwhile();
+        world.pass(back);
+        return answerMs;
+      }),
+    );
+  return { world, clock, start, lines };
+}
+
+describe("the database's time in a process (docs/decisions/0021)", () => {
+  it("is the database's, and goes on without asking it", async () => {
+    const { world, clock, start } = startWorld();
+    world.wallMs += 25 * HOUR_MS;
+    await start();
+    const { asked } = world;
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    world.pass(4_000);
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    expect(world.asked).toBe(asked);
+    expect(Math.round(clock.skewMs)).toBe(25 * HOUR_MS);
+    await clock.stop();
+  });
+
+  it('is not known before the database was asked', async () => {
+    const { world, clock, start } = startWorld();
+    expect(() => clock.now()).toThrow('not asked');
+    world.isAway = true;
+    await expect(start()).rejects.toThrow('away');
+  });
+
+  it('counts the answer that came the fastest, and half of its way', async () => {
+    const { world, clock, start } = startWorld();
+    world.ways = [
+      [0, 900],
+      [10, 10],
+      [0, 400],
+    ];
+    await start();
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    await clock.stop();
+  });
+
+  it('does not move by an answer that says nothing new', async () => {
+    const { world, clock, start } = startWorld();
+    await start();
+    world.ways = [[0, 300]];
+    await clock.agrees();
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    world.databaseMs += 1_000;
+    await clock.agrees();
+    expect(Math.abs(clock.now().getTime() - world.databaseMs)).toBeLessThanOrEqual(150);
+    await clock.stop();
+  });
+
+  it('asks at once when the wall clock is set, once for each time', async () => {
+    const { world, clock, start } = startWorld();
+    await start();
+    const { asked } = world;
+    world.wallMs -= 3 * HOUR_MS;
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    await eventually(() => world.asked === asked + 3);
+    clock.now();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(world.asked).toBe(asked + 3);
+    // Where nobody answers, it is asked once as well.
+    world.isAway = true;
+    world.wallMs += 3 * HOUR_MS;
+    clock.now();
+    clock.now();
+    await expect(clock.agrees()).rejects.toThrow('away');
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    await clock.stop();
+  });
+
+  it('forgets what was answered before a machine was suspended', async () => {
+    const { world, clock, start } = startWorld();
+    world.ways = [
+      [0, 0],
+      [5, 5],
+      [7, 7],
+    ];
+    let questions = 0;
+    world.meanwhile = () => {
+      questions += 1;
+      if (questions !== 2) return;
+      // The monotonic clock of Linux stands still meanwhile.
+      world.databaseMs += HOUR_MS;
+      world.wallMs += HOUR_MS;
+    };
+    await start();
+    expect(clock.now().getTime()).toBe(world.databaseMs);
+    world.meanwhile = () => {
+      world.databaseMs += HOUR_MS;
+      world.wallMs += HOUR_MS;
+    };
+    await expect(clock.agrees()).rejects.toThrow('was set while');
+    await clock.stop();
+  });
+
+  it.each([
+    [4_900, undefined],
+    [-4_900, undefined],
+    [
+      5_100,
+      "This machine's clock is 5.1 s ahead of the database's. Let NTP set the clocks of both machines.",
+    ],
+    [
+      -72 * HOUR_MS,
+      "This machine's clock is 3 days behind the database's. Let NTP set the clocks of both machines.",
+    ],
+  ])('allows a skew of 5 s (%i ms)', async (skewMs, fault) => {
+    const { world, clock, start } = startWorld();
+    world.wallMs += skewMs;
+    await start();
+    expect([await clock.agrees(), clock.fault()]).toEqual([fault === undefined, fault]);
+    await clock.stop();
+  });
+
+  it('says once when the clocks begin to disagree, and once when they agree again', async () => {
+    const { world, clock, start, lines } = startWorld();
+    await start();
+    world.databaseMs -= HOUR_MS;
+    expect([await clock.agrees(), await clock.agrees()]).toEqual([false, false]);
+    expect(lines).toEqual([expect.stringContaining('the clocks disagree')]);
+    world.wallMs -= HOUR_MS;
+    expect([await clock.agrees(), await clock.agrees()]).toEqual([true, true]);
+    expect(lines).toEqual([expect.any(String), 'the clocks agree again']);
+    await clock.stop();
+  });
+
+  it.each([
+    [12.4, "12.4 ms ahead of the database's"],
+    [-90_000, "90 s behind the database's"],
+    [90 * 60_000, "90 min ahead of the database's"],
+    [25 * HOUR_MS, "25 h ahead of the database's"],
+  ])('names a skew of %d ms', (skewMs, text) => expect(describeSkew(skewMs)).toBe(text));
+});
