@@ -48,7 +48,7 @@ import { createStores, createUnitOfWork } from './storage/postgres/unit-of-work.
 import { PgRateLimiter } from './storage/rate-limit/index.ts';
 import { FileReportSpool } from './storage/report-spool.ts';
 import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
-import { Sweeps } from './workers/expiry/expire-messages.ts';
+import { ExpireMessages } from './workers/expiry/expire-messages.ts';
 import { ImportContacts } from './workers/imports/import-contacts.ts';
 import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
 import { DeliveryReports } from './workers/reports/delivery-reports.ts';
@@ -337,7 +337,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         health: new PublishHealth(stores.providerHealth, routing, thisProcess, clock),
         imports: new ImportContacts(stores, uow, csvReader, clock, ids),
-        sweeps: new Sweeps(uow, stores, clock, ids),
+        sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
         clock,

@@ -71,7 +71,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     const pauseMs = this.#pauseMs();
     if (pauseMs > 0) {
       const reason = `${this.#label} rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
-      return { kind: 'unavailable', reason, retryAfterMs: pauseMs, nothingLeft: true };
+      return { kind: 'unavailable', reason, retryAfterMs: pauseMs, definitelyNotSent: true };
     }
     const isProbe = this.#restsUntil !== undefined;
     if (isProbe) {

@@ -1,7 +1,7 @@
 import type { PgBoss } from 'pg-boss';
 import type { QueueName } from '../domain/ports/job-queue.ts';
 import { Batcher } from '../runtime/batcher.ts';
-import { heldJobs, type SqlRunner } from './held-jobs.ts';
+import { jobLeases, type SqlRunner } from './job-leases.ts';
 
 const MAX_DELETES = 500;
 
@@ -36,7 +36,7 @@ export class JobRows {
 
   /** Lets every process have the job, a moment from now. */
   async giveBack(row: HeldRow, why: string): Promise<void> {
-    if (row.isLeased) await heldJobs.giveBack(this.#pool, row.id);
+    if (row.isLeased) await jobLeases.giveBack(this.#pool, row.id);
     else await this.#boss.fail(this.#queue, attemptOf(row), { why });
   }
 
@@ -47,7 +47,7 @@ export class JobRows {
     const kept = new Set<string>();
     if (leased.length > 0) {
       const ids = leased.map(({ id }) => id);
-      for (const id of await heldJobs.extend(this.#pool, ids)) kept.add(id);
+      for (const id of await jobLeases.extend(this.#pool, ids)) kept.add(id);
     }
     if (fetched.length > 0) {
       const touched: Touched = await this.#boss.touch(this.#queue, fetched.map(attemptOf));
@@ -59,7 +59,7 @@ export class JobRows {
   async #delete(rows: readonly HeldRow[]): Promise<undefined[]> {
     const leased = rows.filter((row) => row.isLeased).map((row) => row.id);
     const fetched = rows.filter((row) => !row.isLeased).map(attemptOf);
-    if (leased.length > 0) await heldJobs.end(this.#pool, leased);
+    if (leased.length > 0) await jobLeases.end(this.#pool, leased);
     if (fetched.length > 0) await this.#boss.deleteJob(this.#queue, fetched);
     return rows.map(() => undefined);
   }

@@ -11,7 +11,7 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
-import { type HeldJob, heldJobs, type SqlRunner } from './held-jobs.ts';
+import { type HeldJob, jobLeases, type SqlRunner } from './job-leases.ts';
 import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
 import { Recovery } from './recovery.ts';
 
@@ -67,7 +67,7 @@ export interface QueueOptions {
 export class PgBossQueue implements JobQueue {
   /** The gateway's own statements on the queue; those of pg-boss besides. */
   static readonly statements = [
-    ...heldJobs.statements,
+    ...jobLeases.statements,
     { name: 'queue-look', text: LOOK },
     { name: 'queue-held', text: HELD },
   ];
@@ -158,8 +158,8 @@ export class PgBossQueue implements JobQueue {
         const placed = jobs.map((job) => this.#placed(job));
         onEnd((isCommitted) => this.#handOver(placed, isCommitted));
         const { held = [], left = [], queued = [] } = Object.groupBy(placed, (job) => this.#whereTo(job));
-        if (held.length > 0) await heldJobs.hold(connection, held.map(heldJob));
-        if (left.length > 0) await heldJobs.leave(connection, left.map(leftJob));
+        if (held.length > 0) await jobLeases.hold(connection, held.map(heldJob));
+        if (left.length > 0) await jobLeases.leave(connection, left.map(leftJob));
         for (const [name, own] of Map.groupBy(queued, ({ job }) => job.queue)) {
           await this.#boss.insert(name, own.map(toInsert), { db });
         }
@@ -168,7 +168,7 @@ export class PgBossQueue implements JobQueue {
         const ids = jobs
           .filter(({ id, queue }) => this.#workers.get(queue)?.endWith(id, onEnd))
           .map(({ id }) => id);
-        if (ids.length > 0) await heldJobs.end(connection, ids);
+        if (ids.length > 0) await jobLeases.end(connection, ids);
       },
     };
   }
@@ -255,39 +255,39 @@ export class PgBossQueue implements JobQueue {
   }
 
   #placed(job: NewJob): PlacedJob {
-    const place = job.startAfter ? undefined : this.#workers.get(job.queue)?.reserve(job.group);
-    return { id: randomUUID(), job, place };
+    const slot = job.startAfter ? undefined : this.#workers.get(job.queue)?.reserve(job.routeKey);
+    return { id: randomUUID(), job, slot };
   }
 
   /** A process that works on none of a queue's jobs leaves them for one that does. */
-  #whereTo({ job, place }: PlacedJob): 'held' | 'left' | 'queued' {
-    if (place) return 'held';
+  #whereTo({ job, slot }: PlacedJob): 'held' | 'left' | 'queued' {
+    if (slot) return 'held';
     return job.startAfter || this.#workers.has(job.queue) ? 'queued' : 'left';
   }
 
-  /** Begins with what this process has places for, and sets timers for what is due later: no NOTIFY tells of it. */
+  /** Begins with what this process has slots for, and sets timers for what is due later: no NOTIFY tells of it. */
   #handOver(jobs: readonly PlacedJob[], isCommitted: boolean): void {
-    for (const { id, job, place } of jobs) {
+    for (const { id, job, slot } of jobs) {
       const worker = this.#workers.get(job.queue);
-      if (!isCommitted) place?.free();
-      else if (place) worker?.handOver(id, job, place);
+      if (!isCommitted) slot?.free();
+      else if (slot) worker?.handOver(id, job, slot);
       else if (job.startAfter) worker?.wakeAt(job.startAfter);
     }
   }
 }
 
-/** A job with the place that it has in this process, if any. */
+/** A job with the slot that it has in this process, if any. */
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;
-  readonly place: Reservation | undefined;
+  readonly slot: Reservation | undefined;
 }
 
 function toInsert({ id, job }: Pick<PlacedJob, 'id' | 'job'>) {
   return {
     id,
     data: job.data,
-    group: { id: job.group },
+    group: { id: job.routeKey },
     ...(job.priority === undefined ? {} : { priority: job.priority }),
     ...(job.startAfter ? { startAfter: job.startAfter.toISOString() } : {}),
   };

@@ -11,10 +11,10 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { PassingMap } from '../runtime/passing-map.ts';
-import type { SqlRunner } from './held-jobs.ts';
+import type { SqlRunner } from './job-leases.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
+import { type JobSlot, JobSlots } from './job-slots.ts';
 import { type Claim, Lease } from './lease.ts';
-import { type Place, Places } from './places.ts';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
@@ -34,8 +34,8 @@ interface FetchedJob<Q extends QueueName> {
 
 interface HeldJob<Q extends QueueName> extends HeldRow {
   readonly data: JobData[Q];
-  readonly group: string;
-  readonly known?: JobKnowledge[Q] | undefined;
+  readonly routeKey: string;
+  readonly prefetched?: JobKnowledge[Q] | undefined;
   readonly isRepeat: boolean;
 }
 
@@ -48,14 +48,14 @@ interface Held {
   hasEnded: boolean;
 }
 
-/** A place for a job that is about to be committed, and what it will be held under. */
-export interface Reservation extends Place {
+/** A slot for a job that is about to be committed, and what it will be held under. */
+export interface Reservation extends JobSlot {
   readonly lease: Lease;
 }
 
 /**
  * Fetches jobs, or is handed them, and holds them until their work is recorded. Jobs run side by side, so a slow one
- * keeps no other waiting, and a group that already holds its share is passed over in the fetch.
+ * keeps no other waiting, and a route that already holds its share is passed over in the fetch.
  */
 export class QueueWorker<Q extends QueueName> {
   readonly #boss: PgBoss;
@@ -67,7 +67,7 @@ export class QueueWorker<Q extends QueueName> {
   readonly #handler: JobHandler<Q>;
   readonly #rows: JobRows;
   readonly #held = new PassingMap<string, Held>();
-  readonly #places: Places;
+  readonly #slots: JobSlots;
   readonly #leaseMs: number;
   readonly #clock: Clock;
   #lease: Lease;
@@ -77,7 +77,7 @@ export class QueueWorker<Q extends QueueName> {
   #sleeper: (() => void) | undefined;
   #endPause: (() => void) | undefined;
   #isWoken = false;
-  /** A place came free, since the last look, that was missing then. */
+  /** A slot came free, since the last look, that was missing then. */
   #hasNewRoom = false;
   #isStopping = false;
 
@@ -104,7 +104,7 @@ export class QueueWorker<Q extends QueueName> {
       queue,
     });
     this.#handler = handler;
-    this.#places = new Places(options, () => this.#fill());
+    this.#slots = new JobSlots(options, () => this.#fill());
   }
 
   start(): void {
@@ -139,22 +139,22 @@ export class QueueWorker<Q extends QueueName> {
     this.#dueTimers.set(at, timer);
   }
 
-  /** Takes a place for a job that is about to be committed here; undefined where the queue must keep it. */
-  reserve(group: string): Reservation | undefined {
+  /** Takes a slot for a job that is about to be committed here; undefined where the queue must keep it. */
+  reserve(routeKey: string): Reservation | undefined {
     if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
-    if (!this.#places.hasRoomFor(group)) return undefined;
-    return { ...this.#places.take(group), lease: this.#validLease() };
+    if (!this.#slots.hasRoomFor(routeKey)) return undefined;
+    return { ...this.#slots.take(routeKey), lease: this.#validLease() };
   }
 
-  /** Begins with a committed job whose row is leased, at the place that was reserved for it. */
-  handOver(id: string, job: NewJob<Q>, place: Reservation): void {
-    const { data, group, known } = job;
-    const held = { id, retryCount: 0, isLeased: true, data, group, known, isRepeat: false };
+  /** Begins with a committed job whose row is leased, at the slot that was reserved for it. */
+  handOver(id: string, job: NewJob<Q>, slot: Reservation): void {
+    const { data, routeKey, prefetched } = job;
+    const held = { id, retryCount: 0, isLeased: true, data, routeKey, prefetched, isRepeat: false };
     if (this.#isStopping) {
-      place.free();
+      slot.free();
       void this.#giveBack(held, 'the process stops');
     } else {
-      this.#hold(held, place, place.lease);
+      this.#hold(held, slot, slot.lease);
     }
   }
 
@@ -200,11 +200,11 @@ export class QueueWorker<Q extends QueueName> {
 
   /** Fetches what there is room for; true when as much came as was asked for. */
   async #fetch(): Promise<boolean> {
-    const { perGroup = Number.POSITIVE_INFINITY } = this.#options;
-    // At most one group's share, so that one fetch cannot take more than twice that of a group.
-    const batchSize = Math.min(this.#places.room, perGroup, MAX_FETCH);
+    const { perRoute = Number.POSITIVE_INFINITY } = this.#options;
+    // At most one route's share, so that one fetch cannot take more than twice that of a route.
+    const batchSize = Math.min(this.#slots.room, perRoute, MAX_FETCH);
     if (batchSize <= 0) return false;
-    const full = this.#places.fullGroups();
+    const full = this.#slots.fullRoutes();
     // As of now, not of when the answer comes.
     const lease = this.#validLease();
     try {
@@ -214,13 +214,13 @@ export class QueueWorker<Q extends QueueName> {
         ...(full.length > 0 ? { ignoreGroups: full } : {}),
       });
       for (const { id, retryCount, data, groupId } of jobs) {
-        const group = groupId ?? '';
+        const routeKey = groupId ?? '';
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
-        const row = { id, retryCount, isLeased: false, data, group, isRepeat };
+        const row = { id, retryCount, isLeased: false, data, routeKey, isRepeat };
         const held = this.#held.get(id);
         // It was lost, and what was handed over is not recorded yet: nobody else must begin with it anew.
         if (held) held.row = row;
-        else this.#hold(row, this.#places.take(group), lease);
+        else this.#hold(row, this.#slots.take(routeKey), lease);
       }
       this.#fetching.worked();
       return jobs.length === batchSize;
@@ -230,23 +230,26 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  #hold(job: HeldJob<Q>, place: Place, lease: Lease): void {
+  #hold(job: HeldJob<Q>, slot: JobSlot, lease: Lease): void {
     const { countedMs } = this.#options;
     const claim = lease.claim();
-    const timer = countedMs === undefined ? undefined : setTimeout(place.uncount, countedMs).unref();
-    const done = this.#work(job, place, claim.signal).finally(() => {
+    const timer = countedMs === undefined ? undefined : setTimeout(slot.uncount, countedMs).unref();
+    const done = this.#work(job, slot, claim.signal).finally(() => {
       clearTimeout(timer);
       claim.release();
       this.#held.delete(job.id);
-      place.free();
+      slot.free();
     });
     this.#held.set(job.id, { row: job, claim, done, hasEnded: false });
   }
 
-  async #work(job: HeldJob<Q>, { onlyWaits }: Place, signal: AbortSignal): Promise<void> {
-    const { id, data, group, known, isRepeat } = job;
+  async #work(job: HeldJob<Q>, { releaseSlotWhileWaiting }: JobSlot, signal: AbortSignal): Promise<void> {
+    const { id, data, routeKey, prefetched, isRepeat } = job;
     try {
-      await this.#handler({ id, queue: this.#queue, data, group, known, isRepeat, onlyWaits }, signal);
+      await this.#handler(
+        { id, queue: this.#queue, data, routeKey, prefetched, isRepeat, releaseSlotWhileWaiting },
+        signal,
+      );
       const held = this.#held.get(id);
       if (!held?.hasEnded) await this.#rows.done(held?.row ?? job);
     } catch (error) {

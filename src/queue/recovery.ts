@@ -2,7 +2,7 @@ import type { Db, PgBoss } from 'pg-boss';
 import type { Logger } from '../domain/ports/logger.ts';
 import { Batcher } from '../runtime/batcher.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
-import { heldJobs, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './held-jobs.ts';
+import { jobLeases, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './job-leases.ts';
 
 /** What closely follows each other goes to the queue together. */
 const PAUSE_MS = 10;
@@ -68,7 +68,7 @@ export class Recovery {
     let taken: number;
     do {
       taken = await transaction(async (connection, db) => {
-        const lapsed = await heldJobs.takeLapsed(connection);
+        const lapsed = await jobLeases.takeLapsed(connection);
         for (const [queue, own] of Map.groupBy(lapsed, ({ queue }) => queue)) {
           const jobs = own.map(({ id, job }) => ({ id, ...job }));
           await boss.insert(queue, jobs, { db });

@@ -8,7 +8,7 @@ import type { AgreedClock } from '../domain/ports/system.ts';
 import type { UsageStore } from '../domain/ports/usage-store.ts';
 import type { Refusals } from '../domain/refusals.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
-import type { Sweeps } from './expiry/expire-messages.ts';
+import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
 import { repeat } from './repeat.ts';
 import type { DeliveryReports } from './reports/delivery-reports.ts';
@@ -18,13 +18,13 @@ import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
 import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
 /** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
-const SUBMIT = { concurrency: 64, perGroup: 8 };
+const SUBMIT = { concurrency: 64, perRoute: 8 };
 /** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 /** So many of an endpoint that its places on the wire are in use while what was attempted is recorded. */
-const WEBHOOK_BACKLOG = { concurrency: 256, perGroup: 4, countedMs: 1_000, pauseMs: 100 };
+const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pauseMs: 100 };
 /** Imports go on side by side, but those of an account one after the other. */
-const IMPORTS = { concurrency: 2, perGroup: 1 };
+const IMPORTS = { concurrency: 2, perRoute: 1 };
 const KEPT_REPORTS_MS = 1_000;
 const SPOOLED_REPORTS_MS = 500;
 const REFUSALS_MS = 1_000;
@@ -57,7 +57,7 @@ export async function startWorkers(parts: {
   webhooks: DeliverWebhooks;
   health: PublishHealth;
   imports: ImportContacts;
-  sweeps: Sweeps;
+  sweeps: ExpireMessages;
   retention: Retention;
   /** Forgets events that are past their time. */
   forgetOldEvents: () => Promise<unknown>;

@@ -24,7 +24,7 @@ describe('every message ends [decision 14]', () => {
     for (const each of opened.reverse()) await each.stop();
   });
 
-  // Sweeps never look back, and each test begins its own time.
+  // ExpireMessages never look back, and each test begins its own time.
   beforeEach(() => sql.query('DELETE FROM sweep_marks'));
 
   const send = async (at: TestGateway, key: string, to: string, rest: object = {}) =>

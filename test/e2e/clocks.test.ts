@@ -135,7 +135,7 @@ describe('a machine whose clock is set while the gateway runs', () => {
     expect([again.headers.get('Idempotency-Replayed'), again.text]).toEqual(['true', first.text]);
     const { id, createdAt } = JSON.parse((await send()).text) as { id: string; createdAt: string };
     expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(HOUR_MS);
-    // Sweeps search by the time in the id.
+    // ExpireMessages search by the time in the id.
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
     // Its deadline has not passed for the carrier either.
     const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);

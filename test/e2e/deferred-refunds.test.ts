@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
+import { transitionRecipients } from '../../src/domain/messages/transition-recipients.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { type ApiReply, africasTalkingAnswer, type SmsApi, startSmsApi } from '../support/sms-api.ts';
@@ -105,7 +105,13 @@ describe('the refund of what may have left', () => {
         const move = { messageId: id, position: 0, from: 'pending', to: 'sent', error: null } as const;
         const at = new Date();
         const provider = `africastalking:acme@${first.host}`;
-        await applyMoves(tx, machineIds, [id], [{ ...move, at, provider, sids: ['ATXid_late'] }], at);
+        await transitionRecipients(
+          tx,
+          machineIds,
+          [id],
+          [{ ...move, at, provider, sids: ['ATXid_late'] }],
+          at,
+        );
       }),
     );
     const report = new URLSearchParams({ id: 'ATXid_late', status: 'Success', phoneNumber: '+256700600004' });

@@ -107,7 +107,7 @@ describe('a database slower than the senders', () => {
         from: 'shop@example.com',
         payload: { subject: 'Large', replyTo: null, cc: [], bcc: [], headers: {} },
         bulk: { text: 'Hello', html: null, attachments: [{ content: 'x'.repeat(characters) }] },
-        recipients: [{ address: 'ann@example.com', costMinor: 0, group: 'email' }],
+        recipients: [{ address: 'ann@example.com', costMinor: 0, routeKey: 'email' }],
         costMinor: 0,
         unitPriceMinor: 0,
       });
@@ -231,7 +231,7 @@ describe('a carrier slower than the senders', () => {
       mostHeld = Math.max(mostHeld, (await jobs()).get('held') ?? 0);
     }
     // Fetched or handed over. Of one route a process holds 8 and those that only wait for the carrier, 64 in all, and one
-    // fetch of 8 may come on top of 63 (src/workers/start-workers.ts, src/queue/places.ts).
+    // fetch of 8 may come on top of 63 (src/workers/start-workers.ts, src/queue/job-slots.ts).
     expect(mostHeld).toBeGreaterThan(4);
     expect(mostHeld).toBeLessThan(72);
     expect((await jobs()).get('waiting')).toBeGreaterThan(20);

@@ -90,7 +90,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     const batch = Array.from({ length: 24 }, (_, index) => {
       const accountId = (accounts[index % 2] as (typeof accounts)[number]).accountId;
       const recipients = Array.from({ length: (index % 3) + 1 }, (_, position) => {
-        return { address: `+25670000${index + 10}${position}`, costMinor: COST, group: '*' };
+        return { address: `+25670000${index + 10}${position}`, costMinor: COST, routeKey: '*' };
       });
       return prepared(accountId, {
         environment: index % 5 === 0 ? 'sandbox' : 'production',

@@ -54,14 +54,14 @@ describe('more requests than connections', () => {
     ];
     abort.abort();
     for (const exchange of await Promise.all(waiting)) {
-      expect(exchange).toMatchObject({ kind: 'failure', nothingLeft: true, onlyThis: true });
+      expect(exchange).toMatchObject({ kind: 'failure', definitelyNotSent: true, onlyThis: true });
     }
     await Promise.all(first);
     const second = Array.from({ length: CONNECTIONS }, () => post('/second'));
     const closedBefore = post('/closed before');
     expect(http.inFlight).toBe(CONNECTIONS);
     await http.close();
-    expect(await closedBefore).toMatchObject({ kind: 'failure', nothingLeft: true });
+    expect(await closedBefore).toMatchObject({ kind: 'failure', definitelyNotSent: true });
     for (const exchange of await Promise.all([...first, ...second]))
       expect(exchange).toMatchObject({ kind: 'answer', status: 200 });
     expect(new Set(reached)).toEqual(new Set(['/first', '/second']));

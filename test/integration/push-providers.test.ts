@@ -99,7 +99,7 @@ describe('FCM', () => {
     fcm.behaviour.isValid = () => false;
     expect(await provider.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(fcm.tokensGiven()).toBe(3);
     expect(provider.health()).toMatchObject({ state: 'down', detail: expect.stringContaining('token') });
@@ -113,7 +113,7 @@ describe('FCM', () => {
     fcm.behaviour.tokenStatus = 400;
     expect(await provider.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
       reason: expect.stringContaining('invalid_grant'),
     });
     expect(fcm.begun()).toBe(0);
@@ -134,12 +134,12 @@ describe('FCM', () => {
     [
       'QUOTA_EXCEEDED with Retry-After',
       fcmError(429, 'RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED', { 'retry-after': '7' }),
-      { kind: 'unavailable', retryAfterMs: 7_000, nothingLeft: true },
+      { kind: 'unavailable', retryAfterMs: 7_000, definitelyNotSent: true },
     ],
     [
       'QUOTA_EXCEEDED without it',
       fcmError(429, 'RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'),
-      { kind: 'unavailable', retryAfterMs: 60_000, nothingLeft: true },
+      { kind: 'unavailable', retryAfterMs: 60_000, definitelyNotSent: true },
     ],
     [
       'UNAVAILABLE',
@@ -154,14 +154,18 @@ describe('FCM', () => {
       { status: 200, body: {} },
       { kind: 'accepted', sid: 'unnamed:019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3:0:0' },
     ],
-    ['a project that does not exist', fcmError(404, 'NOT_FOUND'), { kind: 'unavailable', nothingLeft: true }],
-    ['no permission', fcmError(403, 'PERMISSION_DENIED'), { kind: 'unavailable', nothingLeft: true }],
+    [
+      'a project that does not exist',
+      fcmError(404, 'NOT_FOUND'),
+      { kind: 'unavailable', definitelyNotSent: true },
+    ],
+    ['no permission', fcmError(403, 'PERMISSION_DENIED'), { kind: 'unavailable', definitelyNotSent: true }],
   ])('answers %s as it means', async (_name, answer, expected) => {
     const { fcm, provider } = await open();
     fcm.behaviour.answer = () => answer;
     const outcome = await provider.submit(submission(), signal);
     expect(outcome).toMatchObject(expected);
-    if (!('nothingLeft' in expected)) expect(outcome).not.toHaveProperty('nothingLeft');
+    if (!('definitelyNotSent' in expected)) expect(outcome).not.toHaveProperty('definitelyNotSent');
     if (!('retryAfterMs' in expected)) expect(outcome).not.toHaveProperty('retryAfterMs');
   });
 
@@ -230,7 +234,7 @@ describe('APNs', () => {
     );
     expect(await provider.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(apns.begun()).toBe(0);
   });
@@ -283,7 +287,7 @@ describe('APNs', () => {
     apns.behaviour.answer = () => ({ status: 403, reason: 'ExpiredProviderToken' });
     expect(await provider.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(apns.requests).toHaveLength(4);
     expect(provider.health().state).toBe('down');
@@ -320,22 +324,22 @@ describe('APNs', () => {
     [
       'TopicDisallowed',
       { status: 400, reason: 'TopicDisallowed' },
-      { kind: 'unavailable', nothingLeft: true },
+      { kind: 'unavailable', definitelyNotSent: true },
     ],
     [
       'InvalidProviderToken',
       { status: 403, reason: 'InvalidProviderToken' },
-      { kind: 'unavailable', nothingLeft: true },
+      { kind: 'unavailable', definitelyNotSent: true },
     ],
     [
       'TooManyRequests with Retry-After',
       { status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '9' } },
-      { kind: 'unavailable', nothingLeft: true, retryAfterMs: 9_000, onlyThis: true },
+      { kind: 'unavailable', definitelyNotSent: true, retryAfterMs: 9_000, onlyThis: true },
     ],
     [
       'TooManyProviderTokenUpdates',
       { status: 429, reason: 'TooManyProviderTokenUpdates' },
-      { kind: 'unavailable', nothingLeft: true },
+      { kind: 'unavailable', definitelyNotSent: true },
     ],
     [
       'ServiceUnavailable',
@@ -349,7 +353,7 @@ describe('APNs', () => {
     const target = { token: 'device-token', keys: null, registeredAt: before };
     const outcome = await provider.submit(submission({ target }), signal);
     expect(outcome).toMatchObject(expected);
-    if (!('nothingLeft' in expected)) expect(outcome).not.toHaveProperty('nothingLeft');
+    if (!('definitelyNotSent' in expected)) expect(outcome).not.toHaveProperty('definitelyNotSent');
     if (!('onlyThis' in expected)) expect(outcome).not.toHaveProperty('onlyThis');
   });
 
@@ -365,7 +369,7 @@ describe('APNs', () => {
     apns.behaviour.answer = (_request, count) => (count === 2 ? 'refused' : undefined);
     await provider.submit(submission(), signal);
     const refused = await provider.submit(submission(), signal);
-    expect(refused).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(refused).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
@@ -458,7 +462,7 @@ describe('Web Push', () => {
     [
       '429 with Retry-After',
       { status: 429, headers: { 'retry-after': '5' } },
-      { kind: 'unavailable', nothingLeft: true, retryAfterMs: 5_000, onlyThis: true },
+      { kind: 'unavailable', definitelyNotSent: true, retryAfterMs: 5_000, onlyThis: true },
     ],
     [
       '503 with Retry-After as a date',
@@ -471,7 +475,7 @@ describe('Web Push', () => {
     service.behaviour.answer = () => answer;
     const outcome = await provider.submit(to(), signal);
     expect(outcome).toMatchObject(expected);
-    if (!('nothingLeft' in expected)) expect(outcome).not.toHaveProperty('nothingLeft');
+    if (!('definitelyNotSent' in expected)) expect(outcome).not.toHaveProperty('definitelyNotSent');
   });
 
   it('does not go to an address inside the network, whatever was registered', async () => {
@@ -480,7 +484,7 @@ describe('Web Push', () => {
     expect(await provider.submit(to(), signal)).toMatchObject({
       kind: 'unavailable',
       reason: 'push service: the host does not resolve to a public address',
-      nothingLeft: true,
+      definitelyNotSent: true,
       onlyThis: true,
     });
     expect(service.requests).toHaveLength(0);

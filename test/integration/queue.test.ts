@@ -10,7 +10,7 @@ import { machineClock } from '../support/system.ts';
 
 const job = (id: string, more: Partial<NewJob<'submit'>> = {}): NewJob<'submit'> => ({
   queue: 'submit',
-  group: 'sms:*',
+  routeKey: 'sms:*',
   data: { messageIds: [id], attempt: 0 },
   ...more,
 });
@@ -60,7 +60,7 @@ describe('the queue', () => {
   /** A process that works and has no room: what it causes goes into the queue. */
   async function openFull(): Promise<PgBossQueue> {
     const queue = await open();
-    await queue.work('submit', { concurrency: 0, perGroup: 0 }, async () => {});
+    await queue.work('submit', { concurrency: 0, perRoute: 0 }, async () => {});
     return queue;
   }
   const enqueue = (queue: PgBossQueue, jobs: NewJob[], after = async () => {}) =>
@@ -83,7 +83,7 @@ describe('the queue', () => {
     for (const queue of [one, two]) {
       await queue.work(
         'submit',
-        { concurrency: 10, perGroup: 10 },
+        { concurrency: 10, perRoute: 10 },
         async (held) => void seen.push(idOf(held)),
       );
     }
@@ -101,19 +101,21 @@ describe('the queue', () => {
     const [own, other] = [await open(), await open()];
     const ends: (() => void)[] = [];
     const seen: HeldJob<'submit'>[] = [];
-    await own.work('submit', { concurrency: 10, perGroup: 10 }, async (held) => {
+    await own.work('submit', { concurrency: 10, perRoute: 10 }, async (held) => {
       seen.push(held);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
     const elsewhere: (string | undefined)[] = [];
     await other.work(
       'submit',
-      { concurrency: 10, perGroup: 10 },
+      { concurrency: 10, perRoute: 10 },
       async (held) => void elsewhere.push(idOf(held)),
     );
-    await enqueue(own, [job('mine', { known: [] })], async () => expect(seen).toEqual([]));
+    await enqueue(own, [job('mine', { prefetched: [] })], async () => expect(seen).toEqual([]));
     // Before the next turn of the event loop: nothing was asked of the database.
-    expect(seen).toMatchObject([{ data: { messageIds: ['mine'], attempt: 0 }, known: [], isRepeat: false }]);
+    expect(seen).toMatchObject([
+      { data: { messageIds: ['mine'], attempt: 0 }, prefetched: [], isRepeat: false },
+    ]);
     const lease = async () => {
       const [row] = await knex('held_jobs').select(
         knex.raw('extract(epoch FROM due_at - now())::float8 AS seconds'),
@@ -133,7 +135,7 @@ describe('the queue', () => {
   it('brings a job that fails again and again back later each time, also in a queue of the version before', async () => {
     await knex('pgboss.queue').update({ retry_backoff: false });
     const queue = await open();
-    await queue.work('submit', { concurrency: 10, perGroup: 10 }, () => Promise.reject(new Error('no')));
+    await queue.work('submit', { concurrency: 10, perRoute: 10 }, () => Promise.reject(new Error('no')));
     await enqueue(await openFull(), [job('odd')]);
     // Of ever the same pause it would never be so far away.
     await eventually(
@@ -151,12 +153,12 @@ describe('the queue', () => {
     // What waits for its time counts, too.
     expect(await idle.depth()).toMatchObject({ submit: 4 });
     const seen: HeldJob<'submit'>[] = [];
-    await worker.work('submit', { concurrency: 10, perGroup: 10 }, async (held) => void seen.push(held));
+    await worker.work('submit', { concurrency: 10, perRoute: 10 }, async (held) => void seen.push(held));
     await eventually(() => seen.length === 2);
     expect(seen.map(idOf).toSorted()).toEqual(['m1', 'm2']);
     expect(seen).toMatchObject([
-      { isRepeat: false, group: 'sms:*' },
-      { isRepeat: false, group: 'sms:*' },
+      { isRepeat: false, routeKey: 'sms:*' },
+      { isRepeat: false, routeKey: 'sms:*' },
     ]);
     await eventually(async () => (await idle.depth()).submit === 2);
   });
@@ -171,7 +173,7 @@ describe('the queue', () => {
     const seen: (string | undefined)[] = [];
     await worker.work(
       'submit',
-      { concurrency: 50, perGroup: 50 },
+      { concurrency: 50, perRoute: 50 },
       async (held) => void seen.push(idOf(held)),
     );
     const ids = Array.from({ length: 450 }, (_, index) => `m${index}`);
@@ -185,10 +187,10 @@ describe('the queue', () => {
 
   it('lets another process take what a dead one was handed, as work that may be done in part', async () => {
     const [dead, alive] = [await open(), await open()];
-    await dead.work('submit', { concurrency: 1, perGroup: 1 }, () => new Promise(() => {}));
-    await enqueue(dead, [job('left', { known: [] })]);
+    await dead.work('submit', { concurrency: 1, perRoute: 1 }, () => new Promise(() => {}));
+    await enqueue(dead, [job('left', { prefetched: [] })]);
     const seen: HeldJob<'submit'>[] = [];
-    await alive.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => void seen.push(held));
+    await alive.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => void seen.push(held));
     await eventually(async () => {
       // Its lease has run out: nobody postpones it any more.
       await knex.raw('UPDATE held_jobs SET due_at = now()');
@@ -196,14 +198,14 @@ describe('the queue', () => {
     });
     expect(seen).toMatchObject([{ data: { messageIds: ['left'] }, isRepeat: true }]);
     // What was known when it was caused may hold no longer.
-    expect(seen[0]?.known).toBeUndefined();
+    expect(seen[0]?.prefetched).toBeUndefined();
   });
 
   it('ends a job that was handed over with the transaction that records its work, or not at all', async () => {
     const queue = await open();
     const seen: HeldJob<'submit'>[] = [];
     const ends: (() => void)[] = [];
-    await queue.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => {
+    await queue.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => {
       seen.push(held);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
@@ -230,7 +232,7 @@ describe('the queue', () => {
   it('frees the place of a job that was rolled back', async () => {
     const queue = await open();
     const seen: (string | undefined)[] = [];
-    await queue.work('submit', { concurrency: 1, perGroup: 1 }, async (held) => void seen.push(idOf(held)));
+    await queue.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => void seen.push(idOf(held)));
     await expect(enqueue(queue, [job('lost')], () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     await enqueue(queue, [job('kept')]);
     expect(seen).toEqual(['kept']);
@@ -240,7 +242,7 @@ describe('the queue', () => {
   it('gives a job back when its handler fails, until it is done', async () => {
     const queue = await open();
     let calls = 0;
-    await queue.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+    await queue.work('submit', { concurrency: 10, perRoute: 10 }, async () => {
       calls += 1;
       if (calls < 3) throw new Error('not yet');
     });
@@ -252,7 +254,7 @@ describe('the queue', () => {
   it('does not start a deferred job early', async () => {
     const queue = await open();
     let startedAt = 0;
-    await queue.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+    await queue.work('submit', { concurrency: 10, perRoute: 10 }, async () => {
       startedAt = Date.now();
     });
     const due = new Date(Date.now() + 1_500);
@@ -264,7 +266,7 @@ describe('the queue', () => {
   it('finds a deferred job that another process enqueued', async () => {
     const [worker, other] = [await open(), await open()];
     let startedAt = 0;
-    await worker.work('submit', { concurrency: 10, perGroup: 10 }, async () => {
+    await worker.work('submit', { concurrency: 10, perRoute: 10 }, async () => {
       startedAt = Date.now();
     });
     const due = new Date(Date.now() + 500);
@@ -279,8 +281,8 @@ describe('the queue', () => {
     let mostSlow = 0;
     const release: (() => void)[] = [];
     const quick: (string | undefined)[] = [];
-    await queue.work('submit', { concurrency: 20, perGroup: 3 }, async (held) => {
-      if (held.group === 'quick') return void quick.push(idOf(held));
+    await queue.work('submit', { concurrency: 20, perRoute: 3 }, async (held) => {
+      if (held.routeKey === 'quick') return void quick.push(idOf(held));
       slow += 1;
       mostSlow = Math.max(mostSlow, slow);
       await new Promise<void>((resolve) => release.push(resolve));
@@ -288,10 +290,10 @@ describe('the queue', () => {
     });
     await enqueue(
       queue,
-      Array.from({ length: 12 }, (_, index) => job(`s${index}`, { group: 'slow' })),
+      Array.from({ length: 12 }, (_, index) => job(`s${index}`, { routeKey: 'slow' })),
     );
     await eventually(() => slow >= 3);
-    await enqueue(queue, [job('q', { group: 'quick' })]);
+    await enqueue(queue, [job('q', { routeKey: 'quick' })]);
     await eventually(() => quick.length === 1);
     let done = 0;
     await eventually(() => {
@@ -310,7 +312,7 @@ describe('the queue', () => {
     const ids = ['m1', 'm2', 'm3', 'm4', 'm5'];
     for (const id of ids) await enqueue(full, [job(id)]);
     const seen: (string | undefined)[] = [];
-    const options = { concurrency: 10, perGroup: 1, pauseMs: 3_600_000 };
+    const options = { concurrency: 10, perRoute: 1, pauseMs: 3_600_000 };
     await queue.work('submit', options, async (held) => void seen.push(idOf(held)));
     await eventually(() => seen.length === ids.length);
     expect(seen.toSorted()).toEqual(ids);
@@ -319,7 +321,7 @@ describe('the queue', () => {
   it('returns what is still held when the time to drain is over', async () => {
     const [first, second] = [await open(), await open()];
     let held = 0;
-    await first.work('submit', { concurrency: 10, perGroup: 10 }, async (_job, signal) => {
+    await first.work('submit', { concurrency: 10, perRoute: 10 }, async (_job, signal) => {
       held += 1;
       await new Promise((_resolve, reject) =>
         signal.addEventListener('abort', () => reject(new Error('drain'))),
@@ -331,7 +333,7 @@ describe('the queue', () => {
     const seen: (string | undefined)[] = [];
     await second.work(
       'submit',
-      { concurrency: 10, perGroup: 10 },
+      { concurrency: 10, perRoute: 10 },
       async (back) => void seen.push(idOf(back)),
     );
     await eventually(() => seen.includes('unfinished'));
@@ -341,7 +343,7 @@ describe('the queue', () => {
     const queue = await open();
     const held = new Map<string | undefined, AbortSignal>();
     const ends: (() => void)[] = [];
-    await queue.work('submit', { concurrency: 2, perGroup: 2 }, async (taken, signal) => {
+    await queue.work('submit', { concurrency: 2, perRoute: 2 }, async (taken, signal) => {
       held.set(idOf(taken), signal);
       await new Promise<void>((resolve) => ends.push(resolve));
     });
@@ -370,7 +372,7 @@ describe('the queue', () => {
     );
     expect(rowCount).toBe(1);
     const seen: (string | undefined)[] = [];
-    await alive.work('submit', { concurrency: 10, perGroup: 10 }, async (back) => void seen.push(idOf(back)));
+    await alive.work('submit', { concurrency: 10, perRoute: 10 }, async (back) => void seen.push(idOf(back)));
     await eventually(() => seen.includes('orphan'));
   });
 });

@@ -190,7 +190,7 @@ describe('refusals', () => {
         kind: 'unavailable',
         reason: expect.stringContaining('ESME_RTHROTTLED'),
         retryAfterMs: expect.any(Number),
-        nothingLeft: true,
+        definitelyNotSent: true,
       });
     }
     // Held answers show how many it now dares to send: half of eight.
@@ -294,7 +294,7 @@ describe('silence and lost connections', () => {
       timing: { ...TIMING, submitTimeoutMs: 500 },
     });
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => send(carrier)));
-    expect(outcomes.map((outcome) => 'nothingLeft' in outcome)).toEqual([
+    expect(outcomes.map((outcome) => 'definitelyNotSent' in outcome)).toEqual([
       false,
       false,
       true,
@@ -532,7 +532,7 @@ describe('over smpps://', () => {
     const carrier = connect(smsc, query, { timing: { ...TIMING, boundWaitMs: 30 } });
     await until(() => carrier.health().state === 'down');
     expect(carrier.health().detail).toMatch(fault);
-    expect(await send(carrier)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await send(carrier)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(smsc.binds).toEqual([]);
   });
 });

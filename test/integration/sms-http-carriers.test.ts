@@ -121,7 +121,7 @@ describe('Africa’s Talking', () => {
     );
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(carrier.health()).toMatchObject({ state: 'down', detail: expect.stringContaining('balance') });
   });
@@ -138,7 +138,7 @@ describe('Africa’s Talking', () => {
     const { carrier } = await open(africasTalking, { status: 201, body: {} });
     const outcome = await carrier.submit(submission(), signal);
     expect(outcome).toMatchObject({ kind: 'unavailable' });
-    expect(outcome).not.toHaveProperty('nothingLeft');
+    expect(outcome).not.toHaveProperty('definitelyNotSent');
   });
 
   it('a refusal of the whole request is final', async () => {
@@ -156,7 +156,7 @@ describe('Africa’s Talking', () => {
       body: 'The supplied authentication is invalid',
     });
     const outcome = await carrier.submit(submission(), signal);
-    expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(outcome).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(JSON.stringify([outcome, carrier.health()])).not.toContain('k:ey');
     expect(carrier.health().state).toBe('down');
   });
@@ -226,7 +226,7 @@ describe('Twilio', () => {
     const { carrier } = await open(twilio, twilioError(status, code, words));
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(carrier.health()).toMatchObject({ state: 'down', detail: words });
   });
@@ -235,7 +235,7 @@ describe('Twilio', () => {
     const { carrier } = await open(twilio, twilioError(400, 21611, 'queue is full'));
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
   });
 
@@ -271,7 +271,7 @@ describe.each<[string, Make, ApiReply]>([
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
       retryAfterMs: 7_000,
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
   });
 
@@ -286,7 +286,7 @@ describe.each<[string, Make, ApiReply]>([
     const { api, carrier } = await open(make, reply);
     const outcome = await carrier.submit(submission(), signal);
     expect(outcome).toMatchObject({ kind: 'unavailable' });
-    expect(outcome).not.toHaveProperty('nothingLeft');
+    expect(outcome).not.toHaveProperty('definitelyNotSent');
     api.answerWith(() => accepted);
     expect(await carrier.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
     expect(carrier.health().state).toBe('up');
@@ -298,7 +298,7 @@ describe.each<[string, Make, ApiReply]>([
     opened.shift();
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(carrier.health().state).toBe('down');
   });

@@ -125,7 +125,7 @@ describe('a mail [decision 23]', () => {
   it('is not sent after its deadline', async () => {
     const server = await serve();
     const outcome = await submit(provide(server.url), { expiresAt: new Date(Date.now() - 1) });
-    expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(outcome).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(server.begun()).toBe(0);
   });
 
@@ -135,7 +135,7 @@ describe('a mail [decision 23]', () => {
     const body = () => Promise.reject(new Error('no database'));
     expect(await submit(provider, { body })).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
       onlyThis: true,
     });
     expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
@@ -175,7 +175,7 @@ describe('what the server answers [decision 23]', () => {
     expect(outcome).toEqual({
       kind: 'unavailable',
       reason: expect.stringContaining('451'),
-      nothingLeft: true,
+      definitelyNotSent: true,
       onlyThis: true,
     });
     expect(provider.health().state).toBe('up');
@@ -201,7 +201,7 @@ describe('what the server answers [decision 23]', () => {
     ['that a login is wanted', { mailFrom: 530 as const }],
   ])('an answer %s is worth another try', async (_what, behaviour) => {
     const server = await serve(behaviour);
-    expect(await submit(provide(server.url))).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit(provide(server.url))).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
   });
 
   it('a connection cut in the middle of the mail leaves it unknown', async () => {
@@ -220,7 +220,7 @@ describe('what the server answers [decision 23]', () => {
     const server = await serve({ mailFrom: 450 });
     const breaker = new CircuitBreaker(provide(server.url), { failures: 1 });
     const outcome = await breaker.submit(email({ from: 'x@nowhere.example' }), signal);
-    expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true, onlyThis: true });
+    expect(outcome).toMatchObject({ kind: 'unavailable', definitelyNotSent: true, onlyThis: true });
     server.behave({ mailFrom: 'accept' });
     expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
   });
@@ -246,7 +246,7 @@ describe('what the server answers [decision 23]', () => {
     const server = await serve();
     await server.stop();
     const provider = provide(server.url);
-    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(provider.health()).toMatchObject({
       state: 'down',
       detail: expect.stringContaining('ECONNREFUSED'),
@@ -367,7 +367,7 @@ describe('login and encryption', () => {
   it('a refused login is no refusal of the mail: it waits for the operator, and the health says so', async () => {
     const server = await serve({ login });
     const provider = provide(`smtp://gateway:wrong@127.0.0.1:${server.port}`);
-    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(provider.health()).toMatchObject({
       state: 'down',
       detail: expect.stringContaining('refuses the login'),
@@ -388,7 +388,7 @@ describe('login and encryption', () => {
   it('sends nothing without encryption when it is required and the server has none', async () => {
     const server = await serve({ login });
     const provider = provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}?requireTLS`);
-    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit(provider)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(server.begun()).toBe(0);
     expect(server.recipients).toEqual([]);
     expect(provider.health().state).toBe('down');
@@ -401,7 +401,7 @@ describe('login and encryption', () => {
     expect(await submit(provide(url))).toMatchObject({ kind: 'accepted' });
     expect(await submit(provide(`${url}?requireTLS`))).toMatchObject({
       kind: 'unavailable',
-      nothingLeft: true,
+      definitelyNotSent: true,
     });
     expect(await submit(provide(`${url}?requireTLS`, { tlsCa: tls.cert }))).toMatchObject({
       kind: 'accepted',
@@ -443,7 +443,7 @@ describe('login and encryption', () => {
     const server = await serve({}, { tls, options: { secure: true } });
     const url = `smtps://localhost:${server.port}`;
     expect(await submit(provide(url, { tlsCa: tls.cert }))).toMatchObject({ kind: 'accepted' });
-    expect(await submit(provide(url))).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit(provide(url))).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     const plain = await serve();
     expect(await submit(provide(`smtps://127.0.0.1:${plain.port}`))).toMatchObject({ kind: 'unavailable' });
     expect(plain.begun()).toBe(0);

@@ -14,7 +14,7 @@ export function preparedMessage(accountId: string, changes: Partial<PreparedMess
     content: 'Hello',
     payload: null,
     bulk: null,
-    recipients: [{ address: '+256700123456', costMinor: 35, group: '*' }],
+    recipients: [{ address: '+256700123456', costMinor: 35, routeKey: '*' }],
     costMinor: 35,
     unitPriceMinor: 35,
     currency: 'UGX',

@@ -110,7 +110,7 @@ export function describeProvider<S extends Submission>(
         expect(outcome).toMatchObject({
           kind: 'unavailable',
           reason: expect.stringMatching(/./),
-          nothingLeft: true,
+          definitelyNotSent: true,
         });
         expect(await submitTreated('accept')).toMatchObject({ kind: 'accepted' });
       },
@@ -120,7 +120,7 @@ export function describeProvider<S extends Submission>(
       const { provider, submitTreated } = await open();
       const outcome = await submitTreated('silent');
       expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringMatching(/./) });
-      expect(outcome).not.toHaveProperty('nothingLeft');
+      expect(outcome).not.toHaveProperty('definitelyNotSent');
       expect(provider.health().inFlight).toBe(0);
     });
 
@@ -156,7 +156,7 @@ export function describeProvider<S extends Submission>(
       const members = await arrange('accept');
       const before = reached();
       const outcome = await provider.submit(submission(members), AbortSignal.abort());
-      expect(outcome).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+      expect(outcome).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
       expect(reached()).toBe(before);
     });
 

@@ -1,4 +1,4 @@
-import { Sweeps } from '../../src/workers/expiry/expire-messages.ts';
+import { ExpireMessages } from '../../src/workers/expiry/expire-messages.ts';
 import type { TestGateway } from './gateway.ts';
 import { machineIds } from './system.ts';
 import { withUnitOfWork } from './unit-of-work.ts';
@@ -6,6 +6,6 @@ import { withUnitOfWork } from './unit-of-work.ts';
 /** One round of every sweep on the gateway's database, as if it were `now`. */
 export async function sweepAt(gateway: TestGateway, now: Date): Promise<void> {
   await withUnitOfWork(gateway, (uow, stores) =>
-    new Sweeps(uow, stores, { now: () => now }, machineIds).run(),
+    new ExpireMessages(uow, stores, { now: () => now }, machineIds).run(),
   );
 }

@@ -15,7 +15,7 @@ function prepared(accountId: string, channel: Channel, costMinor: number, at: nu
     content: 'Hello',
     payload: null,
     bulk: null,
-    recipients: [{ address: '+256700123456', costMinor, group: 'route' }],
+    recipients: [{ address: '+256700123456', costMinor, routeKey: 'route' }],
     costMinor,
     unitPriceMinor: costMinor,
     currency: 'UGX',

@@ -69,7 +69,7 @@ describe('circuit breaker', () => {
     pass(400);
     const answer = await submit();
     expect(asked()).toBe(3);
-    expect(answer).toMatchObject({ kind: 'unavailable', retryAfterMs: 600, nothingLeft: true });
+    expect(answer).toMatchObject({ kind: 'unavailable', retryAfterMs: 600, definitelyNotSent: true });
     expect(breaker.health()).toMatchObject({
       state: 'down',
       detail: 'resting after 3 failures in a row: no answer',
@@ -113,7 +113,7 @@ describe('circuit breaker', () => {
       }),
     );
     const probe = submit();
-    expect(await submit()).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await submit()).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
     expect(asked()).toBe(4);
     answerProbe(ACCEPTED);
     expect(await probe).toEqual(ACCEPTED);
@@ -130,7 +130,7 @@ describe('circuit breaker', () => {
     answers.push(new Promise(() => undefined), ACCEPTED, ACCEPTED);
     void submit();
     pass(999);
-    expect(await submit()).toMatchObject({ kind: 'unavailable', retryAfterMs: 1, nothingLeft: true });
+    expect(await submit()).toMatchObject({ kind: 'unavailable', retryAfterMs: 1, definitelyNotSent: true });
     pass(1);
     expect(await submit()).toEqual(ACCEPTED);
     expect(await submit()).toEqual(ACCEPTED);

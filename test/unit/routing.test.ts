@@ -71,7 +71,10 @@ describe('routing', () => {
     const [same] = routing.providers('sms:256');
     for (let time = 0; time < 3; time++) await same?.submit(submission, signal);
     expect(dead.asked).toBe(5);
-    expect(await first?.submit(submission, signal)).toMatchObject({ kind: 'unavailable', nothingLeft: true });
+    expect(await first?.submit(submission, signal)).toMatchObject({
+      kind: 'unavailable',
+      definitelyNotSent: true,
+    });
     expect(routing.health().map(({ name, state }) => [name, state])).toEqual([
       ['dead', 'down'],
       ['alive', 'up'],

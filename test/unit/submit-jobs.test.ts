@@ -3,7 +3,7 @@ import { submitJobs } from '../../src/storage/intake/submit-jobs.ts';
 import { preparedMessage } from '../support/prepared-message.ts';
 
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
-const to = (address: string, group: string) => ({ address, costMinor: 35, group });
+const to = (address: string, routeKey: string) => ({ address, costMinor: 35, routeKey });
 
 describe('jobs of a batch', () => {
   it('are one for each route: a message over several names in each the positions that go there', () => {
@@ -16,23 +16,23 @@ describe('jobs of a batch', () => {
     });
     const whole = preparedMessage(ACCOUNT, { recipients: [to('+254700000002', 'sms:*')] });
     const jobs = submitJobs([split, whole]);
-    expect(jobs.map(({ group, data }) => ({ group, ...data }))).toEqual([
+    expect(jobs.map(({ routeKey, data }) => ({ routeKey, ...data }))).toEqual([
       {
-        group: 'sms:256',
+        routeKey: 'sms:256',
         messageIds: [split.id],
         positions: { [split.id]: [0, 2] },
         attempt: 0,
       },
       {
-        group: 'sms:*',
+        routeKey: 'sms:*',
         messageIds: [split.id, whole.id],
         positions: { [split.id]: [1] },
         attempt: 0,
       },
     ]);
     expect(
-      jobs.map(({ known }) =>
-        known?.map(({ message, recipients }) => [message.id, recipients.map(({ address }) => address)]),
+      jobs.map(({ prefetched }) =>
+        prefetched?.map(({ message, recipients }) => [message.id, recipients.map(({ address }) => address)]),
       ),
     ).toEqual([
       [[split.id, ['+256700000001', '+256700000002']]],
@@ -41,7 +41,7 @@ describe('jobs of a batch', () => {
         [whole.id, ['+254700000002']],
       ],
     ]);
-    expect(jobs[0]?.known?.[0]?.recipients[1]).toEqual({
+    expect(jobs[0]?.prefetched?.[0]?.recipients[1]).toEqual({
       messageId: split.id,
       position: 2,
       address: '+256700000002',
@@ -56,7 +56,7 @@ describe('jobs of a batch', () => {
     const sandbox = preparedMessage(ACCOUNT, { environment: 'sandbox' });
     const jobs = submitJobs([now, later, sandbox]);
     expect(
-      jobs.map(({ data, startAfter, known }) => [data.messageIds, startAfter, known === undefined]),
+      jobs.map(({ data, startAfter, prefetched }) => [data.messageIds, startAfter, prefetched === undefined]),
     ).toEqual([
       [[now.id], undefined, false],
       [[later.id], scheduledFor, true],

@@ -10,7 +10,7 @@ import { preparedMessage } from '../support/prepared-message.ts';
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
 
 /** A job of so many recipients at work for a second; whether it was said meanwhile that it only waits. */
-async function onlyWaits({
+async function releaseSlotWhileWaiting({
   recipients,
   answers,
   isRecorded,
@@ -38,7 +38,7 @@ async function onlyWaits({
     recipients: Array.from({ length: recipients }, (_, n) => ({
       address: `+2567000000${n}`,
       costMinor: 35,
-      group: 'sms:*',
+      routeKey: 'sms:*',
     })),
   });
   const [job] = submitJobs([message]);
@@ -48,7 +48,7 @@ async function onlyWaits({
     ...job,
     id: 'job',
     isRepeat: false,
-    onlyWaits: () => {
+    releaseSlotWhileWaiting: () => {
       isTold = true;
     },
   };
@@ -67,15 +67,15 @@ describe('a job that leaves its place to others', () => {
   });
 
   it('is one of which few recipients have no answer of the carrier', async () => {
-    expect(await onlyWaits({ recipients: 25, answers: 5, isRecorded: true })).toBe(true);
-    expect(await onlyWaits({ recipients: 1, answers: 0, isRecorded: true })).toBe(true);
+    expect(await releaseSlotWhileWaiting({ recipients: 25, answers: 5, isRecorded: true })).toBe(true);
+    expect(await releaseSlotWhileWaiting({ recipients: 1, answers: 0, isRecorded: true })).toBe(true);
   });
 
   it('is none that still has many to hand over', async () => {
-    expect(await onlyWaits({ recipients: 25, answers: 4, isRecorded: true })).toBe(false);
+    expect(await releaseSlotWhileWaiting({ recipients: 25, answers: 4, isRecorded: true })).toBe(false);
   });
 
   it('is none whose answers wait for the database: more jobs would give it more to do', async () => {
-    expect(await onlyWaits({ recipients: 5, answers: 5, isRecorded: false })).toBe(false);
+    expect(await releaseSlotWhileWaiting({ recipients: 5, answers: 5, isRecorded: false })).toBe(false);
   });
 });

@@ -46,7 +46,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
   await outcomes.record({
     message: { id: 'm', channel: 'sms', expiresAt: new Date(at.getTime() + 24 * HOUR_MS) },
     position: 0,
-    group: 'sms:*',
+    routeKey: 'sms:*',
     provider: 'carrier',
     attempt,
     outcome,
@@ -63,7 +63,7 @@ describe('the next try of a message that a carrier did not take', () => {
   const unavailable = { kind: 'unavailable', reason: 'no' } as const;
 
   it('comes every five minutes where nothing has left, and ever later where it may have arrived', async () => {
-    expect((await recorded(12, { ...unavailable, nothingLeft: true })).nextTryAfter).toBe(300);
+    expect((await recorded(12, { ...unavailable, definitelyNotSent: true })).nextTryAfter).toBe(300);
     expect((await recorded(12, unavailable)).nextTryAfter).toBe(3_600);
     expect((await recorded(3, unavailable)).nextTryAfter).toBe(8);
   });

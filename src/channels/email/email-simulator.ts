@@ -21,7 +21,7 @@ export class EmailSimulator implements Provider<EmailSubmission> {
 
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
     if (this.#isStopped || signal.aborted) {
-      return { kind: 'unavailable', reason: 'the simulator is being stopped', nothingLeft: true };
+      return { kind: 'unavailable', reason: 'the simulator is being stopped', definitelyNotSent: true };
     }
     const ending = submission.to.slice(0, submission.to.lastIndexOf('@')).slice(-4);
     if (ending === '0001') {
@@ -30,7 +30,7 @@ export class EmailSimulator implements Provider<EmailSubmission> {
     }
     if (ending === '0003' && submission.attempt < TEMPORARY_FAILURES) {
       const reason = 'the simulator puts off twice what goes to a local part ending in 0003';
-      return { kind: 'unavailable', reason, nothingLeft: true, onlyThis: true };
+      return { kind: 'unavailable', reason, definitelyNotSent: true, onlyThis: true };
     }
     return {
       kind: 'accepted',

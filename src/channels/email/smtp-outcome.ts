@@ -53,7 +53,7 @@ function readAnswer(error: SmtpError): ReadFailure {
   if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
   // Senders that are put off are not: who sends chooses them, and must not stop the mail of others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
-  const unavailable = { kind: 'unavailable', reason, nothingLeft: true } as const;
+  const unavailable = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
   return isServerFault
     ? { outcome: unavailable, fault: 'server' }
     : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
@@ -81,7 +81,7 @@ function readBreak(error: SmtpError): ReadFailure {
   const unknown = `${reason}; whether it took the mail is unknown`;
   return {
     outcome: isBeforeMail
-      ? { kind: 'unavailable', reason, nothingLeft: true }
+      ? { kind: 'unavailable', reason, definitelyNotSent: true }
       : { kind: 'unavailable', reason: unknown },
     fault: 'server',
   };

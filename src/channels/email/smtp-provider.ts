@@ -153,7 +153,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       );
       if (this.#takenCopies.of(mail.messageId).size === 0) return outcome;
       // Its copies have left.
-      const { nothingLeft: _, ...unsure } = outcome;
+      const { definitelyNotSent: _, ...unsure } = outcome;
       return unsure;
     }
     this.#takenCopies.forget(mail.messageId);
@@ -303,5 +303,5 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 
 /** Not now, and the server has nothing of the mail. */
 function untouched(reason: string) {
-  return { kind: 'unavailable', reason, nothingLeft: true } as const;
+  return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }

@@ -4,7 +4,7 @@ import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 import { Gate } from '../gate.ts';
 
 /**
- * An answer of the provider, or why none came. `nothingLeft`: no byte of the request can have reached it. `onlyThis`: it
+ * An answer of the provider, or why none came. `definitelyNotSent`: no byte of the request can have reached it. `onlyThis`: it
  * says nothing of the provider.
  */
 export type ProviderExchange =
@@ -19,7 +19,7 @@ export type ProviderExchange =
   | {
       readonly kind: 'failure';
       readonly reason: string;
-      readonly nothingLeft: boolean;
+      readonly definitelyNotSent: boolean;
       readonly onlyThis?: true;
     };
 
@@ -151,18 +151,18 @@ export class ProviderHttp {
 /** The outcome of a request that got no answer from `who`. */
 export function noAnswer(
   who: string,
-  { reason, nothingLeft, onlyThis }: ProviderExchange & { kind: 'failure' },
+  { reason, definitelyNotSent, onlyThis }: ProviderExchange & { kind: 'failure' },
 ): SubmitOutcome {
   return {
     kind: 'unavailable',
     reason: `${who}: ${reason}`,
-    ...(nothingLeft ? { nothingLeft } : {}),
+    ...(definitelyNotSent ? { definitelyNotSent } : {}),
     ...(onlyThis ? { onlyThis } : {}),
   };
 }
 
 function turnedAway(reason: string): ProviderExchange {
-  return { kind: 'failure', reason, nothingLeft: true, onlyThis: true };
+  return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true };
 }
 
 /** Reads `Retry-After`, seconds or a date; undefined when it is missing or neither. At most an hour. */
@@ -176,12 +176,12 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
 function failureOf(error: unknown, timeoutMs: number): ProviderExchange {
   const { name = '', code: given } = (error ?? {}) as { name?: string; code?: unknown };
   if (name === 'TimeoutError') {
-    return { kind: 'failure', reason: `no answer within ${timeoutMs / 1000} s`, nothingLeft: false };
+    return { kind: 'failure', reason: `no answer within ${timeoutMs / 1000} s`, definitelyNotSent: false };
   }
   const code = String(given ?? name);
-  const nothingLeft = BEFORE_SENDING.test(code);
-  const words = nothingLeft ? 'it cannot be reached' : 'the connection broke';
-  return { kind: 'failure', reason: `${words} (${code || 'unknown'})`, nothingLeft };
+  const definitelyNotSent = BEFORE_SENDING.test(code);
+  const words = definitelyNotSent ? 'it cannot be reached' : 'the connection broke';
+  return { kind: 'failure', reason: `${words} (${code || 'unknown'})`, definitelyNotSent };
 }
 
 function one(header: string | string[] | undefined): string | undefined {

@@ -111,7 +111,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     const headers = this.#headers(submission, token, (this.#options.now?.() ?? new Date()).getTime());
     const path = `/3/device/${encodeURIComponent(submission.target.token)}`;
     const answer = await this.#session.post(path, headers, JSON.stringify(payloadOf(submission)));
-    if (answer.kind === 'failure') return unavailable(`APNs: ${answer.reason}`, answer.nothingLeft);
+    if (answer.kind === 'failure') return unavailable(`APNs: ${answer.reason}`, answer.definitelyNotSent);
     return this.#read(answer, submission, headers['apns-id'] ?? '');
   }
 

@@ -9,7 +9,7 @@ export interface ApnsAnswer {
 }
 export type ApnsExchange =
   | ApnsAnswer
-  | { readonly kind: 'failure'; readonly reason: string; readonly nothingLeft: boolean };
+  | { readonly kind: 'failure'; readonly reason: string; readonly definitelyNotSent: boolean };
 
 export interface ApnsSessionOptions {
   readonly baseUrl: string;
@@ -34,7 +34,7 @@ export class ApnsSession {
   /** POSTs and reads the answer; never rejects. */
   post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<ApnsExchange> {
     if (this.#isClosed)
-      return Promise.resolve({ kind: 'failure', reason: 'the gateway is stopping', nothingLeft: true });
+      return Promise.resolve({ kind: 'failure', reason: 'the gateway is stopping', definitelyNotSent: true });
     return new Promise((resolve) => {
       const session = this.#open();
       let stream: ClientHttp2Stream;
@@ -52,7 +52,7 @@ export class ApnsSession {
         // Nothing more is to be expected of a connection that says nothing.
         this.#drop(session);
         const reason = `no answer within ${this.#options.timeoutMs / 1000} s`;
-        resolve({ kind: 'failure', reason, nothingLeft: session.connecting });
+        resolve({ kind: 'failure', reason, definitelyNotSent: session.connecting });
         stream.close(constants.NGHTTP2_CANCEL);
         session.destroy();
       }, this.#options.timeoutMs);
@@ -116,7 +116,7 @@ export class ApnsSession {
   }
 }
 
-function failureOf(error: unknown, nothingLeft: boolean): ApnsExchange {
+function failureOf(error: unknown, definitelyNotSent: boolean): ApnsExchange {
   const codeIn = (fault: unknown) =>
     fault instanceof Error && 'code' in fault ? String(fault.code) : 'closed';
   // Node's word for streams that the connection ended before it could open.
@@ -130,7 +130,7 @@ function failureOf(error: unknown, nothingLeft: boolean): ApnsExchange {
   return {
     kind: 'failure',
     reason: `${words} (${code})`,
-    nothingLeft: nothingLeft || isUnopened || isUnreachable,
+    definitelyNotSent: definitelyNotSent || isUnopened || isUnreachable,
   };
 }
 

@@ -4,12 +4,12 @@ import type { PushSubmission, SubmitOutcome } from '../../domain/ports/provider.
 
 export type Unavailable = SubmitOutcome & { kind: 'unavailable' };
 
-/** Not now. `nothingLeft`: the provider has nothing of it, for certain. */
-export function unavailable(reason: string, nothingLeft: boolean, retryAfterMs?: number): Unavailable {
+/** Not now. `definitelyNotSent`: the provider has nothing of it, for certain. */
+export function unavailable(reason: string, definitelyNotSent: boolean, retryAfterMs?: number): Unavailable {
   return {
     kind: 'unavailable',
     reason,
-    ...(nothingLeft ? { nothingLeft } : {}),
+    ...(definitelyNotSent ? { definitelyNotSent } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
 }

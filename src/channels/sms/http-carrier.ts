@@ -121,7 +121,12 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     const { status, retryAfterMs } = exchange;
     const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
     if (status === 429) {
-      return { kind: 'unavailable', reason: `${this.name} is asked too often`, nothingLeft: true, ...pause };
+      return {
+        kind: 'unavailable',
+        reason: `${this.name} is asked too often`,
+        definitelyNotSent: true,
+        ...pause,
+      };
     }
     if (status >= 500 || status === REQUEST_TIMEOUT) {
       this.#trouble = `answered ${status}`;
@@ -130,7 +135,7 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     const outcome = this.api.read(exchange, submission);
     if (outcome.kind === 'own') {
       this.#trouble = outcome.reason;
-      return { kind: 'unavailable', reason: `${this.name}: ${outcome.reason}`, nothingLeft: true };
+      return { kind: 'unavailable', reason: `${this.name}: ${outcome.reason}`, definitelyNotSent: true };
     }
     this.#trouble = undefined;
     return outcome;

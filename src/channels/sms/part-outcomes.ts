@@ -15,7 +15,7 @@ export function joinParts(outcomes: readonly PartOutcome[], total: number): Subm
     return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
   }
   if (outcome?.kind === 'unavailable') {
-    const refuse = outcomes.length === 1 && outcome.nothingLeft ? untouched : unavailable;
+    const refuse = outcomes.length === 1 && outcome.definitelyNotSent ? untouched : unavailable;
     const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
     return outcome.onlyThis ? { ...joined, onlyThis: true } : joined;
   }

@@ -42,7 +42,7 @@ export class SimulatorCarrier implements Provider<Submission> {
 
   async submit(submission: Submission, signal: AbortSignal): Promise<SubmitOutcome> {
     if (signal.aborted || this.#isStopped) {
-      return { kind: 'unavailable', reason: 'the gateway is stopping', nothingLeft: true };
+      return { kind: 'unavailable', reason: 'the gateway is stopping', definitelyNotSent: true };
     }
     // As long as carriers' own: the last half of an id is the random one.
     const sid = `sim-${submission.messageId.replaceAll('-', '').slice(-16)}-${submission.position}`;
@@ -64,7 +64,7 @@ export class SimulatorCarrier implements Provider<Submission> {
       case '0003':
         if (submission.attempt < TEMPORARY_FAILURES) {
           const reason = 'the simulator fails twice for numbers ending in 0003';
-          return { kind: 'unavailable', reason, nothingLeft: true, onlyThis: true };
+          return { kind: 'unavailable', reason, definitelyNotSent: true, onlyThis: true };
         }
         break;
       case '0004':

@@ -126,7 +126,7 @@ export class SmppLink {
 
 /** Not now, and the carrier has nothing of the message; `retryAfterMs` when it is known to be in vain before. */
 export function untouched(reason: string, retryAfterMs?: number): Unavailable {
-  return { ...unavailable(reason, retryAfterMs), nothingLeft: true };
+  return { ...unavailable(reason, retryAfterMs), definitelyNotSent: true };
 }
 
 /** Not now; `retryAfterMs` when it is known to be in vain before. */

@@ -90,7 +90,7 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
   }
   // Not the account's own address, or not its credentials.
   if (status === 401 || status === 403 || status === 404) return { kind: 'own', reason: words };
-  if (code === String(QUEUE_FULL)) return { kind: 'unavailable', reason: words, nothingLeft: true };
+  if (code === String(QUEUE_FULL)) return { kind: 'unavailable', reason: words, definitelyNotSent: true };
   return { kind: 'rejected', code: code ?? `http_${status}`, reason: words.slice(0, 300) };
 }
 

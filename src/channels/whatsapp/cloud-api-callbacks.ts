@@ -1,6 +1,6 @@
 /** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (decision 25). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { storableSid } from '../../domain/messages/provider-words.ts';
+import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
 import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp-callbacks.ts';
 import { storable } from '../../domain/storable.ts';
@@ -95,7 +95,7 @@ function inboundOf({ id, from, timestamp, type, ...content }: Json): Inbound[] {
   const text = [own.body, own.caption].find((value) => typeof value === 'string');
   return [
     {
-      sid: storableSid(id),
+      sid: sanitizeSid(id),
       sender: `+${from.replace(/^\+/, '')}`,
       type: storable(kind),
       content: typeof text === 'string' ? storable(text) : null,

@@ -95,21 +95,27 @@ export class CloudApiProvider implements Provider<WhatsAppSubmission> {
       case 'permanent':
         return { kind: 'rejected', code: meaning.code, reason: meaning.words };
       case 'throttled':
-        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true, ...pause };
+        return { kind: 'unavailable', reason: meaning.words, definitelyNotSent: true, ...pause };
       case 'throttled pair':
-        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true, onlyThis: true, ...pause };
+        return {
+          kind: 'unavailable',
+          reason: meaning.words,
+          definitelyNotSent: true,
+          onlyThis: true,
+          ...pause,
+        };
       case 'temporary':
         return { kind: 'unavailable', reason: meaning.words, ...pause };
       case 'own':
         this.#trouble = meaning.words;
-        return { kind: 'unavailable', reason: meaning.words, nothingLeft: true };
+        return { kind: 'unavailable', reason: meaning.words, definitelyNotSent: true };
     }
   }
 }
 
 function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOutcome {
   const reason = `WhatsApp answered ${status} without a known error`;
-  if (status === 429) return { kind: 'unavailable', reason, nothingLeft: true, ...pause };
+  if (status === 429) return { kind: 'unavailable', reason, definitelyNotSent: true, ...pause };
   if (status >= 400 && status < 500 && ![401, 403, REQUEST_TIMEOUT].includes(status)) {
     return { kind: 'rejected', code: `http_${status}`, reason };
   }

@@ -61,7 +61,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
             throw new DomainError('rate_limit_exceeded', message, undefined, RETRY_SECONDS);
           }
           await tx.contactImports.insert(one, input.csv);
-          const job = { queue: 'contact-import', group: accountId, data: { importId: one.id } } as const;
+          const job = { queue: 'contact-import', routeKey: accountId, data: { importId: one.id } } as const;
           await tx.jobs.enqueue([job]);
         });
         return one;

@@ -88,7 +88,7 @@ export function prepareMessage(context: SendContext, caller: AccountCaller, draf
   const recipients = draft.recipients.map(({ address, costMinor }) => ({
     address,
     costMinor: isSandbox ? 0 : costMinor,
-    group: isSandbox ? 'sandbox' : routeFor(context.routing, draft.channel, address),
+    routeKey: isSandbox ? 'sandbox' : routeFor(context.routing, draft.channel, address),
   }));
   return {
     id: context.ids.uuid(),

@@ -4,8 +4,8 @@ import { DomainError, notFound } from '../errors.ts';
 import type { RecipientMove } from '../ports/stores.ts';
 import { reachOf } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
-import { applyMoves } from './apply-moves.ts';
 import type { Channel, Message, Recipient } from './message.ts';
+import { transitionRecipients } from './transition-recipients.ts';
 
 /** The scope that sends on a channel, and so cancels on it (decision 22). */
 export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
@@ -35,7 +35,7 @@ export async function cancelMessage(deps: Dependencies, caller: Caller, id: stri
     const message = messages.get(id);
     if (!message || !recipients.every(isFree)) throw notCancelable(message ?? known);
     const at = deps.clock.now();
-    await applyMoves(
+    await transitionRecipients(
       tx,
       deps.ids,
       [id],

@@ -11,7 +11,7 @@ import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
 import { parseMailbox } from './email-address.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import type { PricedSms } from './prepare-sms.ts';
+import type { PricedSms } from './price-sms.ts';
 import { SENDERS, senderOf } from './send-context.ts';
 import { type SendRequest, sendOperation } from './send-operation.ts';
 import { prepareSms, type SendSmsInput, sendSms } from './send-sms.ts';

@@ -111,7 +111,7 @@ export interface PreparedRecipient {
   readonly address: string;
   readonly costMinor: number;
   /** The route that will carry it: jobs are cut by it. */
-  readonly group: string;
+  readonly routeKey: string;
 }
 
 /** The claim of a request on its idempotency key (decision 19). */

@@ -3,7 +3,7 @@ import { validationError } from '../errors.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { listFault, parseAddresses } from './email-address.ts';
 import { checkEmailContent, type EmailContentInput } from './email-content.ts';
-import { checkSchedule } from './prepare-sms.ts';
+import { checkSchedule } from './price-sms.ts';
 import { unitPriceOf } from './unit-price.ts';
 
 /** Recipients a request may have after invalid and repeated ones are gone (decision 23). */

@@ -5,7 +5,7 @@ import type { DeviceStore } from '../ports/device-store.ts';
 import { cut } from '../quote.ts';
 import { isUuid } from '../uuid.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
-import { checkSchedule } from './prepare-sms.ts';
+import { checkSchedule } from './price-sms.ts';
 import { checkPushContent, type PushContentInput, type PushPayload } from './push-content.ts';
 import { unitPriceOf } from './unit-price.ts';
 

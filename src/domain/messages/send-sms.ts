@@ -8,7 +8,7 @@ import {
   type SendContext,
 } from './accept-message.ts';
 import type { PreparedMessage } from './message.ts';
-import { type PricedSms, priceSms, type SmsInput } from './prepare-sms.ts';
+import { type PricedSms, priceSms, type SmsInput } from './price-sms.ts';
 
 export interface SendSmsInput extends SmsInput {
   readonly environment: Environment;

@@ -5,7 +5,7 @@ import { TargetRefused, type WebhookTransport } from '../ports/webhook-transport
 import { cut } from '../quote.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import { checkSchedule } from './prepare-sms.ts';
+import { checkSchedule } from './price-sms.ts';
 import { unitPriceOf } from './unit-price.ts';
 import { checkWhatsAppContent, shownContent, type WhatsAppContentInput } from './whatsapp-content.ts';
 import { sessionWindow, windowClosed } from './whatsapp-window.ts';

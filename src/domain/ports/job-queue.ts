@@ -1,7 +1,7 @@
 /**
  * Durable work. Jobs commit with the state that causes them; a job comes back when its worker dies.
  *
- * **Group**: jobs of one group (a carrier, an endpoint) share a bound on how many a process holds at once, so
+ * **Route key**: jobs of one route (a carrier, an endpoint) share a bound on how many a process holds at once, so
  * that a slow one never takes the places of the others.
  */
 import type { Outgoing } from '../messages/message.ts';
@@ -56,8 +56,8 @@ export interface JobKnowledge {
 export interface NewJob<Q extends QueueName = QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
-  readonly group: string;
-  readonly known?: JobKnowledge[Q];
+  readonly routeKey: string;
+  readonly prefetched?: JobKnowledge[Q];
   /** Not before this instant; at once when absent. */
   readonly startAfter?: Date;
   /** Fetched before jobs of lower priority; 0 when absent. */
@@ -75,16 +75,16 @@ export interface HeldJob<Q extends QueueName> {
   readonly id: string;
   readonly queue: Q;
   readonly data: JobData[Q];
-  readonly group: string;
+  readonly routeKey: string;
   /** Absent where it is to be read. */
-  readonly known?: JobKnowledge[Q] | undefined;
+  readonly prefetched?: JobKnowledge[Q] | undefined;
   /** Its worker died or gave it back before: parts of its work may be done. */
   readonly isRepeat: boolean;
   /**
    * Says that little of the job is left and only waits for its peer: from now on it takes no place from others, nor its
-   * group's. Such jobs, too, are bounded, over all groups and in one.
+   * route's. Such jobs, too, are bounded, over all routes and in one.
    */
-  onlyWaits(): void;
+  releaseSlotWhileWaiting(): void;
 }
 
 /**
@@ -94,10 +94,10 @@ export interface HeldJob<Q extends QueueName> {
 export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
 
 export interface WorkOptions {
-  /** Jobs this process holds at once, over all groups. */
+  /** Jobs this process holds at once, over all routes. */
   readonly concurrency: number;
-  /** Jobs of one group this process holds at once, but for those that only wait; absent where the handler itself keeps groups apart. */
-  readonly perGroup?: number;
+  /** Jobs of one route this process holds at once, but for those that only wait; absent where the handler itself keeps routes apart. */
+  readonly perRoute?: number;
   /**
    * A job held for longer than this only waits for its peer, and does not count against `concurrency` any more:
    * peers that do not answer cannot take all places. Absent: every job counts.

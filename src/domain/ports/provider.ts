@@ -102,14 +102,14 @@ export type SubmitOutcome =
   | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
   /**
    * Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given.
-   * `nothingLeft` when it is certain that the provider has nothing of it, so that it can still be canceled.
+   * `definitelyNotSent` when it is certain that the provider has nothing of it, so that it can still be canceled.
    * `onlyThis` when the provider works and puts off this one alone (a greylisted mailbox): no sign that it is dead.
    */
   | {
       readonly kind: 'unavailable';
       readonly reason: string;
       readonly retryAfterMs?: number;
-      readonly nothingLeft?: true;
+      readonly definitelyNotSent?: true;
       readonly onlyThis?: true;
     };
 

@@ -28,7 +28,7 @@ export interface ProviderStatus extends ProviderRecord {
   readonly inFlight: number;
 }
 
-/** Which providers carry what. A **route** has a name (the jobs' group) and providers in the order of failover. */
+/** Which providers carry what. A **route** has a name (the route key of its jobs) and providers in the order of failover. */
 export interface Routing {
   /** The route for an address, undefined when no provider is configured for the channel. */
   routeFor(channel: Channel, address: string): string | undefined;

@@ -31,8 +31,8 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
   const jobs = [...Map.groupBy(owed, ({ endpoint }) => endpoint)].flatMap(([endpoint, own]) => {
     const due = new Map(own.map(({ delivery, event }) => [delivery.id, dueDelivery(delivery, event.body)]));
     return firstJobs(own.map(({ delivery }) => delivery)).map((job) => {
-      const known = job.data.deliveryIds.flatMap((id) => due.get(id) ?? []);
-      return { ...job, known: { endpoint, readAt, due: known } };
+      const prefetched = job.data.deliveryIds.flatMap((id) => due.get(id) ?? []);
+      return { ...job, prefetched: { endpoint, readAt, due: prefetched } };
     });
   });
   await tx.jobs.enqueue(jobs);
@@ -91,14 +91,14 @@ export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): Ne
 export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
   return merged(jobs).map((data) => ({
     queue: 'webhook-backlog',
-    group: data.webhookId,
+    routeKey: data.webhookId,
     data,
     ...(data.attempt > 0 ? { priority: 1 } : {}),
   }));
 }
 
 function newJob(data: WebhookJob, startAfter: Date | undefined): NewJob<'webhook'> {
-  return { queue: 'webhook', group: data.webhookId, data, ...(startAfter ? { startAfter } : {}) };
+  return { queue: 'webhook', routeKey: data.webhookId, data, ...(startAfter ? { startAfter } : {}) };
 }
 
 /** The same work in as few jobs as may be: deliveries that differ in nothing else go together. */

@@ -8,7 +8,7 @@ import {
 } from '../../domain/messages/message.ts';
 import { messageResource } from '../../domain/messages/message-resource.ts';
 import type { IntakeAnswer } from '../../domain/ports/intake.ts';
-import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/index.ts';
+import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
@@ -72,7 +72,7 @@ const WRITE = statement(
        cost_minor)
      SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
        CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ},
-       ${PLACES_OF_SEQ}, count(*), sum(cost_minor)
+       ${BITMAP_OF_SEQ}, count(*), sum(cost_minor)
      FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
    ), recipient AS (
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)

@@ -2,11 +2,11 @@ import type { Outgoing, OutgoingRecipient, PreparedMessage } from '../../domain/
 import type { NewJob } from '../../domain/ports/job-queue.ts';
 
 interface Gathered {
-  readonly group: string;
+  readonly routeKey: string;
   readonly startAfter: Date | null;
   readonly messageIds: string[];
   readonly positions: Record<string, number[]>;
-  readonly known: Outgoing[];
+  readonly prefetched: Outgoing[];
 }
 
 /** One job for each route and due time in the batch; a message over several routes names its positions. */
@@ -15,29 +15,30 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
   for (const message of messages) {
     if (message.environment === 'sandbox') continue;
     const startAfter = message.scheduledFor;
-    const groups: string[] = [];
-    for (const { group } of message.recipients) if (!groups.includes(group)) groups.push(group);
-    for (const group of groups) {
+    const routeKeys: string[] = [];
+    for (const { routeKey } of message.recipients)
+      if (!routeKeys.includes(routeKey)) routeKeys.push(routeKey);
+    for (const routeKey of routeKeys) {
       const recipients = message.recipients.flatMap((recipient, position): OutgoingRecipient[] =>
-        recipient.group === group
+        recipient.routeKey === routeKey
           ? // What is due at once is claimed from birth.
             [{ messageId: message.id, position, address: recipient.address, isClaimed: true }]
           : [],
       );
-      const key = `${group} ${startAfter?.getTime() ?? ''}`;
-      const entry = jobs.get(key) ?? { group, startAfter, messageIds: [], positions: {}, known: [] };
+      const key = `${routeKey} ${startAfter?.getTime() ?? ''}`;
+      const entry = jobs.get(key) ?? { routeKey, startAfter, messageIds: [], positions: {}, prefetched: [] };
       jobs.set(key, entry);
       entry.messageIds.push(message.id);
-      if (groups.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
+      if (routeKeys.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
       // What is due later is read when its time has come.
-      if (!startAfter) entry.known.push(outgoing(message, recipients));
+      if (!startAfter) entry.prefetched.push(outgoing(message, recipients));
     }
   }
-  return [...jobs.values()].map(({ group, startAfter, messageIds, positions, known }) => ({
+  return [...jobs.values()].map(({ routeKey, startAfter, messageIds, positions, prefetched }) => ({
     queue: 'submit',
-    group,
+    routeKey,
     data: { messageIds, positions, attempt: 0 },
-    ...(startAfter ? { startAfter } : { known }),
+    ...(startAfter ? { startAfter } : { prefetched }),
   }));
 }
 

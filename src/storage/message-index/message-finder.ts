@@ -4,14 +4,14 @@ import { SEARCH_REACH } from '../../domain/ports/list-stores.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import type { MessageRow } from '../stores/message-rows.ts';
+import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
 import {
   KEY_PAGE,
   KEY_PAGE_OF_API_KEY,
   MATCHING,
   MESSAGE_PAGE,
   type PageStatements,
-} from './message-blocks.ts';
-import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
+} from './status-index.ts';
 
 /**
  * Finding messages by their place in a channel's sequence, at any size (decision 20). Two facts make it cheap. `seq` is

@@ -3,8 +3,8 @@ import type { Clock } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
 import type { Sql } from '../postgres/sql.ts';
+import { isSameLimits, PrepaidPermits } from './prepaid-permits.ts';
 import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
-import { isSameLimits, RatePermits } from './rate-permits.ts';
 
 /** Requests that one statement decides at the most, those that are not there yet left out. */
 const MAX_BATCH = 500;
@@ -26,14 +26,14 @@ interface Group {
  * minute has counted so far. A limit above 2,097,151 a minute works as that one.
  *
  * Requests that arrive while a batch is under way are decided by the next one, in one statement, those of one
- * bucket in the order they came. Under load most need no statement: they were counted in advance (`RatePermits`).
+ * bucket in the order they came. Under load most need no statement: they were counted in advance (`PrepaidPermits`).
  * `take` rejects when the database cannot be reached: nothing is let through uncounted.
  */
 export class PgRateLimiter implements RateLimiter {
   readonly #sql: Sql;
   readonly #clock: Clock | undefined;
   readonly #batches: Batcher<Ask, RateVerdict>;
-  readonly #permits = new RatePermits();
+  readonly #permits = new PrepaidPermits();
 
   /** Without a `clock` time is the database's, which all processes share; tests hand in one of their own. */
   constructor(sql: Sql, clock?: Clock) {

@@ -1,5 +1,5 @@
 import type { StatusMove } from '../../domain/ports/stores.ts';
-import { BLOCK_OF_SEQ, PLACES_OF_SEQ } from '../message-index/index.ts';
+import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,7 +14,7 @@ const COUNT_MOVES = statement(
    SELECT kind.account_id, kind.hour, kind.channel, kind.environment, step.status, kind.api_key_id, moved.block,
      moved.places, step.sign * moved.messages, step.sign * moved.cost_minor
    FROM (
-     SELECT kind, ${BLOCK_OF_SEQ} AS block, ${PLACES_OF_SEQ} AS places, count(*) AS messages, sum(cost_minor) AS cost_minor
+     SELECT kind, ${BLOCK_OF_SEQ} AS block, ${BITMAP_OF_SEQ} AS places, count(*) AS messages, sum(cost_minor) AS cost_minor
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS message (kind, seq, cost_minor) GROUP BY 1, 2
    ) moved
    JOIN unnest($4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])

@@ -1,6 +1,10 @@
-import { applyMoves, REFUND_PENDING, settleRefunds } from '../../domain/messages/apply-moves.ts';
 import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
 import { type Message, REPORT_DEADLINE_MS, SUBMIT_DEADLINE_MS } from '../../domain/messages/message.ts';
+import {
+  REFUND_PENDING,
+  settleRefunds,
+  transitionRecipients,
+} from '../../domain/messages/transition-recipients.ts';
 import type { RecipientMove, Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
@@ -22,7 +26,7 @@ interface Sweep {
  * Every message ends (decision 14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
  * more. Each looks once at every message, when it has reached the sweep's age, counted from when it was to leave.
  */
-export class Sweeps {
+export class ExpireMessages {
   readonly #uow: UnitOfWork;
   readonly #stores: Stores;
   readonly #clock: Clock;
@@ -102,7 +106,7 @@ export class Sweeps {
           mayHaveLeft: recipient.handOvers > 0 && recipient.isClaimed,
         }),
       );
-    await applyMoves(tx, this.#ids, [...messages.keys()], moves, now);
+    await transitionRecipients(tx, this.#ids, [...messages.keys()], moves, now);
   }
 
   async #markUnconfirmed(tx: Tx, found: readonly Message[]): Promise<void> {

@@ -1,9 +1,9 @@
 import { DomainError, serviceUnavailable } from '../../domain/errors.ts';
 import { announceMessages } from '../../domain/messages/announce-messages.ts';
-import { applyMoves } from '../../domain/messages/apply-moves.ts';
 import { applyReads } from '../../domain/messages/apply-reads.ts';
 import type { Message } from '../../domain/messages/message.ts';
-import { storableReport } from '../../domain/messages/provider-words.ts';
+import { sanitizeReport } from '../../domain/messages/sanitize-provider-text.ts';
+import { transitionRecipients } from '../../domain/messages/transition-recipients.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
 import type { ReportSpool } from '../../domain/ports/report-spool.ts';
@@ -116,13 +116,13 @@ export class DeliveryReports {
    * yet is kept until it is known. Throws `service_unavailable` where neither is possible.
    */
   async take(provider: string, reports: readonly DeliveryReport[]): Promise<void> {
-    await this.#add(reports.map((report) => ({ provider, report: storableReport(report) })));
+    await this.#add(reports.map((report) => ({ provider, report: sanitizeReport(report) })));
   }
 
   /** Takes those whose sid is known and keeps nothing of the others, nor of those that change nothing; how many are not known. */
   async takeKnown(provider: string, reports: readonly DeliveryReport[]): Promise<number> {
     const taken = await this.#add(
-      reports.map((report) => ({ provider, report: storableReport(report), isForKnownOnly: true })),
+      reports.map((report) => ({ provider, report: sanitizeReport(report), isForKnownOnly: true })),
     );
     return taken.filter((isKnown) => !isKnown).length;
   }
@@ -260,7 +260,7 @@ export async function applyReports(
     if (match.report.status !== 'failed' && !match.complete) continue;
     moves.set(match, moveOf(match, timeOf(match.report)));
   }
-  const { messages, done } = await applyMoves(tx, ids, messageIds, [...moves.values()], now);
+  const { messages, done } = await transitionRecipients(tx, ids, messageIds, [...moves.values()], now);
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, ({ report }) => timeOf(report), now);
   const late = [...moves]

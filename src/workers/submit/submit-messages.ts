@@ -9,7 +9,7 @@ import type { RecipientKey, Stores, UnitOfWork } from '../../domain/ports/stores
 import type { Clock } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
-import { isOthers, type SubmitOutcomes } from './submit-outcomes.ts';
+import { leaseLost, type SubmitOutcomes } from './submit-outcomes.ts';
 
 /** Thrown when the process drains or loses a job before all of it was handed over: the rest goes back to the queue. */
 export class JobInterrupted extends Error {
@@ -88,7 +88,10 @@ export class SubmitMessages {
     };
     // A carrier that does not answer some messages would soon have no place for those of all others. What waits for the
     // database keeps its place: more jobs would only give it more to do.
-    const timer = setInterval(() => unanswered > 0 && unanswered <= FEW && job.onlyWaits(), WAITS_MS);
+    const timer = setInterval(
+      () => unanswered > 0 && unanswered <= FEW && job.releaseSlotWhileWaiting(),
+      WAITS_MS,
+    );
     const results = await Promise.allSettled(held.map(submit));
     clearInterval(timer);
     const failure = results.find((result) => result.status === 'rejected');
@@ -97,7 +100,7 @@ export class SubmitMessages {
 
   async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
     const pending: readonly Outgoing[] =
-      job.known ?? (await this.#stores.messages.pending(job.data.messageIds, job.data.attempt));
+      job.prefetched ?? (await this.#stores.messages.pending(job.data.messageIds, job.data.attempt));
     const all = pending.flatMap(({ message, recipients }) => {
       const positions = job.data.positions?.[message.id];
       return recipients
@@ -124,24 +127,24 @@ export class SubmitMessages {
     open: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
-    if (!isOthers({ outcome, signal })) {
+    if (!leaseLost({ outcome, signal })) {
       await this.#outcomes.record({
         message,
         position: recipient.position,
-        group: job.group,
+        routeKey: job.routeKey,
         provider,
         attempt: job.data.attempt,
         outcome,
         mayHaveLeft:
           !isUntouched ||
           mayHaveLeftBefore ||
-          (outcome.kind === 'unavailable' && outcome.nothingLeft !== true),
+          (outcome.kind === 'unavailable' && outcome.definitelyNotSent !== true),
         at: this.#clock.now(),
         job: open,
         signal,
       });
     }
-    if (isOthers({ outcome, signal })) throw new JobInterrupted();
+    if (leaseLost({ outcome, signal })) throw new JobInterrupted();
   }
 
   /** The first answer that is not `unavailable`, or the last one that is. */
@@ -152,18 +155,22 @@ export class SubmitMessages {
     signal: AbortSignal,
   ): Promise<ProviderAnswer> {
     if (this.#clock.now() >= message.expiresAt) {
-      const outcome = { kind: 'unavailable', reason: 'its deadline has passed', nothingLeft: true } as const;
+      const outcome = {
+        kind: 'unavailable',
+        reason: 'its deadline has passed',
+        definitelyNotSent: true,
+      } as const;
       return { provider: 'none', outcome };
     }
     // Routes may have changed since the message was accepted.
-    const route = this.#routing.providers(job.group).length
-      ? job.group
+    const route = this.#routing.providers(job.routeKey).length
+      ? job.routeKey
       : this.#routing.routeFor(message.channel, recipient.address);
     const providers: readonly Provider<Submission>[] = route ? this.#routing.providers(route) : [];
     const reason = `no provider is configured for ${message.channel}`;
     let answer: ProviderAnswer = {
       provider: 'none',
-      outcome: { kind: 'unavailable', reason, nothingLeft: true },
+      outcome: { kind: 'unavailable', reason, definitelyNotSent: true },
     };
     let mayHaveLeft = false;
     for (const provider of providers) {
@@ -177,10 +184,10 @@ export class SubmitMessages {
       const outcome = await provider.submit(submission, signal);
       answer = { provider: provider.name, outcome, mayHaveLeftBefore: mayHaveLeft };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
-      mayHaveLeft ||= outcome.nothingLeft !== true;
+      mayHaveLeft ||= outcome.definitelyNotSent !== true;
     }
     if (!mayHaveLeft || answer.outcome.kind !== 'unavailable') return answer;
-    const { nothingLeft: _, ...unsure } = answer.outcome;
+    const { definitelyNotSent: _, ...unsure } = answer.outcome;
     return { ...answer, outcome: unsure };
   }
 }

@@ -1,8 +1,8 @@
 import { announceMessages } from '../../domain/messages/announce-messages.ts';
-import { applyMoves } from '../../domain/messages/apply-moves.ts';
 import type { Message, OutgoingMessage } from '../../domain/messages/message.ts';
-import { storableOutcome } from '../../domain/messages/provider-words.ts';
+import { sanitizeOutcome } from '../../domain/messages/sanitize-provider-text.ts';
 import { retryDelayMs } from '../../domain/messages/submit-retries.ts';
+import { transitionRecipients } from '../../domain/messages/transition-recipients.ts';
 import type { NewJob } from '../../domain/ports/job-queue.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
@@ -25,7 +25,7 @@ const NOTED_TRIES = 8;
 export interface SubmitResult {
   readonly message: Pick<OutgoingMessage, 'id' | 'channel' | 'expiresAt'>;
   readonly position: number;
-  readonly group: string;
+  readonly routeKey: string;
   /** The provider that answered. */
   readonly provider: string;
   /** Hand-overs before this one. */
@@ -44,7 +44,7 @@ export interface SubmitResult {
 }
 
 /** Whoever has the job now tries its recipient: another try by the one who lost it would be one message more. */
-export function isOthers({ outcome, signal }: Pick<SubmitResult, 'outcome' | 'signal'>): boolean {
+export function leaseLost({ outcome, signal }: Pick<SubmitResult, 'outcome' | 'signal'>): boolean {
   return outcome.kind === 'unavailable' && signal.aborted;
 }
 
@@ -84,7 +84,7 @@ export class SubmitOutcomes {
   }
 
   /**
-   * Resolves once the outcome is stored, or another try where it cannot be, or where it is for others to try (`isOthers`);
+   * Resolves once the outcome is stored, or another try where it cannot be, or where it is for others to try (`leaseLost`);
    * rejects when the database does not come back.
    */
   record(result: SubmitResult): Promise<void> {
@@ -114,7 +114,7 @@ export class SubmitOutcomes {
     for (;;) {
       try {
         // By now, which may be long after the hand-over.
-        const isOwn = results.map((result) => !isOthers(result));
+        const isOwn = results.map((result) => !leaseLost(result));
         if (isOwn.includes(true)) {
           await this.#store(
             results.filter((_, index) => isOwn[index]),
@@ -137,7 +137,7 @@ export class SubmitOutcomes {
       const moves = steps.flatMap((step) => (step.kind === 'move' ? [step.move] : []));
       const messageIds = [...new Set(results.map(({ message }) => message.id))];
       const { clock, ids } = this.#system;
-      const { messages, early } = await applyMoves(tx, ids, messageIds, moves, clock.now());
+      const { messages, early } = await transitionRecipients(tx, ids, messageIds, moves, clock.now());
       const last = results.at(-1);
       if (early.length > 0 && last) await applyReports(tx, ids, early, last.at);
       const retries = await postponed(
@@ -165,7 +165,7 @@ type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
 /** What an outcome means for the recipient: a move, or another try while the message's deadline allows one. */
 function stepOf(result: SubmitResult): Step {
-  const outcome = storableOutcome(result.outcome);
+  const outcome = sanitizeOutcome(result.outcome);
   switch (outcome.kind) {
     case 'accepted': {
       const sids = outcome.partSids ?? [outcome.sid];
@@ -182,10 +182,10 @@ function stepOf(result: SubmitResult): Step {
 function laterStep(
   result: SubmitResult,
   reason: string,
-  { retryAfterMs = 0, nothingLeft = false }: { retryAfterMs?: number; nothingLeft?: boolean },
+  { retryAfterMs = 0, definitelyNotSent = false }: { retryAfterMs?: number; definitelyNotSent?: boolean },
 ): Step {
   const { message, attempt, at } = result;
-  const delayMs = Math.max(retryAfterMs, retryDelayMs(message.channel, attempt, !nothingLeft));
+  const delayMs = Math.max(retryAfterMs, retryDelayMs(message.channel, attempt, !definitelyNotSent));
   const next = new Date(at.getTime() + delayMs);
   if (next < message.expiresAt) return { kind: 'retry', result, reason, at: next };
   return failure(result, 'expired', `No carrier took it before its deadline. Last answer: ${reason}`);
@@ -236,7 +236,7 @@ function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): Timeli
 function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
   const groups = Map.groupBy(
     retries,
-    (retry) => `${retry.result.group} ${retry.result.attempt} ${Math.ceil(retry.at.getTime() / 1000)}`,
+    (retry) => `${retry.result.routeKey} ${retry.result.attempt} ${Math.ceil(retry.at.getTime() / 1000)}`,
   );
   return [...groups.values()].map((group) => {
     const positions: Record<string, number[]> = {};
@@ -247,7 +247,7 @@ function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
     const [first] = group as [Retry];
     return {
       queue: 'submit',
-      group: first.result.group,
+      routeKey: first.result.routeKey,
       data: { messageIds: Object.keys(positions), positions, attempt: first.result.attempt + 1 },
       startAfter: new Date(Math.max(...group.map((retry) => retry.at.getTime()))),
     };

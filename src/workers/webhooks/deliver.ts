@@ -78,12 +78,13 @@ export class DeliverWebhooks {
     const lane = this.#lanes.of(webhookId);
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
-    if (job.known) endpoint.learn(this.#opened(job.known.endpoint), job.known.readAt);
+    if (job.prefetched) endpoint.learn(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
     // Whoever ordered it may have changed the endpoint just before.
     else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
-    const due = job.known?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
+    const due =
+      job.prefetched?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
     const open = { held: job, open: due.length };
     const left = await this.#attemptAll(due, open, lane, endpoint, PATIENCE_MS[job.queue], signal);
     if (left.length === 0) return;

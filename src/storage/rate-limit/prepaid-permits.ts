@@ -38,7 +38,7 @@ export interface Unused {
  * used in the second that counts them or given back, so the limit holds; another process may see up to so many fewer
  * left. What a process held when it died stays counted until its second has left the window.
  */
-export class RatePermits {
+export class PrepaidPermits {
   readonly #grants = new LRUCache<string, Grant>({ max: MAX_BUCKETS });
 
   /** Uses a permit that was taken in advance under just these limits, if there is one; `nowMs` only goes forward. */

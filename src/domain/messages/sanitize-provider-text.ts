@@ -14,16 +14,16 @@ const codeOf = (code: string) => storable(code, MAX_CODE);
 const reasonOf = (reason: string) => storable(reason, MAX_REASON);
 
 /** A provider's name for a message, or that of somebody's message to us: the same name stays the same. */
-export function storableSid(sid: string): string {
+export function sanitizeSid(sid: string): string {
   return storable(sid, MAX_SID);
 }
 
 /** The outcome with texts that can be stored. */
-export function storableOutcome(outcome: SubmitOutcome): SubmitOutcome {
+export function sanitizeOutcome(outcome: SubmitOutcome): SubmitOutcome {
   switch (outcome.kind) {
     case 'accepted': {
       const { sid, partSids } = outcome;
-      return { ...outcome, sid: storableSid(sid), ...(partSids && { partSids: partSids.map(storableSid) }) };
+      return { ...outcome, sid: sanitizeSid(sid), ...(partSids && { partSids: partSids.map(sanitizeSid) }) };
     }
     case 'rejected':
       return { ...outcome, code: codeOf(outcome.code), reason: reasonOf(outcome.reason) };
@@ -33,11 +33,11 @@ export function storableOutcome(outcome: SubmitOutcome): SubmitOutcome {
 }
 
 /** The report with texts that can be stored; its sid is still that of the outcome that it belongs to. */
-export function storableReport(report: DeliveryReport): DeliveryReport {
+export function sanitizeReport(report: DeliveryReport): DeliveryReport {
   const { sid, to, code, reason } = report;
   return {
     ...report,
-    sid: storableSid(sid),
+    sid: sanitizeSid(sid),
     ...(to !== undefined && { to: storable(to, MAX_CODE) }),
     ...(code !== undefined && { code: codeOf(code) }),
     ...(reason !== undefined && { reason: reasonOf(reason) }),

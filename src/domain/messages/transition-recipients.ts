@@ -40,7 +40,7 @@ interface Applied {
  * the events with their deliveries, all in `tx`. Events are recorded and money is given back at `now`, however long ago
  * the move was: who asks for what came since a time must get it.
  */
-export async function applyMoves(
+export async function transitionRecipients(
   tx: Tx,
   ids: Ids,
   messageIds: readonly string[],

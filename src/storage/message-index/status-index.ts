@@ -15,7 +15,7 @@ const LARGE = MIDDLE * FANOUT;
 /** The smallest block that a message's `seq` is in, in SQL. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
 /** The places in their block that messages come to or leave; who is told of twice has gone on. */
-export const PLACES_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
+export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
 /** Above every number, and where a block of each size ends. */
 const NO_END = LARGE * FANOUT ** 5;
 

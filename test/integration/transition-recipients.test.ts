@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { applyMoves } from '../../src/domain/messages/apply-moves.ts';
 import { SUBMIT_DEADLINE_MS } from '../../src/domain/messages/message.ts';
+import { transitionRecipients } from '../../src/domain/messages/transition-recipients.ts';
 import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,7 +37,7 @@ describe('moves of recipients (decision 13)', () => {
     const late = { from: 'pending', to: 'sent', at: new Date(), provider: 'simulator', error: null } as const;
     const { messages, done } = await withUnitOfWork(gateway, (uow) =>
       uow.run((tx) =>
-        applyMoves(
+        transitionRecipients(
           tx,
           machineIds,
           [id],
@@ -61,7 +61,7 @@ describe('moves of recipients (decision 13)', () => {
       ).record({
         message: { id, channel: 'sms', expiresAt: new Date(Date.now() + SUBMIT_DEADLINE_MS) },
         position: 0,
-        group: 'sms',
+        routeKey: 'sms',
         provider: 'simulator',
         attempt: 0,
         outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },

@@ -34,7 +34,7 @@ const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
  * Jobs that are not in the queue: leases of those that a process holds, and what a process that works on none has left for
  * the others. They are no rows of the queue because such a row takes ten times as long to write.
  */
-export const heldJobs = {
+export const jobLeases = {
   /** Its statements, for who looks whether a server understands them. */
   statements: [
     { name: 'held-jobs-hold', text: HOLD },

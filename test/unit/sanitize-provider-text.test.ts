@@ -1,15 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { storableOutcome, storableReport } from '../../src/domain/messages/provider-words.ts';
+import { sanitizeOutcome, sanitizeReport } from '../../src/domain/messages/sanitize-provider-text.ts';
 
 describe('what a provider says', () => {
   it('stays as it is where it can be stored', () => {
     const accepted = { kind: 'accepted', sid: 'a-1', partSids: ['a-1', 'é🙂'] } as const;
-    const unavailable = { kind: 'unavailable', reason: 'busy', retryAfterMs: 5, nothingLeft: true } as const;
+    const unavailable = {
+      kind: 'unavailable',
+      reason: 'busy',
+      retryAfterMs: 5,
+      definitelyNotSent: true,
+    } as const;
     const report = { sid: 'a-1', status: 'failed', to: '256700123456', code: '8', reason: 'no' } as const;
-    expect(storableOutcome(accepted)).toEqual(accepted);
-    expect(storableOutcome(unavailable)).toEqual(unavailable);
-    expect(storableReport(report)).toEqual(report);
-    expect(storableReport({ sid: 'a-1', status: 'read' })).toEqual({ sid: 'a-1', status: 'read' });
+    expect(sanitizeOutcome(accepted)).toEqual(accepted);
+    expect(sanitizeOutcome(unavailable)).toEqual(unavailable);
+    expect(sanitizeReport(report)).toEqual(report);
+    expect(sanitizeReport({ sid: 'a-1', status: 'read' })).toEqual({ sid: 'a-1', status: 'read' });
   });
 
   it.each([
@@ -20,20 +25,20 @@ describe('what a provider says', () => {
   ])(
     'with %s names a message by the same storable sid in the answer and in the report',
     (_what, sid, stored) => {
-      expect(storableOutcome({ kind: 'accepted', sid, partSids: [sid] })).toEqual({
+      expect(sanitizeOutcome({ kind: 'accepted', sid, partSids: [sid] })).toEqual({
         kind: 'accepted',
         sid: stored,
         partSids: [stored],
       });
-      expect(storableReport({ sid, status: 'delivered' }).sid).toBe(stored);
+      expect(sanitizeReport({ sid, status: 'delivered' }).sid).toBe(stored);
     },
   );
 
   it('gives codes and reasons that can be stored', () => {
     const [code, reason] = ['5\0'.repeat(1_000), 'no \0 such user'.repeat(1_000)];
-    const rejected = storableOutcome({ kind: 'rejected', code, reason });
-    const unavailable = storableOutcome({ kind: 'unavailable', reason });
-    const report = storableReport({ sid: 'a', status: 'failed', to: '2\0', code, reason });
+    const rejected = sanitizeOutcome({ kind: 'rejected', code, reason });
+    const unavailable = sanitizeOutcome({ kind: 'unavailable', reason });
+    const report = sanitizeReport({ sid: 'a', status: 'failed', to: '2\0', code, reason });
     for (const said of [rejected, unavailable, report]) {
       const texts = Object.values(said).map(String);
       expect(texts.filter((text) => text.includes('\0') || text.length > 1_000)).toEqual([]);
