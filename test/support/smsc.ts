@@ -106,6 +106,8 @@ export class Smsc {
   readonly #scheme: string;
   #behaviour: SmscBehaviour;
   #connections = 0;
+  /** Messages received before it counted anew. */
+  #countedBefore = 0;
   #held: (() => void)[] = [];
   readonly #late: (() => void)[] = [];
 
@@ -145,6 +147,11 @@ export class Smsc {
   /** Accepts what it was to answer late. */
   answerLate(): void {
     for (const answer of this.#late.splice(0)) answer();
+  }
+
+  /** From now on it gives the ids again that it gave from the start. */
+  countAnew(): void {
+    this.#countedBefore = this.received.length;
   }
 
   /** Cuts every connection without a word. */
@@ -286,7 +293,7 @@ export class Smsc {
   }
 
   #messageId(): string {
-    const id = 1_000_000 + this.received.length;
+    const id = 1_000_000 + this.received.length - this.#countedBefore;
     switch (this.#behaviour.messageIds) {
       case 'hex':
         return id.toString(16).toUpperCase();
