@@ -10,7 +10,7 @@ const DENSE = (table: string, by: string) =>
   `SELECT ${by}, min(seq) AS lowest, max(seq) AS highest, count(*) AS rows FROM ${table} GROUP BY ${by}
    HAVING min(seq) <> 1 OR max(seq) <> count(*)`;
 
-export const INVARIANTS: readonly Invariant[] = [
+const INVARIANTS: readonly Invariant[] = [
   {
     name: 'a balance is the sum of its ledger',
     broken: `SELECT a.id, a.balance_minor, l.sum FROM accounts a JOIN LATERAL (

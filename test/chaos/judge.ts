@@ -81,7 +81,9 @@ function judgeCarrier(stored: readonly StoredMessage[], { handedOver, mayBeTwice
     const reports = new Set(submits.flatMap(({ report }) => report ?? []));
     twice += Math.max(0, submits.filter(({ answer }) => answer !== 'refused').length - 1);
     const what = `message ${id} to ${to} is ${status}`;
-    if (status === 'pending') wrong.push(`${what} at rest`);
+    // What the carrier never answered is tried again after minutes only.
+    if (status === 'pending' && submits.every(({ answer }) => answer !== 'none'))
+      wrong.push(`${what} at rest`);
     if (status === 'sent' && accepted.length === 0 && submits.every(({ answer }) => answer === 'refused'))
       wrong.push(`${what}, and the carrier took none`);
     if (status === 'delivered' && !reports.has('DELIVRD'))

@@ -13,6 +13,9 @@ const CLIENTS = 6;
 const REST_MS = 150_000;
 const WEBHOOK_EVENTS = ['sms.sent', 'sms.failed'];
 
+/** What a failing run shows besides. */
+const LOOKED_AT = ['recipients_open', 'unmatched_reports', 'held_jobs', 'pgboss.job'];
+
 export interface RunOptions {
   readonly seed: number;
   readonly seconds: number;
@@ -69,7 +72,13 @@ export async function run(
       ...(await brokenInvariants(client)),
       ...(await judge(client, seen)),
     ]);
-    if (wrong.length > 0) log(world.logs());
+    if (wrong.length > 0) {
+      log(world.logs());
+      for (const table of LOOKED_AT) {
+        const { rows } = await world.query((client) => client.query(`SELECT * FROM ${table} LIMIT 10`));
+        for (const row of rows) log(`${table}: ${JSON.stringify(row)}`);
+      }
+    }
     return { planned, wrong, messages: clients.wanted.length, events: clients.fed.length };
   } finally {
     await world.stop();
@@ -90,10 +99,13 @@ async function registerWebhook(world: World): Promise<void> {
 async function rest(world: World): Promise<string | undefined> {
   const until = performance.now() + REST_MS;
   for (;;) {
+    // The carrier did not answer these: they are tried again after minutes only.
+    const unanswered = world.carrier.handedOver.flatMap(({ to, answer }) => (answer === 'none' ? [to] : []));
     const open = await world.query(async (client) => {
       const { rows } = await client.query<{ pending: number; owed: number }>(
-        `SELECT (SELECT count(*)::int FROM recipients WHERE status = 'pending') AS pending,
+        `SELECT (SELECT count(*)::int FROM recipients WHERE status = 'pending' AND address <> ALL ($1)) AS pending,
            (SELECT count(*)::int FROM webhook_deliveries WHERE status IN ('pending', 'retrying')) AS owed`,
+        [unanswered],
       );
       return rows[0] ?? { pending: 0, owed: 0 };
     });

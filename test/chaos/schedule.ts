@@ -35,7 +35,7 @@ export interface Planned {
 }
 
 /** Kinds that must not overlap with themselves: the second would end the first. */
-export const keyOf = (disorder: Disorder): string =>
+const keyOf = (disorder: Disorder): string =>
   'gateway' in disorder ? `gateway ${disorder.gateway}` : disorder.kind;
 
 function disorderOf(random: Random, gateways: number): Disorder {
