@@ -57,6 +57,7 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
     const { variables, rows } = await shifted(shiftMs, 'template1');
     const server = startServer(workplace, { ...variables, ...STARTS_SHIFTED });
     closings.push(() => server.kill());
+    await expect(server.ready()).rejects.toThrow('ended before');
     const { code, stderr } = await server.finished;
     expect(code).toBe(1);
     // Asking takes some milliseconds, which may be rounded either way.
