@@ -1,9 +1,14 @@
 /** A machine whose clock is wrong: what it may not do, and that it says so (docs/decisions/0021). */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { startMailServer } from '../support/mail-server.ts';
 import {
   buildWorkplace,
   query,
@@ -12,11 +17,14 @@ import {
   startServer,
   type Workplace,
 } from '../support/server-process.ts';
+import { startSmsc } from '../support/smsc.ts';
 
 // The slowest of the sweeps is looked at once a minute.
 jest.setTimeout(240_000);
 
 const HOUR_MS = 3_600_000;
+/** Twilio's; it is asked for none that is longer. */
+const LONGEST_VALIDITY_SECONDS = 36_000;
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
 
 let workplace: Workplace;
@@ -46,6 +54,30 @@ async function shifted(shiftMs: number, template?: string) {
   return { variables, rows };
 }
 
+/** A carrier of each kind, which take what they are given; `forms` are the requests to the one over HTTP. */
+async function startCarriers() {
+  const smsc = await startSmsc();
+  closings.push(() => smsc.stop());
+  const mail = await startMailServer();
+  closings.push(() => mail.stop());
+  const forms: URLSearchParams[] = [];
+  const http = createServer(async (request, response) => {
+    forms.push(new URLSearchParams(await text(request)));
+    response.writeHead(201, { 'Content-Type': 'application/json' }).end(`{"sid":"SM${forms.length}"}`);
+  }).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  closings.push(async () => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const { port } = http.address() as AddressInfo;
+  const variables = {
+    SMS_ROUTES: `*=simulator:,254=${smsc.url},255=twilio://AC1:token@127.0.0.1:${port}`,
+    EMAIL_URL: mail.url,
+  };
+  return { variables, smsc, mail, forms };
+}
+
 const STARTS_SHIFTED = { CLOCK_SHIFT_STARTS: '1' };
 
 describe('a machine whose clock is wrong when the gateway starts', () => {
@@ -57,6 +89,7 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
     const { variables, rows } = await shifted(shiftMs, 'template1');
     const server = startServer(workplace, { ...variables, ...STARTS_SHIFTED });
     closings.push(() => server.kill());
+    await expect(server.ready()).rejects.toThrow('ended before');
     const { code, stderr } = await server.finished;
     expect(code).toBe(1);
     // Asking takes some milliseconds, which may be rounded either way.
@@ -89,7 +122,8 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
 describe('a machine whose clock is set while the gateway runs', () => {
   it('accepts and sends by the time of the database, expires and deletes nothing, and says so', async () => {
     const { variables, rows } = await shifted(72 * HOUR_MS);
-    const server = startServer(workplace, variables);
+    const carriers = await startCarriers();
+    const server = startServer(workplace, { ...variables, ...carriers.variables });
     closings.push(() => server.kill());
     const url = await server.ready();
     const { key } = quickstartOf(server.stdout());
@@ -99,8 +133,7 @@ describe('a machine whose clock is set while the gateway runs', () => {
         headers: { 'X-Api-Key': key, 'Content-Type': 'application/json', ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text };
+      return { status: response.status, headers: response.headers, text: await response.text() };
     };
     const send = (more: object = {}, headers = {}) =>
       call('/api/v1/developers/sms', { to: '+256700123456', message: 'Hello', ...more }, headers);
@@ -137,9 +170,21 @@ describe('a machine whose clock is set while the gateway runs', () => {
     expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(HOUR_MS);
     // ExpireMessages search by the time in the id.
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
-    // Its deadline has not passed for the carrier either.
     const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);
     await eventually(async () => (await get(id)).status === 'delivered');
+    // Its deadline has not passed for a carrier or a mail server either.
+    const mail = { to: 'a@example.com', subject: 'Hello', text: 'Hello' };
+    for (const answer of [
+      await send({ to: '+254700123456' }),
+      await send({ to: '+255700123456' }),
+      await call('/api/v1/developers/email', mail),
+    ]) {
+      const sent = JSON.parse(answer.text).id as string;
+      await eventually(async () => ['sent', 'delivered'].includes((await get(sent)).status));
+    }
+    expect([carriers.smsc.received.length, carriers.mail.received.length]).toEqual([1, 1]);
+    const validSeconds = Number(carriers.forms[0]?.get('ValidityPeriod') ?? LONGEST_VALIDITY_SECONDS);
+    expect(validSeconds).toBeGreaterThan(LONGEST_VALIDITY_SECONDS / 2);
 
     // Every task that deletes or expires has had its turn, and did nothing.
     for (const task of ['sweeps', 'retention', 'old events', 'old imports', 'spent signatures'])
