@@ -150,7 +150,7 @@ CREATE TABLE contact_imports (
   environment text DEFAULT 'production'::text NOT NULL,
   CONSTRAINT contact_imports_check CHECK (((csv IS NULL) = (state = ANY (ARRAY['done'::text, 'failed'::text])))),
   CONSTRAINT contact_imports_check1 CHECK ((rows_done = ((created + updated) + failed))),
-  CONSTRAINT contact_imports_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))) NOT VALID,
+  CONSTRAINT contact_imports_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT contact_imports_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'running'::text, 'done'::text, 'failed'::text]))),
   CONSTRAINT contact_imports_pkey PRIMARY KEY (id),
   CONSTRAINT contact_imports_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
@@ -172,7 +172,7 @@ CREATE TABLE contacts (
   search_text text NOT NULL,
   environment text DEFAULT 'production'::text NOT NULL,
   CONSTRAINT contacts_check CHECK ((COALESCE(phone, email, external_id) IS NOT NULL)),
-  CONSTRAINT contacts_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))) NOT VALID,
+  CONSTRAINT contacts_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT contacts_pkey PRIMARY KEY (id),
   CONSTRAINT contacts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 ) WITH (fillfactor=50);
@@ -228,7 +228,7 @@ CREATE TABLE devices (
   auth text,
   environment text DEFAULT 'production'::text NOT NULL,
   CONSTRAINT devices_check CHECK (((platform = 'web'::text) = ((p256dh IS NOT NULL) AND (auth IS NOT NULL)))),
-  CONSTRAINT devices_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))) NOT VALID,
+  CONSTRAINT devices_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT devices_platform_check CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'web'::text]))),
   CONSTRAINT devices_pkey PRIMARY KEY (id),
   CONSTRAINT devices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
@@ -790,7 +790,7 @@ CREATE TABLE webhooks (
   created_at timestamp with time zone NOT NULL,
   deleted_at timestamp with time zone,
   environment text DEFAULT 'production'::text NOT NULL,
-  CONSTRAINT webhooks_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))) NOT VALID,
+  CONSTRAINT webhooks_environment CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
   CONSTRAINT webhooks_events_check CHECK ((cardinality(events) > 0)),
   CONSTRAINT webhooks_max_retries_check CHECK (((max_retries >= 0) AND (max_retries <= 5))),
   CONSTRAINT webhooks_pkey PRIMARY KEY (id),
