@@ -35,7 +35,7 @@ describe('the promises and the tests that hold them', () => {
     expect(rulesIn('x [R2, R13–R15]')).toEqual(['R2', 'R13', 'R14', 'R15']);
   });
 
-  it('numbers the rules from R1 without a gap', () => {
+  it('numbers the rules from the first on without a gap', () => {
     expect(ROWS).toEqual(ROWS.map((_, index) => `R${index + 1}`));
   });
 
