@@ -2,6 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
+import * as messageBlocks from '../../migrations/20261121002200_message_blocks.ts';
+import * as messagePlaces from '../../migrations/20261121002500_message_places.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/caller.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/message.ts';
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
@@ -308,6 +310,17 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
     const isNext = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 2;
     await move(id, rows.filter(isNext), 'delivered', WITHOUT_PLACES);
     await move(other.id, other.rows.filter(isNext), 'failed', WITHOUT_PLACES);
+    await fold();
+    await compareAll(60);
+  });
+
+  it('does so for what was there before messages were counted in blocks', async () => {
+    await messagePlaces.down(knex);
+    await messageBlocks.down(knex);
+    await sql.query('DISCARD ALL');
+    await messageBlocks.up(knex);
+    await messagePlaces.up(knex);
+    await compareAll(60);
     await fold();
     await compareAll(60);
   });

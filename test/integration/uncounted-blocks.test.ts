@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { up } from '../../migrations/20261121002200_message_blocks.ts';
+import { createTestDatabase, type TestDatabase, withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
 const OTHERS = 500;
 /** Of the one account that has more than all others; one a minute. */
 const MANY = 6_000;
 
-describe('a delta of usage that names no block', () => {
+describe('what a process of the version before has counted', () => {
   let database: TestDatabase;
   let sql: TestSql;
   beforeAll(async () => {
@@ -53,5 +55,26 @@ describe('a delta of usage that names no block', () => {
       { marks: 0 },
     ]);
     expect(read.rows).toBeLessThan(100);
+  });
+
+  it('does not wait behind the step that counts blocks while somebody else is at the deltas', async () => {
+    const other = await openSql(database);
+    try {
+      await other.query('BEGIN');
+      await other.query('LOCK TABLE usage_deltas IN ROW EXCLUSIVE MODE');
+      const step = withKnex(database.connection, up);
+      const isWaiting = () =>
+        sql.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+             AND wait_event = 'relation'`,
+        );
+      await eventually(async () => (await isWaiting()).length > 0);
+      await sql.query(`SET lock_timeout = '5s'`);
+      await sql.query('DELETE FROM usage_deltas');
+      await other.query('COMMIT');
+      await step;
+    } finally {
+      await other.close();
+    }
   });
 });

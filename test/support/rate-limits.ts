@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import * as migration from '../../migrations/20261121000100_rate_limits.ts';
 import type { RateLimits, RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
@@ -27,7 +28,7 @@ export function takeMany(
   return Promise.all(Array.from({ length: count }, () => limits.take(bucket, rule)));
 }
 
-/** A migrated database, and a clock that stands until it is set. */
+/** A database with the limiter's table alone, and a clock that stands until it is set. */
 export class RateLimitDatabase {
   readonly server = testServer();
   readonly name = `rate_limits_${process.pid}`;
@@ -37,11 +38,12 @@ export class RateLimitDatabase {
   nowMs = START;
 
   async open(): Promise<void> {
-    await this.admin.raw(`CREATE DATABASE ${this.name} TEMPLATE gateway_template`);
+    await this.admin.raw(`CREATE DATABASE ${this.name}`);
     // What waits when it must not fails instead of hanging.
     await this.admin.raw(`ALTER DATABASE ${this.name} SET lock_timeout = '30s'`);
     const pool = () => createKnex({ ...this.server, database: this.name }, silentLogger);
     this.pools = [pool(), pool()];
+    await migration.up(this.pools[0]);
   }
 
   async close(): Promise<void> {
