@@ -5,21 +5,18 @@ import { dirname } from 'node:path';
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * The text of a file that is made once, with mode 0600, and kept: `make` gives the text when there is no file, or
- * an empty one, as a full disk left it in older versions. However many processes start at once, all get the same
- * text, where the file system has links; a disk that is full or fails leaves no part of the file. Throws the system's
- * error when it cannot be kept.
+ * The text of a file that is made once, with mode 0600, and kept: `make` gives the text when there is no file. However
+ * many processes start at once, all get the same text, where the file system has links; a disk that is full or fails
+ * leaves no part of the file. Throws the system's error when it cannot be kept.
  */
 export async function loadOrKeep(path: string, make: () => string): Promise<string> {
   const kept = await textOf(path);
-  if (kept) return kept;
+  if (kept !== undefined) return kept;
   const directory = dirname(path);
   await mkdir(directory, { recursive: true });
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(draft, make(), { mode: 0o600, flush: true });
-    // Where there was no file there may be another process's by now, which is not to be removed.
-    if (kept === '' && (await textOf(path)) === '') await rm(path, { force: true });
     await link(draft, path);
   } catch (error) {
     const { code = '', syscall } = error as NodeJS.ErrnoException;

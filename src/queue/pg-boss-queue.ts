@@ -144,7 +144,7 @@ export class PgBossQueue implements JobQueue {
         deleteAfterSeconds: 3_600,
       };
       await this.#boss.createQueue(name, options);
-      // One that the version before made is left as it was.
+      // createQueue leaves the options of an existing queue as they are.
       await this.#boss.updateQueue(name, options);
     }
   }

@@ -320,26 +320,18 @@ describe('several processes on one data directory', () => {
 
 describe('a copy of a DATA_DIR', () => {
   const copy = () => join(directory, 'copy');
-  const record = (where: string) => join(where, 'postgres.json');
   const startCopy = () => start({}, 'gateway', copy());
   const whose = async ({ connection }: EmbeddedPostgres) =>
     (await query(connection, 'SELECT name FROM whose'))[0]?.name;
 
   /** As the README advises: with the gateway stopped. Gives where the original listened. */
-  async function copyStopped({ recordsNoDataDir = false } = {}): Promise<string> {
+  async function copyStopped(): Promise<string> {
     await copyCluster();
     const original = await start();
     await query(original.connection, "CREATE TABLE whose AS SELECT 'original' AS name");
     await original.stop();
-    if (recordsNoDataDir) await forgetDataDir();
     await promisify(execFile)('cp', ['-a', dataDir, copy()]);
     return original.connection.host;
-  }
-
-  /** As older versions wrote it. */
-  async function forgetDataDir(): Promise<void> {
-    const { dataDir: _, ...endpoint } = JSON.parse(await readFile(record(dataDir), 'utf8'));
-    await writeFile(record(dataDir), JSON.stringify(endpoint));
   }
 
   it.each(['original', 'copy'])('listens elsewhere, also when the %s starts first', async (first) => {
@@ -357,19 +349,6 @@ describe('a copy of a DATA_DIR', () => {
     const again = await startCopy();
     expect(again.connection.host).toBe(copied.connection.host);
     expect([await whose(original), await whose(again)]).toEqual(['original', 'copy']);
-  });
-
-  it('leaves a server alone that listens where an older version recorded it', async () => {
-    const host = await copyStopped({ recordsNoDataDir: true });
-    const original = await start();
-    expect(original.connection.host).toBe(host);
-    const copied = await startCopy();
-    await query(copied.connection, "UPDATE whose SET name = 'copy'");
-    expect([await whose(original), await whose(copied)]).toEqual(['original', 'copy']);
-    // Now both say whose they are, and neither takes the place of the other that is down.
-    await Promise.all([original.stop(), copied.stop()]);
-    expect((await startCopy()).connection.host).toBe(copied.connection.host);
-    expect((await start()).connection.host).toBe(host);
   });
 
   it('has processes that wait for its own owner and do not join the original', async () => {
@@ -418,19 +397,6 @@ describe('a copy of a DATA_DIR', () => {
     const moved = await startCopy();
     expect(moved.connection).toEqual(first.connection);
     await query(moved.connection, 'SELECT 1');
-  });
-
-  it('is told from a running DATA_DIR of an older version, which is joined', async () => {
-    await copyCluster();
-    const owner = await start();
-    await forgetDataDir();
-    const other = await start();
-    expect([owner.owned, other.owned]).toEqual([true, false]);
-    expect(other.connection).toEqual(owner.connection);
-    await owner.stop();
-    await eventually(async () => other.owned);
-    await answers(other.connection);
-    expect(JSON.parse(await readFile(record(dataDir), 'utf8'))).toHaveProperty('dataDir');
   });
 });
 

@@ -2,8 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import * as messageBlocks from '../../migrations/20261121002200_message_blocks.ts';
-import * as messagePlaces from '../../migrations/20261121002500_message_places.ts';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/caller.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/message.ts';
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
@@ -33,19 +31,6 @@ interface Row {
   readonly apiKeyId: string | null;
   readonly address: string;
 }
-
-/** What a delta tells beside its count, in SQL. */
-interface Telling {
-  readonly block: string;
-  readonly places: string;
-}
-const TOLD: Telling = {
-  block: '(seq - 1) / 64',
-  places: 'bit_xor(1::bigint << ((seq - 1) % 64)::int)',
-};
-/** By the versions before. */
-const WITHOUT_PLACES: Telling = { ...TOLD, places: 'NULL' };
-const WITHOUT_BLOCKS: Telling = { block: 'NULL', places: 'NULL' };
 
 interface Account {
   readonly id: string;
@@ -89,18 +74,12 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
   const fold = () => new PgUsageStore(new Sql(knex)).fold();
 
   /** Counts messages of an account as those who accept and move them do. */
-  const count = (
-    accountId: string,
-    changed: readonly Row[],
-    status: (row: Row) => string,
-    sign: number,
-    { block, places }: Telling = TOLD,
-  ) =>
+  const count = (accountId: string, changed: readonly Row[], status: (row: Row) => string, sign: number) =>
     sql.query(
       `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places,
          messages, cost_minor)
        SELECT $1, date_trunc('hour', created_at, 'UTC'), 'sms', environment, status, coalesce(api_key_id, ''),
-         (${block})::int, (${places})::bigint, $7 * count(*), 0
+         ((seq - 1) / 64)::int, bit_xor(1::bigint << ((seq - 1) % 64)::int), $7 * count(*), 0
        FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[])
          AS n (created_at, environment, status, api_key_id, seq)
        GROUP BY 2, 4, 5, 6, 7`,
@@ -115,16 +94,11 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       ],
     );
   /** Moves messages from the status that they have. */
-  const move = async (
-    accountId: string,
-    wanted: readonly Row[],
-    to: MessageStatus,
-    telling: Telling = TOLD,
-  ) => {
+  const move = async (accountId: string, wanted: readonly Row[], to: MessageStatus) => {
     // Those of the sandbox stay sent.
     const moved = wanted.filter(({ environment }) => environment === 'production');
-    await count(accountId, moved, (row) => row.status, -1, telling);
-    await count(accountId, moved, () => to, 1, telling);
+    await count(accountId, moved, (row) => row.status, -1);
+    await count(accountId, moved, () => to, 1);
     await sql.query(
       `UPDATE recipients SET status = $2, settled = settled OR $2 IN ('delivered', 'failed'),
          failed_at = CASE $2 WHEN 'failed' THEN now() END,
@@ -297,31 +271,6 @@ describe('filtered histories against a filter of the whole list (decisions 6 and
       rows.filter(({ status, seq }) => status === 'pending' && seq > GONE + 4_000),
       'failed',
     );
-    await compareAll(60);
-  });
-
-  it('does so once what processes of versions before have counted is folded', async () => {
-    const [{ id, rows }, other] = accounts;
-    const isMoved = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 1;
-    await move(id, rows.filter(isMoved), 'delivered', WITHOUT_BLOCKS);
-    await move(other.id, other.rows.filter(isMoved), 'failed', WITHOUT_BLOCKS);
-    await fold();
-    await compareAll(60);
-    const isNext = ({ status, seq }: Row) => status === 'sent' && seq % 4 === 2;
-    await move(id, rows.filter(isNext), 'delivered', WITHOUT_PLACES);
-    await move(other.id, other.rows.filter(isNext), 'failed', WITHOUT_PLACES);
-    await fold();
-    await compareAll(60);
-  });
-
-  it('does so for what was there before messages were counted in blocks', async () => {
-    await messagePlaces.down(knex);
-    await messageBlocks.down(knex);
-    await sql.query('DISCARD ALL');
-    await messageBlocks.up(knex);
-    await messagePlaces.up(knex);
-    await compareAll(60);
-    await fold();
     await compareAll(60);
   });
 

@@ -132,7 +132,7 @@ describe('the queue', () => {
     await eventually(async () => (await own.depth()).submit === 0);
   });
 
-  it('brings a job that fails again and again back later each time, also in a queue of the version before', async () => {
+  it('brings a job that fails again and again back later each time, also in a queue made with other options', async () => {
     await knex('pgboss.queue').update({ retry_backoff: false });
     const queue = await open();
     await queue.work('submit', { concurrency: 10, perRoute: 10 }, () => Promise.reject(new Error('no')));

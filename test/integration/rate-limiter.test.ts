@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import * as migration from '../../migrations/20261121000100_rate_limits.ts';
 import type { RateVerdict } from '../../src/domain/ports/rate-limiter.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgRateLimiter } from '../../src/storage/rate-limit/rate-limiter.ts';
@@ -488,11 +487,4 @@ it('writes rows in place', async () => {
   }
   // 300 versions of a full log side by side take more than 230 kB.
   expect(Math.min(...sizes)).toBeLessThan(200_000);
-});
-
-it('migrates down and up again', async () => {
-  await migration.down(pools[1]);
-  await migration.down(pools[1]);
-  await migration.up(pools[1]);
-  expect(await limiter().take(freshBucket(), perMinute(100))).toMatchObject({ remaining: 99 });
 });

@@ -2,18 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import * as settledRecipients from '../../migrations/20261121002100_settled_recipients.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
-
-/** How the version before moved a recipient: it knows of no parts. */
-const MOVE_BEFORE = `UPDATE recipients r SET status = n.target, sent_at = coalesce(r.sent_at, now()), error_code = 'x',
-    delivered_at = CASE WHEN n.target = 'delivered' THEN now() END, failed_at = CASE WHEN n.target = 'failed' THEN now() END
-  FROM unnest($1::uuid[], $2::smallint[], $3::text[]) AS n (message_id, position, target)
-  WHERE r.message_id = n.message_id AND r.position = n.position`;
 
 describe('recipients, in two parts', () => {
   let database: TestDatabase;
@@ -68,10 +61,6 @@ describe('recipients, in two parts', () => {
     const step = { messageId, position, from, to, at: new Date(), provider: null, sids: [], error };
     return (await store.lockAndMove([messageId], [step])).moved;
   };
-
-  async function moveBefore(messageId: string, position: number, to: MessageStatus) {
-    await client.query(MOVE_BEFORE, [[messageId], [position], [to]]);
-  }
 
   const partsOf = async (messageId: string) =>
     (
@@ -196,64 +185,15 @@ describe('recipients, in two parts', () => {
     }
   });
 
-  it.each([
-    ['the version before', moveBefore],
-    ['this version', (id: string, position: number, to: MessageStatus) => move(id, position, 'pending', to)],
-  ])('have their message listed as failed when %s fails the last of them', async (_, fail) => {
+  it('have their message listed as failed when the last of them fails, and removed with it', async () => {
     const [failed, delivered] = [await message(2), await message(2)];
     await move(failed, 0, 'pending', 'failed');
     await move(delivered, 0, 'pending', 'sent');
     await move(delivered, 0, 'sent', 'delivered');
     expect(await hasFailed(failed)).toBe(false);
-    for (const id of [failed, delivered]) await fail(id, 1, 'failed');
+    for (const id of [failed, delivered]) await move(id, 1, 'pending', 'failed');
     expect([await hasFailed(failed), await hasFailed(delivered)]).toEqual([true, false]);
     await client.query('DELETE FROM messages WHERE id = $1', [failed]);
     expect(await partsOf(failed)).toEqual([]);
-  });
-
-  it('have their message listed as failed when one of each version fails', async () => {
-    const id = await message(2);
-    await moveBefore(id, 0, 'failed');
-    expect(await hasFailed(id)).toBe(false);
-    await move(id, 1, 'pending', 'failed');
-    expect(await hasFailed(id)).toBe(true);
-    expect(await partsOf(id)).toEqual(['failed in recipients_open', 'failed in recipients_settled']);
-  });
-
-  it('are all there after the step is taken back, and after it is taken again while somebody has locked them', async () => {
-    const id = await message(4);
-    await move(id, 0, 'pending', 'sent');
-    await move(id, 0, 'sent', 'delivered');
-    await move(id, 1, 'pending', 'failed');
-    await move(id, 2, 'pending', 'sent');
-    const all = () =>
-      rows(
-        `SELECT message_id, position, address, status, sent_at, delivered_at, failed_at, read_at, sid, error_code,
-           error_message, claimed FROM recipients ORDER BY message_id, position`,
-      );
-    const before = await all();
-    await settledRecipients.down(knex);
-    expect(await all()).toEqual(before);
-    expect(await rows(`SELECT relname FROM pg_class WHERE relname LIKE 'recipients_%' ORDER BY 1`)).toEqual([
-      { relname: 'recipients_pkey' },
-      { relname: 'recipients_to' },
-    ]);
-    await client.query('BEGIN');
-    await client.query(`UPDATE messages SET status_reason = 'under way' WHERE id = $1`, [id]);
-    const again = settledRecipients.up(knex);
-    await client.query(`UPDATE recipients SET claimed = claimed WHERE message_id = $1`, [id]);
-    await client.query('COMMIT');
-    await again;
-    await settledRecipients.up(knex);
-    expect(await all()).toEqual(before);
-    expect(await partsOf(id)).toEqual([
-      'delivered in recipients_open',
-      'failed in recipients_open',
-      'sent in recipients_open',
-      'pending in recipients_open',
-    ]);
-    await move(id, 2, 'sent', 'failed');
-    await move(id, 3, 'pending', 'sent');
-    expect((await partsOf(id)).slice(2)).toEqual(['failed in recipients_settled', 'sent in recipients_open']);
   });
 });

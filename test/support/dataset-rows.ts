@@ -133,7 +133,7 @@ export async function fillOthers(
   await run(
     `INSERT INTO devices (id, account_id, environment, created_at, updated_at, platform, user_id, token)
      SELECT ${id}, $1, ${ENVIRONMENT}, $2, $2, 'android', 'user-' || n,
-       CASE WHEN n % 50 = 7 THEN ' ' ELSE '' END || 'token-' || n FROM generate_series(1, $3::int) n`,
+       'token-' || n FROM generate_series(1, $3::int) n`,
     values,
   );
   await run(

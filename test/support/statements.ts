@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** What the queue, the listener, the periodic tasks and new connections ask is no part of a request. */
 const BACKGROUND =
-  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|uncounted|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
+  /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
 
 /** What is done for retention and to forget what is past its time, by the names of the statements. */
 const FORGETTING = /^retention-|-forget|-abandon/;

@@ -36,7 +36,7 @@ describe('event bodies in storage', () => {
     expect(read).toBe(body);
   });
 
-  it('of earlier versions, stored whole, are given back as they are', () => {
+  it('are given back as they are where they were stored whole', () => {
     const body = '{"event":"sms.sent","data":{}}';
     expect(eventBody({ type: 'sms.sent', message_id: 'a', recorded_at: recordedAt, body })).toBe(body);
   });

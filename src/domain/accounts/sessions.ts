@@ -15,8 +15,8 @@ import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 /**
- * A session in use is prolonged this often at the most: reading should not write. It is read again as often, whatever
- * was announced of it: a process of the version before announces nothing.
+ * A session in use is prolonged this often at the most: reading should not write. It is also read
+ * again this often, so that a change which was not announced holds within a minute.
  */
 const EXTEND_EVERY_MS = 60_000;
 /** Passwords that may wait to be checked in a process. */

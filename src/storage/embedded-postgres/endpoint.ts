@@ -14,10 +14,10 @@ export interface Endpoint {
   password?: string;
 }
 
-/** What postgres.json holds; older versions did not say which DATA_DIR (its identity) chose the endpoint. */
+/** What postgres.json holds: an endpoint, and the identity of the DATA_DIR that chose it. */
 interface EndpointRecord {
   endpoint: Endpoint;
-  dataDir?: string;
+  dataDir: string;
 }
 
 /** Only names the socket file; nothing listens on TCP. */
@@ -44,7 +44,7 @@ async function readRecord(dataDir: string): Promise<EndpointRecord | undefined> 
     throw error;
   });
   if (text === undefined) return undefined;
-  const { dataDir: chosenIn, ...endpoint } = JSON.parse(text) as Endpoint & { dataDir?: string };
+  const { dataDir: chosenIn, ...endpoint } = JSON.parse(text) as Endpoint & { dataDir: string };
   return { endpoint, dataDir: chosenIn };
 }
 
@@ -68,7 +68,7 @@ export async function prepareEndpoint(
   const recorded = await readRecord(dataDir);
   const identity = await identityOf(dataDir);
   const endpoint = recorded?.endpoint;
-  const isCopied = recorded?.dataDir !== undefined && recorded.dataDir !== identity;
+  const isCopied = recorded !== undefined && recorded.dataDir !== identity;
   if (endpoint && (keep || !isCopied) && (await isUsable(endpoint, cluster))) {
     if (recorded.dataDir !== identity) await writeRecord(dataDir, { endpoint, dataDir: identity });
     return endpoint;

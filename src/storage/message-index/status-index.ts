@@ -153,7 +153,7 @@ function pageText(
       SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places
       -- All are read, those of other accounts too: the account is what is compared first.
       FROM (SELECT * FROM usage_deltas WHERE account_id = $1 OFFSET 0) own
-      WHERE channel = $2 AND block IS NOT NULL AND ($3::text IS NULL OR status = $3)
+      WHERE channel = $2 AND ($3::text IS NULL OR status = $3)
         AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
       GROUP BY block
     ), part (size, low, high, matches, through, places) AS (

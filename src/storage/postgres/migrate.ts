@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { type Migration, migrations } from '../../../migrations/index.ts';
+import { type Migration, migrations, takeOverOld } from '../../../migrations/index.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex, type DatabaseConnection } from './sql.ts';
@@ -19,7 +19,7 @@ const source: Knex.MigrationSource<Migration> = {
 const CONFIG = {
   migrationSource: source,
   tableName: 'schema_migrations',
-  // Steps run while the release before serves, so one that restarts meanwhile finds steps that it does not know.
+  // A process may find steps that it does not know: another one with a newer release has already started.
   disableMigrationsListValidation: true,
 };
 /** The newest step of this release. */
@@ -35,7 +35,8 @@ export interface Migrated {
 
 /**
  * Brings the schema to the newest migration and gives the planner its statistics. One process migrates at a time;
- * a lock that a killed one left behind is freed. Where a newer release has been, or is at it, nothing is left to do.
+ * a lock that a killed one left behind is freed. Does nothing where a newer release has taken all steps. Throws an error
+ * that says what to do where the database is too old to be taken over.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
   // Whoever may not do it could store a message, and not tell whether it is on the disk.
@@ -59,6 +60,7 @@ async function migrateAlone(knex: Knex): Promise<string> {
   try {
     await lock(knex, connection);
     const from: string = await knex.migrate.currentVersion(CONFIG);
+    await takeOverOld(knex);
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
     const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
     if (applied.length > 0) await analyze(knex);

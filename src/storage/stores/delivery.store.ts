@@ -114,7 +114,7 @@ const INSERT = statement(
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[])`,
 );
-// Retries that a process of the version before has queued bear no time; their count of attempts tells them.
+// A job without a due time finds its deliveries by their count of attempts.
 const DUE = statement(
   'deliveries-due',
   `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at, e.type,

@@ -33,19 +33,13 @@ const COLUMNS = [
   'auth',
 ] as const;
 
-/**
- * Stands before the tokens of sandbox devices, and in no token. So the unique index on account and token, which processes
- * of the version before name in their statement, tells the environments apart.
- */
-const SANDBOX_MARK = ' ';
-
 function mapRow(row: DeviceRow): Device {
   return {
     id: row.id,
     accountId: row.account_id,
     environment: row.environment,
     platform: row.platform,
-    token: row.environment === 'sandbox' ? row.token.slice(SANDBOX_MARK.length) : row.token,
+    token: row.token,
     keys: row.p256dh !== null && row.auth !== null ? { p256dh: row.p256dh, auth: row.auth } : null,
     userId: row.user_id,
     createdAt: row.created_at,
@@ -56,7 +50,7 @@ function mapRow(row: DeviceRow): Device {
 const UPSERT = statement(
   'device-upsert',
   `INSERT INTO devices (${COLUMNS.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-   ON CONFLICT (account_id, token) DO UPDATE SET updated_at = excluded.updated_at, platform = excluded.platform,
+   ON CONFLICT (account_id, environment, token) DO UPDATE SET updated_at = excluded.updated_at, platform = excluded.platform,
      user_id = excluded.user_id, p256dh = excluded.p256dh, auth = excluded.auth
    RETURNING ${COLUMNS.join(', ')}`,
 );
@@ -94,7 +88,7 @@ export class PgDeviceStore implements DeviceStore {
       device.updatedAt,
       device.platform,
       device.userId,
-      device.environment === 'sandbox' ? SANDBOX_MARK + device.token : device.token,
+      device.token,
       device.keys?.p256dh ?? null,
       device.keys?.auth ?? null,
     ]);

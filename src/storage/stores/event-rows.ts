@@ -39,7 +39,7 @@ export function mapEvent(row: EventRow): RecordedEvent {
 /**
  * Half of an envelope says what other columns of its row say. A body is stored without that beginning, and then does
  * not begin with a brace; one that begins otherwise is stored whole, so that every body comes back byte for byte.
- * What `beginning` makes must never change: events of earlier versions are read with it.
+ * What `beginning` makes must never change: stored events are read with it.
  */
 export function storedBody({
   type,

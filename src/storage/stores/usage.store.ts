@@ -37,11 +37,6 @@ const FOLD = statement(
    ON CONFLICT (${KEY}) DO UPDATE SET messages = usage_hours.messages + excluded.messages,
      cost_minor = usage_hours.cost_minor + excluded.cost_minor`,
 );
-// Blocks that a process of the version before has added messages to: so many in a transaction of some tenths of a second.
-const COUNTED_AT_ONCE = 8;
-const COUNT_UNCOUNTED = statement('usage-count-uncounted', 'SELECT count_uncounted($1) AS done');
-/** After this time the next fold goes on with them. */
-const COUNTING_MS = 5_000;
 const FOLD_DELIVERIES = statement(
   'delivery-fold',
   `WITH taken AS (DELETE FROM delivery_deltas RETURNING webhook_id, hour, event, status, deliveries)
@@ -97,10 +92,6 @@ export class PgUsageStore implements UsageStore {
       await sql.query(FOLD_DELIVERIES, []);
       await sql.query(DROP_EMPTY, []);
     });
-    const deadline = performance.now() + COUNTING_MS;
-    for (let done = COUNTED_AT_ONCE; done === COUNTED_AT_ONCE && performance.now() < deadline; ) {
-      done = (await this.#alone((sql) => countUncounted(sql))) ?? 0;
-    }
   }
 
   /** Runs `work` in a transaction, unless another process is at it. */
@@ -110,11 +101,6 @@ export class PgUsageStore implements UsageStore {
       return lock?.mine ? work(sql) : undefined;
     });
   }
-}
-
-async function countUncounted(sql: Sql): Promise<number> {
-  const [row] = await sql.query<{ done: number }>(COUNT_UNCOUNTED, [COUNTED_AT_ONCE]);
-  return row?.done ?? 0;
 }
 
 /** From when until when the days of a span are whole; both are its end where it is asked for by the hour or has none. */
