@@ -30,7 +30,13 @@ export class Carrier {
         plans.set(key(submit), plan);
         carrier.handedOver.push({
           to: submit.destination.address.replace(/^\+?/, '+'),
-          answer: isTaken ? 'accepted' : answer === 'throttle' ? 'refused' : 'none',
+          answer: isTaken
+            ? 'accepted'
+            : answer === 'throttle'
+              ? 'refused'
+              : answer === 'drop'
+                ? 'cut'
+                : 'none',
           report: plan?.stat as HandedOver['report'],
         });
         return answer;

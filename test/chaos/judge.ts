@@ -8,8 +8,8 @@ import type { FedEvent, Wanted } from './clients.ts';
 /** What the carrier knows of one hand-over. */
 export interface HandedOver {
   readonly to: string;
-  /** What it said of it: it answered with success, with an error, or not at all. */
-  readonly answer: 'accepted' | 'refused' | 'none';
+  /** It answered with success, with an error, not at all, or by cutting the connection. */
+  readonly answer: 'accepted' | 'refused' | 'none' | 'cut';
   /** What it reported, if anything. */
   readonly report: 'DELIVRD' | 'UNDELIV' | undefined;
 }
@@ -82,7 +82,7 @@ function judgeCarrier(stored: readonly StoredMessage[], { handedOver, mayBeTwice
     twice += Math.max(0, submits.filter(({ answer }) => answer !== 'refused').length - 1);
     const what = `message ${id} to ${to} is ${status}`;
     // What the carrier never answered is tried again after minutes only.
-    if (status === 'pending' && submits.every(({ answer }) => answer !== 'none'))
+    if (status === 'pending' && submits.every(({ answer }) => answer === 'refused' || answer === 'accepted'))
       wrong.push(`${what} at rest`);
     if (status === 'sent' && accepted.length === 0 && submits.every(({ answer }) => answer === 'refused'))
       wrong.push(`${what}, and the carrier took none`);

@@ -63,8 +63,7 @@ export async function run(
       fed: clients.fed,
       handedOver: world.carrier.handedOver,
       hooks: world.receiver.hooks,
-      mayBeTwice:
-        world.cutOff * WINDOW + world.carrier.handedOver.filter(({ answer }) => answer === 'none').length,
+      mayBeTwice: cutOff(world),
     };
     const wrong = await world.query(async (client) => [
       ...clients.oddities,
@@ -93,6 +92,14 @@ async function registerWebhook(world: World): Promise<void> {
     body: JSON.stringify({ url: world.receiver.url, events: WEBHOOK_EVENTS }),
   });
   if (answer.status !== 201) throw new Error(`the webhook was not registered: ${await answer.text()}`);
+}
+
+/** How many hand-overs may have lost their answer: with a connection that is cut, all that were on it. */
+function cutOff({ cutOff, carrier }: World): number {
+  const lost = carrier.handedOver.map(({ answer }) =>
+    answer === 'cut' ? WINDOW : answer === 'none' ? 1 : 0,
+  );
+  return lost.reduce<number>((sum, each) => sum + each, cutOff * WINDOW);
 }
 
 /** Waits until nothing is on its way any more; says what still is when that takes too long. */

@@ -101,7 +101,7 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
     expect(await rows(`SELECT relname FROM pg_class WHERE relname = 'schema_migrations'`)).toEqual([]);
   });
 
-  it('is no hindrance to the command line, which uses the time of the database, and the doctor says it', async () => {
+  it('[R222] is no hindrance to the command line, which uses the time of the database, and the doctor says it', async () => {
     const { variables, rows } = await shifted(25 * HOUR_MS);
     const cli = (...args: string[]) =>
       runCli(workplace, args, { ...variables, ...STARTS_SHIFTED, LOG_LEVEL: 'silent' });
@@ -120,7 +120,7 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
 });
 
 describe('a machine whose clock is set while the gateway runs', () => {
-  it('accepts and sends by the time of the database, expires and deletes nothing, and says so', async () => {
+  it('[R222] accepts and sends by the time of the database, expires and deletes nothing, and says so', async () => {
     const { variables, rows } = await shifted(72 * HOUR_MS);
     const carriers = await startCarriers();
     const server = startServer(workplace, { ...variables, ...carriers.variables });
