@@ -37,10 +37,10 @@ const all = {
 };
 /** What the oldest PostgreSQL is tried with each time: every store's SQL, in the tests that take least. */
 const STORAGE = [
-  'integration/{apply-moves,contact-import,doubled-attempts,hand-over,history-filters,history-walk,intake}',
-  'integration/{ledger,ledger-list,list-counts,list-plans,migrations,pg-listener,queue,rate-limiter,rate-permits}',
+  'integration/{transition-recipients,contact-import,doubled-attempts,hand-over,history-filters,history-walk,intake}',
+  'integration/{ledger,ledger-list,list-counts,list-plans,migrations,pg-listener,queue,rate-limiter,prepaid-permits}',
   'integration/{references,retention,search,seq-range,server-check,settled-recipients,statements,transactions}',
-  'integration/{unanswered,uncounted-blocks}',
+  'integration/{database-clock,unanswered}',
   'contract/{api-keys,audit-chain,contact-import,contacts,event-feed,graphql-admin,graphql-lists,graphql-plans}',
   'contract/{history,idempotency,key-limits,keys-of-people,money,quote,rate-limits,sandbox-wall,sms,webhooks}',
 ];
