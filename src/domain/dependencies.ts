@@ -32,7 +32,7 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;
-    /** Requests of a key where neither it nor its account's plan says how many (decision 12). */
+    /** Requests of a key where neither it nor its account's plan says how many (R12). */
     readonly keyRate: PlannedRate;
     /** Mailbox that mails are from by default. */
     readonly emailFrom: string;

@@ -1,6 +1,6 @@
 import { cut } from './quote.ts';
 
-/** Every way in which an operation can refuse (decision 3). The edges map codes to statuses; operations never do. */
+/** Every way in which an operation can refuse (R3). The edges map codes to statuses; operations never do. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'

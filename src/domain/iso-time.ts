@@ -7,7 +7,7 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Reads an ISO 8601 time in the extended form, `2026-03-01T09:30[:15[.250]]` and then `Z`, `±hh:mm` or
- * `±hh` (decisions 18 and 20), or gives undefined. `Date.parse` alone takes other forms, guesses a missing
+ * `±hh` (R18 and R20), or gives undefined. `Date.parse` alone takes other forms, guesses a missing
  * zone and turns 30 February into March; here the date must exist, 24:00 and second 60 are refused, and
  * the instant stays within the years 0001 to 9999 in UTC. Digits past the millisecond are cut off.
  */

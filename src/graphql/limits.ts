@@ -82,7 +82,7 @@ export function checkLimits(
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
-/** Text that cannot be stored as given is refused wherever it stands (decision 5). */
+/** Text that cannot be stored as given is refused wherever it stands (R5). */
 function checkText(value: unknown, path: string): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw badUserInput(path, 'must not contain U+0000');

@@ -20,7 +20,7 @@ interface SliceKey<Of> {
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
 
-/** Endpoints are few (decision 29), so they are read all at once. */
+/** Endpoints are few (R29), so they are read all at once. */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 0 };
 

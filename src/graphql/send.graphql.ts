@@ -145,7 +145,7 @@ export class SendResolver {
   }
 }
 
-/** Sends, or finds what an earlier send with the same idempotency key made (decision 19). */
+/** Sends, or finds what an earlier send with the same idempotency key made (R19). */
 async function send<Input extends object>(
   { run, operations }: GraphqlContext,
   channel: Channel,

@@ -69,7 +69,7 @@ export interface GraphqlOptions {
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<Refusals, 'note'>;
-  /** The budget that each request counts on (decision 11). */
+  /** The budget that each request counts on (R11). */
   readonly budgets: Pick<Budgets, 'countAnyone' | 'countRequest'>;
   /** Reads a request's body; throws `DomainError`. */
   readonly readBody: (request: IncomingMessage, maxBytes: number) => Promise<Buffer>;

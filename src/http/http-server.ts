@@ -158,7 +158,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node would refuse what names no host without the headers that every answer has (decision 4).
+      // Node would refuse what names no host without the headers that every answer has (R4).
       requireHostHeader: false,
       IncomingMessage: bornAs(IncomingMessage, app.request),
       ServerResponse: bornAs(ServerResponse, app.response),

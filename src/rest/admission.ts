@@ -23,7 +23,7 @@ interface Admitted {
 }
 
 /**
- * Lets requests in, or refuses them, in the order of decision 9 up to the rate limit: key, revoked or expired,
+ * Lets requests in, or refuses them, in the order of R9 up to the rate limit: key, revoked or expired,
  * signature, address, rate. The headers of each answer say what is left of the budget that its request counted on.
  */
 export class Admission {
@@ -102,7 +102,7 @@ export class Admission {
     this.#security.refused({ kind, reason, address: shownClient(clientOf(request.ip)), keyId, audited });
   }
 
-  /** Counts a request that no valid key stands for on its address's budget (decision 11). */
+  /** Counts a request that no valid key stands for on its address's budget (R11). */
   async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
     const verdict = await this.#rateLimiter.take(bucketOfClient(clientOf(request.ip)), this.#defaults);
     tell(headers, verdict, this.#defaults, 'requests');

@@ -21,7 +21,7 @@ export function statusOfParserError(error: Error): number {
 
 /**
  * Answers on the bare socket what never became a request, in shape B and with the headers that every answer has
- * (decision 4), and closes it: what follows on the connection cannot be trusted.
+ * (R4), and closes it: what follows on the connection cannot be trusted.
  */
 export function answerBroken(
   socket: Duplex,

@@ -62,11 +62,11 @@ export interface RouteDefinition<
   /** Shape of the answer: documented from it, and checked against it in tests. */
   readonly response: Response;
   readonly successStatus?: 200 | 201;
-  /** Sends take the Idempotency-Key header (decision 19). */
+  /** Sends take the Idempotency-Key header (R19). */
   readonly isIdempotent?: boolean;
-  /** Has the narrower budget of webhook registrations besides (decision 12). */
+  /** Has the narrower budget of webhook registrations besides (R12). */
   readonly isWebhookRegistration?: boolean;
-  /** The refusals of its operation; those that every route, or every body, can meet need no mention (decision 3). */
+  /** The refusals of its operation; those that every route, or every body, can meet need no mention (R3). */
   readonly errors?: readonly ErrorCode[];
   /** Needed from every route that takes parameters in its path or a body. */
   readonly examples?: Readonly<Record<string, RouteExample<z.input<Body>>>>;
@@ -75,7 +75,7 @@ export interface RouteDefinition<
   ) => Promise<RouteAnswer<z.input<Response>>>;
   /**
    * What an earlier request with this idempotency key was answered with, if anything. Asked when a request is
-   * refused: a repeat gets the first answer whatever its own body says (decision 19).
+   * refused: a repeat gets the first answer whatever its own body says (R19).
    */
   readonly replay?: (input: {
     readonly caller: ApiKeyCaller;

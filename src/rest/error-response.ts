@@ -7,7 +7,7 @@ interface ErrorAnswer {
   readonly when: string;
 }
 
-/** How a refusal is answered: its status, and the body's shape (contract, Errors; decisions 2 and 3). */
+/** How a refusal is answered: its status, and the body's shape (contract, Errors; R2 and R3). */
 export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   unauthorized: {
     status: 401,

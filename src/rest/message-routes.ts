@@ -35,7 +35,7 @@ export const messageMembers = {
     ),
 };
 
-/** Members that a looked-up message has besides (decision 20). */
+/** Members that a looked-up message has besides (R20). */
 export const detailMembers = {
   recipients: z.array(
     z.object({
@@ -97,7 +97,7 @@ export const idempotencyKey = z
   .optional()
   .describe('Does what the `Idempotency-Key` header does.');
 
-/** The one idempotency key of a request; the header and the body must not differ (decision 19). */
+/** The one idempotency key of a request; the header and the body must not differ (R19). */
 function oneKey(header: string | undefined, body: string | undefined): string | undefined {
   if (header !== undefined && body !== undefined && header !== body) {
     throw new DomainError(
@@ -124,7 +124,7 @@ type SendDefinition<Body extends z.ZodType, Response extends z.ZodType> = Pick<
   ) => Operation<z.output<Body> & { idempotencyKey: string | undefined }, SendAnswer>;
 };
 
-/** The send of a channel: takes an idempotency key, and answers a repeat with the first answer (decision 19). */
+/** The send of a channel: takes an idempotency key, and answers a repeat with the first answer (R19). */
 export function sendRoute<
   Body extends z.ZodType<{ idempotencyKey?: string | undefined }>,
   Response extends z.ZodType,
@@ -206,7 +206,7 @@ const historyQuery = pageQuery.extend({
 });
 
 /**
- * The history of a channel, newest first (contract; decision 20). Rows that arrive move the others towards later
+ * The history of a channel, newest first (contract; R20). Rows that arrive move the others towards later
  * pages, so that a walk may meet a row twice and never misses one; with `until` set it meets each once.
  */
 export function historyRoute(channel: Channel, name: string, tag: string): Route {

@@ -48,7 +48,7 @@ export function openApiDocument(operations: Operations): object {
     },
     {
       override: ({ jsonSchema }) => {
-        // Documented members keep their meaning and new ones may come (decision 1): objects stay open to readers.
+        // Documented members keep their meaning and new ones may come (R1): objects stay open to readers.
         if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
         // What zod adds of its own says nothing that `integer` and `date-time` do not.
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -12,7 +12,7 @@ interface KeySources {
 
 /**
  * What the idempotency key of a request that was refused with `error` was answered with before: a repeat gets it
- * whatever its own body says (decision 19). Throws `error` where there is no such answer.
+ * whatever its own body says (R19). Throws `error` where there is no such answer.
  */
 export async function replayOf(
   route: Route,

@@ -1,7 +1,7 @@
 import { type FieldFault, validationError } from '../domain/errors.ts';
 
 /**
- * Throws `validation_error` for text that cannot be stored as given: U+0000 and half surrogate pairs (decision 5).
+ * Throws `validation_error` for text that cannot be stored as given: U+0000 and half surrogate pairs (R5).
  * `value` is what a schema made of the input, so that members nobody reads do not matter.
  */
 export function checkText(value: unknown): void {

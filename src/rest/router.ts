@@ -184,7 +184,7 @@ async function respond(
   }
 }
 
-/** The order of checks is decision 9's: what admission asks, then scope, then body. */
+/** The order of checks is R9's: what admission asks, then scope, then body. */
 async function answer(
   options: RestOptions,
   admission: Admission,
@@ -256,7 +256,7 @@ function refuseBusy(
     .end(BUSY_BODY);
 }
 
-/** A known path, asked with a method that it does not have (decision 3: `not_found`), or asked what it has. */
+/** A known path, asked with a method that it does not have (R3: `not_found`), or asked what it has. */
 function answerMethod(
   request: Request,
   response: Response,
@@ -280,7 +280,7 @@ function refuseAddress(request: Request): never {
   throw notFound(`${request.method} ${path}`);
 }
 
-/** Routes whose body may be left out take none as `undefined` (decision 5). */
+/** Routes whose body may be left out take none as `undefined` (R5). */
 function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
   if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
   return parse(schema, parseJsonBody(request, raw));

@@ -9,7 +9,7 @@ export const textOrList = z.union([z.string(), z.array(z.string())], {
   error: 'must be text or a list of texts',
 });
 
-/** A page number and size in a query string (contract, Limits; decision 6). */
+/** A page number and size in a query string (contract, Limits; R6). */
 const wholeNumber = (least: number, most: number) =>
   z
     .string({ error: 'must be given once' })

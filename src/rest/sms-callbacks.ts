@@ -15,8 +15,8 @@ import { readBody } from './request-body.ts';
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Carriers' calls about what became of messages (decision 15), to be mounted at `/callbacks/sms`. One that nothing proves
- * to be the carrier's counts on its address's budget, as a request without a key does (decision 11). What it says of
+ * Carriers' calls about what became of messages (R15), to be mounted at `/callbacks/sms`. One that nothing proves
+ * to be the carrier's counts on its address's budget, as a request without a key does (R11). What it says of
  * messages that were sent is taken, since it must have been told their ids; nothing is kept for one that was not.
  */
 export function createSmsCallbackRouter(

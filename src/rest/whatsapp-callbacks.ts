@@ -12,7 +12,7 @@ import { readBody } from './request-body.ts';
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const PLATFORM: SystemCaller = { kind: 'system', name: 'whatsapp' };
 
-/** The platform's calls (decision 25), to be mounted at `/callbacks/whatsapp`: no key, but a signature. */
+/** The platform's calls (R25), to be mounted at `/callbacks/whatsapp`: no key, but a signature. */
 export function createWhatsAppCallbackRouter(
   options: CallbackOptions & {
     readonly operations: Operations;

@@ -6,7 +6,7 @@ interface Announcements<Kind> {
   subscribe(kind: Kind, onChange: (id: string | undefined) => void): void;
 }
 
-/** How long an entry may be used while announcements of changes cannot be heard (decision 9). */
+/** How long an entry may be used while announcements of changes cannot be heard (R9). */
 const UNHEARD_TTL_MS = 1_000;
 
 /**

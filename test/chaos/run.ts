@@ -14,7 +14,7 @@ const REST_MS = 150_000;
 const WEBHOOK_EVENTS = ['sms.sent', 'sms.failed'];
 
 /** What a failing run shows besides. */
-const LOOKED_AT = ['recipients_open', 'unmatched_reports', 'held_jobs', 'pgboss.job'];
+const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'held_jobs', 'report_spools'];
 
 export interface RunOptions {
   readonly seed: number;
@@ -73,8 +73,12 @@ export async function run(
     ]);
     if (wrong.length > 0) {
       log(world.logs());
+      for (const { sid, answers } of world.carrier.smsc.reports) {
+        if (answers.length !== 1 || answers[0] !== 0)
+          log(`report on ${sid} was answered ${JSON.stringify(answers)}`);
+      }
       for (const table of LOOKED_AT) {
-        const { rows } = await world.query((client) => client.query(`SELECT * FROM ${table} LIMIT 10`));
+        const { rows } = await world.query((client) => client.query(`SELECT * FROM ${table} LIMIT 30`));
         for (const row of rows) log(`${table}: ${JSON.stringify(row)}`);
       }
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AccountRole } from '../../src/domain/caller.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('contacts [decision 27]', () => {
+describe('contacts [R27]', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -110,7 +110,7 @@ describe('contacts [decision 27]', () => {
     ['attributes that are no object', { email: 'a@example.com', attributes: ['a'] }],
     ['huge attributes', { email: 'a@example.com', attributes: { a: 'a'.repeat(16_384) } }],
     ['U+0000', { email: 'a@example.com', attributes: { a: 'a\u0000b' } }],
-  ])('refuse %s [decision 5]', async (_, body) => {
+  ])('refuse %s [R5]', async (_, body) => {
     expect(codeOf(await call('POST', '', body))).toEqual([400, 'validation_error']);
   });
 
@@ -223,7 +223,7 @@ describe('contacts [decision 27]', () => {
     expect((await call('GET', `/${id}`)).status).toBe(200);
   });
 
-  it('are read with READ_CONTACTS or MANAGE_CONTACTS, written with the latter [contract, Scopes: READ_CONTACTS, MANAGE_CONTACTS; decision 8]', async () => {
+  it('are read with READ_CONTACTS or MANAGE_CONTACTS, written with the latter [contract, Scopes: READ_CONTACTS, MANAGE_CONTACTS; R8]', async () => {
     const keyFor = async (scope: string) =>
       (await gateway.createKey(account.accountId, { scopes: [scope] })).key;
     const reader = await keyFor('READ_CONTACTS');

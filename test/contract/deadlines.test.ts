@@ -9,7 +9,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-describe('every message ends [decision 14]', () => {
+describe('every message ends [R14]', () => {
   /** Accepts and never hands over, like a gateway whose workers are all down. */
   let idle: TestGateway;
   let sql: TestSql;

@@ -4,7 +4,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe('POST /developers/email [decision 23]', () => {
+describe('POST /developers/email [R23]', () => {
   let server: MailServer;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -305,7 +305,7 @@ describe('POST /developers/email [decision 23]', () => {
   });
 });
 
-describe('email with other providers [decision 26]', () => {
+describe('email with other providers [R26]', () => {
   it('with nothing configured, the simulator takes it in development', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();

@@ -51,7 +51,7 @@ function expectRefusal(answer: RawAnswer, status: number, code: string): void {
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
 }
 
-describe('the table of refusals [contract, Errors: shape A, shape B; decisions 2 and 3]', () => {
+describe('the table of refusals [contract, Errors: shape A, shape B; R2 and R3]', () => {
   it('gives each code its status, and shape A to access and rates alone', () => {
     const byStatus: Record<number, string[]> = {};
     for (const [code, { status }] of Object.entries(ERROR_RESPONSES))
@@ -106,7 +106,7 @@ describe('the table of refusals [contract, Errors: shape A, shape B; decisions 2
   });
 });
 
-describe('a fault of ours [contract, Errors: 5xx; decision 3]', () => {
+describe('a fault of ours [contract, Errors: 5xx; R3]', () => {
   it('is 500 internal_error that says nothing but the request id', async () => {
     const secret = 'SELECT secret_hash FROM api_keys at /srv/src/storage/postgres/sql.ts:12:3';
     jest.spyOn(gateway.parts.operations.accounts.get, 'run').mockRejectedValue(new Error(secret));
@@ -120,7 +120,7 @@ describe('a fault of ours [contract, Errors: 5xx; decision 3]', () => {
   });
 });
 
-describe('a database that is there and cannot serve now [decision 3]', () => {
+describe('a database that is there and cannot serve now [R3]', () => {
   it('does not ask for a change again that was made and could not be read', async () => {
     const token = await signIn(gateway, account);
     await using sql = await openSql(gateway.database);
@@ -176,7 +176,7 @@ describe('a database that is there and cannot serve now [decision 3]', () => {
   });
 });
 
-describe('bodies [contract, What the service does: 1; decisions 3 and 5]', () => {
+describe('bodies [contract, What the service does: 1; R3 and R5]', () => {
   it.each([
     undefined,
     'text/plain',
@@ -290,7 +290,7 @@ describe('bodies [contract, What the service does: 1; decisions 3 and 5]', () =>
   });
 });
 
-describe('size [contract, Errors; decision 3]', () => {
+describe('size [contract, Errors; R3]', () => {
   const sized = (bytes: number) => {
     const bare = JSON.stringify({ ...SMS, padding: '' });
     return JSON.stringify({ ...SMS, padding: 'a'.repeat(bytes - bare.length) });
@@ -312,7 +312,7 @@ describe('size [contract, Errors; decision 3]', () => {
       'x-signature': 'a'.repeat(64),
     };
     expectRefusal(await post('a'.repeat(2 * MIB), signed), 413, 'payload_too_large');
-    // What cannot be genuine whatever the body says is refused for that, and the body not read (decision 9).
+    // What cannot be genuine whatever the body says is refused for that, and the body not read (R9).
     const { 'x-signature': _, ...unsigned } = signed;
     const stale = { ...signed, 'x-timestamp': '1700000000' };
     for (const headers of [unsigned, stale, { ...signed, 'x-signature': 'nonsense' }]) {
@@ -359,7 +359,7 @@ describe('size [contract, Errors; decision 3]', () => {
   });
 });
 
-describe('addresses and methods [contract, Errors: 404; decisions 1 and 3]', () => {
+describe('addresses and methods [contract, Errors: 404; R1 and R3]', () => {
   it.each([
     ['GET', '/nope'],
     ['GET', '/'],

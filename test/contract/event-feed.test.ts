@@ -16,7 +16,7 @@ afterAll(() => bench?.stop());
 const feed = (owner: TestAccount, query = '') =>
   bench.gateway.call('GET', `/developers/events${query}`, { key: owner.key });
 
-describe('the event feed (decision 33)', () => {
+describe('the event feed (R33)', () => {
   it('holds the envelopes byte for byte as delivered, in their order', async () => {
     const owner = await bench.gateway.createAccount();
     const receiver = await bench.receiving();

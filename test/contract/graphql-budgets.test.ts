@@ -32,7 +32,7 @@ const expectRefused = ({ status, headers, body }: Answer, rule: string) => {
   });
 };
 
-describe('the budgets of GraphQL [decision 11]', () => {
+describe('the budgets of GraphQL [R11]', () => {
   let gateway: TestGateway;
   let other: TestGateway;
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('SMS history [contract, GET /developers/sms/history; decision 20]', () => {
+describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   /** Oldest first. */
@@ -56,7 +56,7 @@ describe('SMS history [contract, GET /developers/sms/history; decision 20]', () 
     });
   });
 
-  it('pages of 20 by default; a page past the end is empty [contract, Limits: Pagination; decision 6]', async () => {
+  it('pages of 20 by default; a page past the end is empty [contract, Limits: Pagination; R6]', async () => {
     expect((await page()).pagination).toEqual({ page: 1, limit: 20, total: 20, pages: 1 });
     const pages = [];
     for (let number = 1; number <= 4; number++) pages.push(await page(`page=${number}&limit=6`));
@@ -83,7 +83,7 @@ describe('SMS history [contract, GET /developers/sms/history; decision 20]', () 
     'limit=abc',
     'limit=10&limit=20',
     'page=%ff',
-  ])('refuses %s [decision 6]', async (query) => {
+  ])('refuses %s [R6]', async (query) => {
     const { status, body } = await history(query);
     expect({ status, code: body.error?.code }).toEqual({ status: 400, code: 'validation_error' });
   });

@@ -6,7 +6,7 @@ const SMS = { to: '0700123456', message: 'Hello' };
 let keys = 0;
 const newKey = () => `key-${keys++}`;
 
-describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempotencyKey; decision 19]', () => {
+describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempotencyKey; R19]', () => {
   let gateway: TestGateway;
   let second: TestGateway;
   let account: TestAccount;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('looking a message up [decision 20]', () => {
+describe('looking a message up [R20]', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('looking a message up [decision 20]', () => {
     (await gateway.call('POST', '/developers/sms', { key: account.key, body: { to, message: 'Hello' } }))
       .body;
 
-  it('shows each recipient and what happened to it, and the status that follows from all (decisions 13 and 20)', async () => {
+  it('shows each recipient and what happened to it, and the status that follows from all (R13 and R20)', async () => {
     const { id } = await send('0700123456,0700000001,0700000002,0700000004');
     const found = await eventually(async () => {
       const { body } = await get(`/developers/messages/${id}`);
@@ -37,7 +37,7 @@ describe('looking a message up [decision 20]', () => {
       error: { code: 'SIM_REJECTED', message: expect.any(String) },
     });
     expect(found.recipients[2].error.code).toBe('SIM_UNDELIVERABLE');
-    // Only what no carrier accepted is given back (decision 17).
+    // Only what no carrier accepted is given back (R17).
     expect(found.recipients.map(({ refunded }: { refunded: number }) => refunded)).toEqual([0, 30, 0, 0]);
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000 - 90);
     const stepsOf = (to: string) =>

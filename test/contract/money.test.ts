@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
-describe('money [decision 17]', () => {
+describe('money [R17]', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   const opened: { stop(): Promise<void> }[] = [];
@@ -104,7 +104,7 @@ describe('money [decision 17]', () => {
     await expect(change).rejects.toThrow(/balance_minor/);
   });
 
-  it('the longest price prefix wins, and a destination without a price is refused [decision 3; contract, Limits: SMS price]', async () => {
+  it('the longest price prefix wins, and a destination without a price is refused [R3; contract, Limits: SMS price]', async () => {
     const owner = await gateway.createAccount(1_000);
     const set = (prefix: string, amount: number) =>
       sql.query(

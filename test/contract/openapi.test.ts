@@ -30,7 +30,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
 /** That each answer is as documented is held by the gateway's `call`, here and in every other test. */
-describe('the OpenAPI document [contract, Errors: shape A, shape B; decisions 2, 3 and 5]', () => {
+describe('the OpenAPI document [contract, Errors: shape A, shape B; R2, R3 and R5]', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -87,7 +87,7 @@ describe('the OpenAPI document [contract, Errors: shape A, shape B; decisions 2,
     expect(differences(document, JSON.parse(committed), '', 0)).toEqual([]);
   });
 
-  it('is served without a key, with the headers of every answer [decision 4]', async () => {
+  it('is served without a key, with the headers of every answer [R4]', async () => {
     const answer = await gateway.call('GET', '/openapi.json', { headers: { 'X-Request-Id': 'reader.1' } });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('x-request-id')).toBe('reader.1');
@@ -112,7 +112,7 @@ describe('the OpenAPI document [contract, Errors: shape A, shape B; decisions 2,
     expect(faultsOf('POST', '/developers/sms', { ...refused, body })).toHaveLength(1);
   });
 
-  it('leaves objects open, since members may be added [contract, Versioning: 3; decision 1]', () => {
+  it('leaves objects open, since members may be added [contract, Versioning: 3; R1]', () => {
     expect(JSON.stringify(document)).not.toContain('"additionalProperties":false');
   });
 

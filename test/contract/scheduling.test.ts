@@ -11,7 +11,7 @@ const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-describe('scheduledFor and cancellation [contract, POST /developers/sms: scheduledFor; decision 18]', () => {
+describe('scheduledFor and cancellation [contract, POST /developers/sms: scheduledFor; R18]', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -99,7 +99,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       await eventually(async () => (await get(body.id)).status === 'sent');
     });
 
-    it('is stored as sent at once with a sandbox key (decision 26)', async () => {
+    it('is stored as sent at once with a sandbox key (R26)', async () => {
       const { body } = await send({ scheduledFor: inMs(HOUR_MS) }, account.sandboxKey);
       expect(body).toMatchObject({ status: 'sent', cost: 0, sandbox: true });
       expect((await cancel(body.id, account.sandboxKey)).body.error.code).toBe('message_not_cancelable');
@@ -146,7 +146,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
   });
 
   describe('DELETE /developers/messages/:id', () => {
-    it('ends a waiting message as failed, gives the money back and tells no webhook (decision 16)', async () => {
+    it('ends a waiting message as failed, gives the money back and tells no webhook (R16)', async () => {
       const receiver = await startWebhookReceiver();
       opened.push(receiver);
       const owner = await gateway.createAccount(1_000);
@@ -179,7 +179,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
     });
 
-    it('comes too late for what has left, has failed or was canceled [decision 3]', async () => {
+    it('comes too late for what has left, has failed or was canceled [R3]', async () => {
       const { body: gone } = await send({});
       await eventually(async () => (await get(gone.id)).status === 'sent');
       const { body: canceled } = await send({ scheduledFor: inMs(HOUR_MS) });
@@ -192,7 +192,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       expect(await balance()).toBe(before);
     });
 
-    it('is for keys that may send on the channel, and for their own account [decision 22; contract, Errors: 403, 404]', async () => {
+    it('is for keys that may send on the channel, and for their own account [R22; contract, Errors: 403, 404]', async () => {
       const { body: sent } = await send({ scheduledFor: inMs(HOUR_MS) });
       const keyFor = async (scope: string) =>
         (await gateway.createKey(account.accountId, { scopes: [scope] })).key;

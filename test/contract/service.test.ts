@@ -92,7 +92,7 @@ describe('the service as a whole', () => {
     });
   });
 
-  it('answers 201 for what it creates and 200 for the rest [decision 1]', () => {
+  it('answers 201 for what it creates and 200 for the rest [R1]', () => {
     const created = routes
       .filter((route) => route.successStatus === 201)
       .map((route) => `${route.method} ${route.path}`);
@@ -214,7 +214,7 @@ describe('the service as a whole', () => {
       });
     });
 
-    it('are empty past the end, and refuse what is no page [decision 6]', async () => {
+    it('are empty past the end, and refuse what is no page [R6]', async () => {
       expect((await history('?page=3')).body).toEqual({
         data: [],
         pagination: { page: 3, limit: 20, total: 21, pages: 2 },

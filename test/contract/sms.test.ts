@@ -53,7 +53,7 @@ describe('sending an SMS', () => {
     ['700123456', '+256700123456'],
     ['+447911123456', '+447911123456'],
     ['+256 (700) 123-456', '+256700123456'],
-  ])('takes %s as %s [contract, POST /developers/sms: to, rule 1; decision 34]', async (given, stored) => {
+  ])('takes %s as %s [contract, POST /developers/sms: to, rule 1; R34]', async (given, stored) => {
     expect((await sms(given)).body.to).toEqual([stored]);
   });
 
@@ -95,7 +95,7 @@ describe('sending an SMS', () => {
     ['71 in UCS-2', `${'☕'.repeat(70)}a`, 1, 2],
     ['135 in UCS-2', '☕'.repeat(135), 1, 3],
   ])(
-    'bills by length, whatever the encoding: %s [contract, Limits: SMS segment length; decision 5]',
+    'bills by length, whatever the encoding: %s [contract, Limits: SMS segment length; R5]',
     async (_, message, smsCount, segments) => {
       const { body } = await sms('0700123456', { message });
       expect(body.metadata).toMatchObject({ encoding: 'UCS-2', smsCount, segments });
@@ -103,7 +103,7 @@ describe('sending an SMS', () => {
     },
   );
 
-  it('takes 1000 UTF-16 units of text and refuses 1001, and an empty one [contract, Limits: SMS message; contract, POST /developers/sms: message; decision 5]', async () => {
+  it('takes 1000 UTF-16 units of text and refuses 1001, and an empty one [contract, Limits: SMS message; contract, POST /developers/sms: message; R5]', async () => {
     expect((await sms('0700123456', { message: '😀'.repeat(500) })).body.metadata.messageLength).toBe(1000);
     const long = await sms('0700123456', { message: `${'😀'.repeat(500)}a` });
     expect(long.status).toBe(400);
@@ -114,7 +114,7 @@ describe('sending an SMS', () => {
     expect((await sms('0700123456', { message: '' })).body.error.code).toBe('validation_error');
   });
 
-  it('defaults the sender, keeps small letters and refuses what is no sender ID [contract, POST /developers/sms: from; contract, Limits: Sender ID; decision 22]', async () => {
+  it('defaults the sender, keeps small letters and refuses what is no sender ID [contract, POST /developers/sms: from; contract, Limits: Sender ID; R22]', async () => {
     expect((await sms('0700123456')).body.from).toBe('SERVICE');
     expect((await sms('0700123456', { from: 'MyBrand1234' })).body.from).toBe('MyBrand1234');
     for (const from of ['', 'ABCDEFGHIJKL', 'MY-BRAND', 'A B', 'ÄBC']) {
@@ -122,7 +122,7 @@ describe('sending an SMS', () => {
     }
   });
 
-  it('takes 1000 recipients in one charge, and refuses 1001 [decision 22]', async () => {
+  it('takes 1000 recipients in one charge, and refuses 1001 [R22]', async () => {
     const numbers = (count: number) =>
       Array.from(
         { length: count },
@@ -140,7 +140,7 @@ describe('sending an SMS', () => {
     expect((await sms(numbers(1001))).body.error).toMatchObject({ code: 'validation_error' });
   });
 
-  it.each(['to', 'message'])('wants %s, and as a string [decision 5]', async (member) => {
+  it.each(['to', 'message'])('wants %s, and as a string [R5]', async (member) => {
     for (const value of [undefined, null, 12, true, ['0700123456'], {}]) {
       const { status, body } = await send({ to: '0700123456', message: 'Hello', [member]: value });
       expect(status).toBe(400);
@@ -149,13 +149,13 @@ describe('sending an SMS', () => {
     }
   });
 
-  it('ignores members it does not know: there is no callback for one message [contract, POST /developers/sms: rule 6; decision 5]', async () => {
+  it('ignores members it does not know: there is no callback for one message [contract, POST /developers/sms: rule 6; R5]', async () => {
     const { status, body } = await sms('0700123456', { callbackUrl: 'http://127.0.0.1/', webhook: {} });
     expect(status).toBe(200);
     expect(body).not.toHaveProperty('callbackUrl');
   });
 
-  it('goes from pending to sent with a sid, and from there to delivered [contract, States and transitions: production key, carrier acceptance; decision 13]', async () => {
+  it('goes from pending to sent with a sid, and from there to delivered [contract, States and transitions: production key, carrier acceptance; R13]', async () => {
     const { body } = await sms('0700000004');
     const sent = await eventually(async () => {
       const found = await gateway.call('GET', `/developers/sms/${body.id}`, { key: account.key });
@@ -165,7 +165,7 @@ describe('sending an SMS', () => {
     expect(sent.recipients[0].sid).toBe(sent.sid);
   });
 
-  it('stores a sandbox message as sent, at no cost, and queues nothing [contract, States and transitions: sandbox key; contract, Environments; decision 26]', async () => {
+  it('stores a sandbox message as sent, at no cost, and queues nothing [contract, States and transitions: sandbox key; contract, Environments; R26]', async () => {
     const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
     const { body } = await send({ to: '0700000001,0700123456', message: 'Hello' }, account.sandboxKey);
     expect(body).toMatchObject({ sandbox: true, cost: 0, status: 'sent', sid: null });

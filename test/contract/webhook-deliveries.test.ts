@@ -28,7 +28,7 @@ const settled = (id: string, status: string, query = '') =>
     return data.length === 1 && data[0].status === status && data[0];
   });
 
-describe('delivery records (contract, Webhook delivery record; decision 30)', () => {
+describe('delivery records (contract, Webhook delivery record; R30)', () => {
   it('show a success with its attempt', async () => {
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url });
@@ -188,7 +188,7 @@ describe('retries (contract, Delivery and retries)', () => {
   });
 });
 
-describe('retry by hand (decision 28)', () => {
+describe('retry by hand (R28)', () => {
   it('makes one more attempt under the same id', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
@@ -278,7 +278,7 @@ describe('an attempt under way is not doubled', () => {
   });
 });
 
-describe('recover (decisions 28 and 31)', () => {
+describe('recover (R28 and R31)', () => {
   it('queues what failed and what was recorded while the endpoint was inactive, once', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
@@ -418,7 +418,7 @@ describe('recover (decisions 28 and 31)', () => {
   });
 });
 
-describe('deletion (decision 30)', () => {
+describe('deletion (R30)', () => {
   it('cancels what is still owed, and attempts nothing more', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url });

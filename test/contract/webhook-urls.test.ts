@@ -64,7 +64,7 @@ const attempt = (url: string) => ({
   at: new Date(1_700_000_000_000),
 });
 
-describe('webhook targets at registration (contract "URL requirements", decision 32)', () => {
+describe('webhook targets at registration (contract "URL requirements", R32)', () => {
   it.each(named(entries))('%s', async (_, entry) => {
     const transport = transportWith(entry, { resolve: fromDns(entry.dns) });
     const checked = transport.checkTarget(entry.input as string);

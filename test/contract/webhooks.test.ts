@@ -53,7 +53,7 @@ async function sendSms(owner: TestAccount, message: string): Promise<string> {
 const isSignedWith = (secret: string, hook: ReceivedHook) =>
   verifyWebhook(secret, String(hook.headers['x-service-signature']), hook.raw, hook.at / 1000);
 
-describe('registration (contract, POST /developers/webhooks; decision 29)', () => {
+describe('registration (contract, POST /developers/webhooks; R29)', () => {
   it('answers 201 with the endpoint and its secret', async () => {
     const { webhook, secret } = await register({ description: 'Mine' });
     expect(secret).toMatch(SECRET);
@@ -215,7 +215,7 @@ describe('tokens in the query of a URL', () => {
   });
 });
 
-describe('management (decision 28)', () => {
+describe('management (R28)', () => {
   it('lists endpoints in the envelope, newest first, without secrets', async () => {
     const owner = await gateway.createAccount();
     const first = await register({ description: 'first' }, owner.key);
@@ -273,7 +273,7 @@ describe('management (decision 28)', () => {
     }
   });
 
-  it("does not find another account's endpoint, nor ids that are none (decision 5)", async () => {
+  it("does not find another account's endpoint, nor ids that are none (R5)", async () => {
     const stranger = await gateway.createAccount();
     const { webhook } = await register({});
     for (const id of [webhook.id, UNKNOWN_ID, 'nonsense']) {
@@ -286,7 +286,7 @@ describe('management (decision 28)', () => {
     expect((await call('GET', `/${webhook.id}`)).body.webhook.isActive).toBe(true);
   });
 
-  it('asks for MANAGE_WEBHOOKS on every route, and for READ_MESSAGES on the feed (decision 22)', async () => {
+  it('asks for MANAGE_WEBHOOKS on every route, and for READ_MESSAGES on the feed (R22)', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const { webhook } = await register({});
     for (const [method, path, body] of [
@@ -341,7 +341,7 @@ describe('rotate-secret (contract, POST /developers/webhooks/:id/rotate-secret)'
   });
 });
 
-describe('test (contract, POST /developers/webhooks/:id/test; decision 28)', () => {
+describe('test (contract, POST /developers/webhooks/:id/test; R28)', () => {
   it('makes one attempt at once and answers with its record', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
@@ -411,7 +411,7 @@ describe('test (contract, POST /developers/webhooks/:id/test; decision 28)', () 
   });
 });
 
-describe('event types (contract, GET /developers/webhooks/events; decision 28)', () => {
+describe('event types (contract, GET /developers/webhooks/events; R28)', () => {
   it('lists all eleven with channel, description and a sample envelope', async () => {
     const { body } = await call('GET', '/events');
     expect(body.pagination).toEqual({ page: 1, limit: 20, total: 11, pages: 1 });
@@ -457,7 +457,7 @@ describe('event types (contract, GET /developers/webhooks/events; decision 28)',
   });
 });
 
-describe('an endpoint that only fails (decision 31)', () => {
+describe('an endpoint that only fails (R31)', () => {
   const DAY_MS = 24 * 3_600_000;
   const failingSince = (id: string, time?: Date) =>
     withKnex(gateway.database.connection, async (knex) => {

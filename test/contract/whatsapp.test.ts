@@ -17,7 +17,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const TEMPLATE = { type: 'template', template: { name: 'order_shipped', language: 'en_US' } };
 const HOUR_MS = 3_600_000;
 
-describe('WhatsApp over the Cloud API [decision 25]', () => {
+describe('WhatsApp over the Cloud API [R25]', () => {
   let gateway: TestGateway;
   let platform: Awaited<ReturnType<typeof startCloudApi>>;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -581,7 +581,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');
   });
 
-  it('repeats its first answer under an idempotency key, also where the window is closed [decision 19]', async () => {
+  it('repeats its first answer under an idempotency key, also where the window is closed [R19]', async () => {
     const body = {
       to: '+256700000020',
       type: 'text',
@@ -595,7 +595,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  it('can be scheduled and canceled, and stands in its history [decisions 18 and 20]', async () => {
+  it('can be scheduled and canceled, and stands in its history [R18 and R20]', async () => {
     const scheduledFor = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ to: '+256700000030', scheduledFor });
     expect(sent.body).toMatchObject({ status: 'pending', scheduledFor });
@@ -610,7 +610,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     expect(history.body.data).toMatchObject([{ id: sent.body.id, status: 'failed', to: ['+256700000030'] }]);
   });
 
-  it('needs SEND_WHATSAPP [decision 22]', async () => {
+  it('needs SEND_WHATSAPP [R22]', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS', 'READ_MESSAGES'] });
     expect((await send({}, key)).status).toBe(403);
     expect((await gateway.call('GET', '/developers/whatsapp/window?to=0700123456', { key })).status).toBe(
@@ -618,7 +618,7 @@ describe('WhatsApp over the Cloud API [decision 25]', () => {
     );
   });
 
-  it('in the sandbox leaves nothing and tells nothing [decision 26]', async () => {
+  it('in the sandbox leaves nothing and tells nothing [R26]', async () => {
     const before = platform.requests.length;
     const sent = await send({}, account.sandboxKey);
     expect(sent.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
@@ -640,7 +640,7 @@ describe('WhatsApp with nothing configured', () => {
     });
   });
 
-  it('is 503 in production, and believes no callback [decision 26]', async () => {
+  it('is 503 in production, and believes no callback [R26]', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const body = { to: '+256700123456', ...TEMPLATE };

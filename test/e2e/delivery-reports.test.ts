@@ -7,7 +7,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROVIDER_OF = (smsc: Smsc) => `smpp:gateway@127.0.0.1:${smsc.port}`;
 
-describe('delivery reports over SMPP [decision 13] [decision 15] [decision 16]', () => {
+describe('delivery reports over SMPP [R13] [R15] [R16]', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let account: TestAccount;

@@ -62,7 +62,7 @@ function makeRows(count: number, above: number, [main, rare]: readonly [string, 
 /** What a history is asked for; the environment goes with the account. */
 type Asked = MessageFilter & { readonly environment?: Environment | undefined };
 
-describe('filtered histories against a filter of the whole list (decisions 6 and 20)', () => {
+describe('filtered histories against a filter of the whole list (R6 and R20)', () => {
   let database: TestDatabase;
   let sql: TestSql;
   let knex: Knex;

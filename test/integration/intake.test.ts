@@ -60,7 +60,7 @@ const stored = (accountId: string) =>
     [accountId],
   );
 
-describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
+describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
   it('goes there and back once where all of it can be accepted', async () => {
     const { accountId } = await gateway.createAccount(COST * 20);
     const { intake, statements } = startIntake();
@@ -174,7 +174,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('two processes accept the messages of an account, and a key in both of them once (decision 19)', async () => {
+  it('two processes accept the messages of an account, and a key in both of them once (R19)', async () => {
     const { accountId } = await gateway.createAccount(COST * 1_000);
     const processes = [startIntake(), startIntake()];
     const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
@@ -327,7 +327,7 @@ describe('a batch on its way to PostgreSQL (decisions 17 and 20)', () => {
     expect(kinds(await answers)).toEqual(Array(3).fill('accepted'));
   });
 
-  it('a clock that is behind goes on from where the account is, in the stored answer too (decision 20)', async () => {
+  it('a clock that is behind goes on from where the account is, in the stored answer too (R20)', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
     const ahead = new Date(Date.now() + 60_000);

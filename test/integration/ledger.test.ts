@@ -37,7 +37,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-describe('the ledger under sends, refunds, top-ups, cancellations and deadlines at once (decision 17)', () => {
+describe('the ledger under sends, refunds, top-ups, cancellations and deadlines at once (R17)', () => {
   let gateway: TestGateway;
   let second: TestGateway;
   let sql: TestSql;

@@ -156,7 +156,7 @@ describe('the schema', () => {
     expect(await withKnex(database.connection, schemaSql)).toBe(written);
   });
 
-  it('has no second event of a type for a recipient, nor a second event of a whole message (decision 16)', async () => {
+  it('has no second event of a type for a recipient, nor a second event of a whole message (R16)', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       const [accountId, messageId] = [randomUUID(), randomUUID()];

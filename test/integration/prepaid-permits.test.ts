@@ -50,7 +50,7 @@ async function load(limiter: Process['limiter'], bucket: string): Promise<RateVe
   return last;
 }
 
-describe('permits in advance (decision 12)', () => {
+describe('permits in advance (R12)', () => {
   it('let requests under load through without asking, and say what is left as if none were held', async () => {
     const process = new Process();
     const bucket = freshBucket();

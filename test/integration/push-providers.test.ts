@@ -1,4 +1,4 @@
-/** The push providers on their real wires (decision 24). That they do what every provider must is push-conformance. */
+/** The push providers on their real wires (R24). That they do what every provider must is push-conformance. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createGuardedClient } from '../../src/channels/http/guarded-client.ts';
 import { ApnsProvider } from '../../src/channels/push/apns-provider.ts';

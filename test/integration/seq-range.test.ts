@@ -17,7 +17,7 @@ interface Stretch {
   readonly jitter: readonly number[];
 }
 
-describe('the numbers of the messages that a span of time holds (decision 20)', () => {
+describe('the numbers of the messages that a span of time holds (R20)', () => {
   let database: TestDatabase;
   let sql: TestSql;
   let knex: Knex;

@@ -62,7 +62,7 @@ const signal = new AbortController().signal;
 const submit = (provider: SmtpProvider, members: Members = {}): Promise<SubmitOutcome> =>
   provider.submit(email(members), signal);
 
-describe('a mail [decision 23]', () => {
+describe('a mail [R23]', () => {
   it('carries what was given, and nothing else', async () => {
     const server = await serve();
     const outcome = await submit(provide(server.url), {
@@ -166,7 +166,7 @@ describe('a mail [decision 23]', () => {
   });
 });
 
-describe('what the server answers [decision 23]', () => {
+describe('what the server answers [R23]', () => {
   it('a greylisted recipient is put off, and taken later', async () => {
     const server = await serve({ rcpt: (_to, count) => (count === 1 ? 451 : 'accept') });
     const provider = provide(server.url);
@@ -254,7 +254,7 @@ describe('what the server answers [decision 23]', () => {
   });
 });
 
-describe('copies go with the first mail [decision 23]', () => {
+describe('copies go with the first mail [R23]', () => {
   it('a refused copy does not hold back the recipient', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
     const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });

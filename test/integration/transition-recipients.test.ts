@@ -10,7 +10,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 import { machineClock, machineIds } from '../support/system.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-describe('moves of recipients (decision 13)', () => {
+describe('moves of recipients (R13)', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   beforeAll(async () => {

@@ -32,7 +32,7 @@ const ANY_ERROR = {
   oneOf: ['AccessError', 'RequestError'].map((name) => ({ $ref: `document#/components/schemas/${name}` })),
 };
 
-/** Members that the document does not name count as faults, although readers must allow for them (decision 1). */
+/** Members that the document does not name count as faults, although readers must allow for them (R1). */
 export function createDocumentCheck(openApi: object): DocumentCheck {
   const document = structuredClone(openApi) as OpenApi;
   closeObjects(document);

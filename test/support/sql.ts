@@ -20,7 +20,7 @@ export async function openSql(database: TestDatabase): Promise<TestSql> {
   };
 }
 
-/** What must hold of an account's money at any moment (decision 17); throws the first thing that does not. */
+/** What must hold of an account's money at any moment (R17); throws the first thing that does not. */
 export async function checkLedger(sql: TestSql, accountId: string): Promise<void> {
   const [account] = await sql.query(
     'SELECT balance_minor::int AS balance, ledger_seq::int AS seq FROM accounts WHERE id = $1',

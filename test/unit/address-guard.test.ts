@@ -3,7 +3,7 @@ import { createAddressGuard } from '../../src/channels/http/address-guard.ts';
 import { CLOUD_ADDRESSES } from '../../src/channels/http/cloud-addresses.ts';
 import { portFault } from '../../src/channels/http/open-ports.ts';
 
-describe('address guard (contract "URL requirements" 2, decision 32)', () => {
+describe('address guard (contract "URL requirements" 2, R32)', () => {
   const open = createAddressGuard([]);
 
   it.each(['1.0.0.1', '8.8.8.8', '172.32.0.0', '100.128.0.0', '2606:4700:4700::1111', '2a00:1450::1'])(

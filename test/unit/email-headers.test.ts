@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkEmailHeader } from '../../src/domain/messages/email-headers.ts';
 
-describe('headers of an email that a caller sets (decision 23)', () => {
+describe('headers of an email that a caller sets (R23)', () => {
   it.each([
     'X-MS-Exchange-Organization-SCL',
     'X-MS-Exchange-Organization-AuthAs',

@@ -4,7 +4,7 @@ import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/po
 
 const failed = (code: string) => Object.assign(new Error('failed'), { code });
 
-describe('an error of the database (decision 3)', () => {
+describe('an error of the database (R3)', () => {
   it.each<[string, string, { unavailable: boolean; unreachable: boolean; mayPassAlone: boolean }]>([
     ['a refused connection', 'ECONNREFUSED', { unavailable: true, unreachable: true, mayPassAlone: false }],
     ['a server that shuts down', '57P01', { unavailable: true, unreachable: true, mayPassAlone: false }],

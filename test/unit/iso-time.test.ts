@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isoTime, parseIsoTime } from '../../src/domain/iso-time.ts';
 
-describe('parseIsoTime (decision 18)', () => {
+describe('parseIsoTime (R18)', () => {
   it.each([
     ['2026-03-01T09:30:15Z', '2026-03-01T09:30:15.000Z'],
     ['2026-03-01T09:30Z', '2026-03-01T09:30:00.000Z'],

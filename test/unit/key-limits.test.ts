@@ -30,7 +30,7 @@ function beyond(own: Partial<KeyLimits>, given: Partial<KeyLimits>, plan = PLAN)
   }
 }
 
-describe('what a key can give (decision 7)', () => {
+describe('what a key can give (R7)', () => {
   it.each<[Partial<KeyLimits>, Partial<KeyLimits>, string | undefined]>([
     [{}, { environment: 'sandbox', ipAllowlist: ['10.0.0.1'], ...rate(5, 0) }, undefined],
     [{ scopes: ['SEND_SMS', 'READ_MESSAGES'] }, { scopes: ['SEND_SMS'] }, undefined],

@@ -26,7 +26,7 @@ describe('isCurrency (ISO 4217)', () => {
   });
 });
 
-describe('toMinor and fromMinor (decision 17)', () => {
+describe('toMinor and fromMinor (R17)', () => {
   it.each([
     [30, 'UGX', 30],
     [0, 'UGX', 0],

@@ -4,7 +4,7 @@ import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
 import { maskMsisdn, parseMsisdn, parseRecipients } from '../../src/domain/messages/msisdn.ts';
 
-describe('parseMsisdn: Ugandan forms (contract, POST /developers/sms, rule 1; decision 34)', () => {
+describe('parseMsisdn: Ugandan forms (contract, POST /developers/sms, rule 1; R34)', () => {
   it.each([
     ['+256700123456', '+256700123456'],
     ['256700123456', '+256700123456'],
@@ -74,7 +74,7 @@ describe('parseMsisdn: Ugandan forms (contract, POST /developers/sms, rule 1; de
   });
 });
 
-describe('parseMsisdn: other countries (decision 34)', () => {
+describe('parseMsisdn: other countries (R34)', () => {
   it.each([
     ['+254712345678', '+254712345678'],
     ['+254 712-345.678', '+254712345678'],

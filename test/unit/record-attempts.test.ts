@@ -44,7 +44,7 @@ describe('the schedule (contract, Delivery and retries: 2, 3; Limits: Webhook ma
     expect(failing(5, 7)).toMatchObject({ status: 'failed', nextRetryAt: null });
   });
 
-  it('never retries a test (decision 28)', () => {
+  it('never retries a test (R28)', () => {
     expect(failing(5, 1, 'webhook.test')).toMatchObject({ status: 'failed', nextRetryAt: null });
   });
 

@@ -52,7 +52,7 @@ function signed(change: Partial<SignedRequest>): SignedRequest {
   return { ...request, signature: createHmac('sha256', request.secret).update(message).digest('hex') };
 }
 
-describe('signRequest (contract, Optional request signing; decision 10)', () => {
+describe('signRequest (contract, Optional request signing; R10)', () => {
   it('has vectors to go by', () => {
     expect(ofKind('request-signature').length).toBeGreaterThanOrEqual(11);
     expect(ofKind('request-signature-negative').length).toBeGreaterThanOrEqual(30);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { sidCandidates, sidKey } from '../../src/domain/messages/sid-keys.ts';
 
-describe('sid matching (decision 15)', () => {
+describe('sid matching (R15)', () => {
   it.each([
     ['the same id', '4F2A', '4F2A'],
     ['other case', '4f2a', '4F2A'],

@@ -178,7 +178,7 @@ describe('segments (contract, Limits: 160/153, 70/67)', () => {
   });
 });
 
-describe('billing units and length (contract, smsCount, messageLength; decision 5)', () => {
+describe('billing units and length (contract, smsCount, messageLength; R5)', () => {
   it.each([
     ['', 0, 0],
     ['a', 1, 1],
@@ -198,7 +198,7 @@ describe('billing units and length (contract, smsCount, messageLength; decision 
   });
 });
 
-describe('unicodeCharacters (decision 21)', () => {
+describe('unicodeCharacters (R21)', () => {
   it.each([
     ['Hello €', []],
     ['', []],

@@ -9,7 +9,7 @@ function count(statuses: readonly MessageStatus[]): Partial<Record<MessageStatus
   return counts;
 }
 
-describe('canMove (contract, States and transitions; decision 13)', () => {
+describe('canMove (contract, States and transitions; R13)', () => {
   const allowed = ['pending sent', 'pending failed', 'sent delivered', 'sent failed'];
   const pairs = MESSAGE_STATUSES.flatMap((from) => MESSAGE_STATUSES.map((to) => [from, to] as const));
 
@@ -18,7 +18,7 @@ describe('canMove (contract, States and transitions; decision 13)', () => {
   });
 });
 
-describe('messageStatus (decision 13)', () => {
+describe('messageStatus (R13)', () => {
   it.each<[MessageStatus[], MessageStatus]>([
     [['pending'], 'pending'],
     [['sent'], 'sent'],

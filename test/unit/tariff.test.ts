@@ -9,7 +9,7 @@ const row = (prefix: string, amountMinor: number, currency = 'UGX', channel = 's
   amountMinor,
 });
 
-describe('Tariff (decision 17: longest prefix wins)', () => {
+describe('Tariff (R17: longest prefix wins)', () => {
   const tariff = new Tariff([
     row('256', 25),
     row('', 30),

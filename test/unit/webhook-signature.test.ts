@@ -42,7 +42,7 @@ describe('webhook signature (contract "Signature verification")', () => {
     expect(verifyWebhook(secret, header, body, now)).toBe(vector.expect.valid);
   });
 
-  it('takes the whole secret as the key, prefix included (decision 29)', () => {
+  it('takes the whole secret as the key, prefix included (R29)', () => {
     const header = webhookSignatureHeader('whsec_abc', 1_700_000_000, '{}');
     expect(verifyWebhook('whsec_abc', header, '{}', 1_700_000_000)).toBe(true);
     expect(verifyWebhook('abc', header, '{}', 1_700_000_000)).toBe(false);

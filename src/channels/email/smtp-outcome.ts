@@ -1,4 +1,4 @@
-/** What a mail server's answers, and its silence, mean for one mail (decision 23: 4xx again, 5xx never). */
+/** What a mail server's answers, and its silence, mean for one mail (R23: 4xx again, 5xx never). */
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
 /** The errors of nodemailer, as far as they are looked at. */

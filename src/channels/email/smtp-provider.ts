@@ -69,7 +69,7 @@ type Failure = ReadFailure['outcome'];
 type Pool = ReturnType<typeof createPool>;
 
 /**
- * Promises what `Provider` says, for email (decision 23). `unavailable`: no connection, no login, 4xx, a broken
+ * Promises what `Provider` says, for email (R23). `unavailable`: no connection, no login, 4xx, a broken
  * connection; `rejected`: 5xx, by its three digits. Throws Error when the URL is bad.
  */
 export class SmtpProvider implements Provider<EmailSubmission> {

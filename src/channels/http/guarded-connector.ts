@@ -36,7 +36,7 @@ export interface GuardedConnector {
 
 /**
  * An undici connector pinned to one address. The guard is asked before dialling and about the socket's
- * own remote address before a single byte is sent, the TLS hello included (decision 32). Failures are
+ * own remote address before a single byte is sent, the TLS hello included (R32). Failures are
  * `GuardedHttpError`s; a socket that does not stand by `connectBy` is destroyed.
  */
 export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {

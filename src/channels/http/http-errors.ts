@@ -67,7 +67,7 @@ const errnoOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** `timed out after 10 s while …`: the limit named is the one of the whole attempt (decision 32). */
+/** `timed out after 10 s while …`: the limit named is the one of the whole attempt (R32). */
 export function timedOut(timeoutMs: number, doing: string): GuardedHttpError {
   return new GuardedHttpError('timeout', `timed out after ${inSeconds(timeoutMs)} s ${doing}`);
 }

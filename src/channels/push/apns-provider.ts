@@ -1,4 +1,4 @@
-/** Push over the Apple Push Notification service, HTTP/2 with provider tokens (decision 24). */
+/** Push over the Apple Push Notification service, HTTP/2 with provider tokens (R24). */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
   type Provider,

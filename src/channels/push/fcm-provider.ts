@@ -1,4 +1,4 @@
-/** Push over Firebase Cloud Messaging, HTTP v1 (decision 24). */
+/** Push over Firebase Cloud Messaging, HTTP v1 (R24). */
 import {
   type Provider,
   type ProviderHealth,

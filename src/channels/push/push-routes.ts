@@ -42,7 +42,7 @@ export class PushSettingFault extends Error {
 }
 
 /**
- * The push routes of the configuration, one a platform (decision 24). Without APNs, apps on iOS may use Firebase's
+ * The push routes of the configuration, one a platform (R24). Without APNs, apps on iOS may use Firebase's
  * tokens, and FCM carries them. Throws `PushSettingFault`.
  */
 export function pushRoutes(settings: PushSettings, client: GuardedClient): Route[] {

@@ -1,4 +1,4 @@
-/** Web Push (RFC 8030): encrypted for the browser (RFC 8291), signed by this gateway (RFC 8292) (decision 24). */
+/** Web Push (RFC 8030): encrypted for the browser (RFC 8291), signed by this gateway (RFC 8292) (R24). */
 import { createHash } from 'node:crypto';
 import webPush from 'web-push';
 import {

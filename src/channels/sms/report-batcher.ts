@@ -1,6 +1,6 @@
 /**
  * Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded, or kept on this
- * host's disk (decision 15).
+ * host's disk (R15).
  */
 
 import type { Logger } from '../../domain/ports/logger.ts';

@@ -25,7 +25,7 @@ export function sourceAddress(
   return { ton: override.ton ?? kind.ton, npi: override.npi ?? kind.npi, address };
 }
 
-/** The recipient, an MSISDN with or without `+` (decision 34): TON 1, NPI 1, digits only. Undefined when it is no number. */
+/** The recipient, an MSISDN with or without `+` (R34): TON 1, NPI 1, digits only. Undefined when it is no number. */
 export function destinationAddress(to: string): SmppAddress | undefined {
   const digits = /^\+?(\d{1,20})$/.exec(to)?.[1];
   return digits === undefined ? undefined : { ...INTERNATIONAL, address: digits };

@@ -62,7 +62,7 @@ interface Draft {
 }
 
 /**
- * Promises what `Provider` says, for SMS over SMPP (decisions 13 to 16). `unavailable`: not bound within
+ * Promises what `Provider` says, for SMS over SMPP (R13 to R16). `unavailable`: not bound within
  * boundWaitMs, throttled, a temporary error, or cut off on the wire (the reason says that the answer is
  * unknown). A slow answer is waited for as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
  * recorded, or kept on disk. Throws Error when the URL is bad.

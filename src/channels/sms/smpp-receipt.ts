@@ -51,7 +51,7 @@ const TEXT_FIELD = /(?:^|[\s,;])text:/i;
 /**
  * Reads an incoming PDU; tolerant of order, case and missing fields. TLVs (receipted_message_id,
  * message_state) go before the text form. The sid is passed on as written: matching allows for
- * its forms (decision 15). `code` of a failure is stat and err, `UNDELIV/011`.
+ * its forms (R15). `code` of a failure is stat and err, `UNDELIV/011`.
  */
 export function readIncoming(pdu: PduFields): Incoming {
   const type = (pdu.esm_class ?? 0) & ESM_CLASS_TYPE;

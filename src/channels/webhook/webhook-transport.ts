@@ -1,4 +1,4 @@
-/** Webhook attempts over the guarded client (contract "Events", decisions 29, 30 and 32). */
+/** Webhook attempts over the guarded client (contract "Events", R29, R30 and R32). */
 import {
   type AttemptRequest,
   type AttemptResult,
@@ -20,9 +20,9 @@ export interface WebhookTransportOptions {
   readonly timeoutMs?: number;
 }
 
-/** How long an attempt may take, name lookup included (contract "Delivery and retries" 1, decision 32). */
+/** How long an attempt may take, name lookup included (contract "Delivery and retries" 1, R32). */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** How much of an answer is read and kept (decisions 30 and 32). */
+/** How much of an answer is read and kept (R30 and R32). */
 const MAX_RESPONSE_BYTES = 10_240;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);

@@ -1,4 +1,4 @@
-/** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (decision 25). */
+/** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (R25). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';

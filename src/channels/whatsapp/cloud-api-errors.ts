@@ -1,4 +1,4 @@
-/** What the platform's error codes mean, in answers and in status callbacks alike (decision 25). */
+/** What the platform's error codes mean, in answers and in status callbacks alike (R25). */
 interface PlatformError {
   readonly code: number;
   readonly words: string;

@@ -1,4 +1,4 @@
-/** WhatsApp over the Cloud API (decision 25). */
+/** WhatsApp over the Cloud API (R25). */
 import type {
   Provider,
   ProviderHealth,

@@ -84,7 +84,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** What moved the caller's balance, the newest first (decision 17). */
+    /** What moved the caller's balance, the newest first (R17). */
     ledger: operation(
       'account.ledger',
       { roles: ACCOUNT_ROLES },

@@ -1,4 +1,4 @@
-/** An **account** owns keys, messages, webhooks and a balance; its balance always equals its ledger's sum (decision 17). */
+/** An **account** owns keys, messages, webhooks and a balance; its balance always equals its ledger's sum (R17). */
 export interface Account {
   readonly id: string;
   readonly name: string;
@@ -11,7 +11,7 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-/** How many requests each key of an account may make (decision 12). `perSecond` 0 is no such rule. */
+/** How many requests each key of an account may make (R12). `perSecond` 0 is no such rule. */
 export interface Plan {
   readonly name: string;
   readonly perMinute: number;

@@ -1,5 +1,5 @@
 /**
- * A **budget** is how many requests may be made in any 60 seconds, and perhaps in any second (decisions 11 and 12): that
+ * A **budget** is how many requests may be made in any 60 seconds, and perhaps in any second (R11 and R12): that
  * of a key, of an address for requests that nobody stands for, of a session, and of a person for what they send. All
  * processes count on the same ones.
  */
@@ -58,7 +58,7 @@ export class Budgets {
     });
   }
 
-  /** Counts a request that nobody stands for on its client's address (decision 11). */
+  /** Counts a request that nobody stands for on its client's address (R11). */
   async countAnyone(client: string): Promise<void> {
     await this.#take(bucketOfClient(client), this.#defaults, 'requests');
   }

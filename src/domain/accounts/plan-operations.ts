@@ -9,7 +9,7 @@ import type { Account, Plan } from './account.ts';
 const NAME_MAX_LENGTH = 100;
 const OPERATORS = { operator: true } as const;
 
-/** Plans: how many requests the keys and people of an account may make (decision 12). Keys may have figures of their own. */
+/** Plans: how many requests the keys and people of an account may make (R12). Keys may have figures of their own. */
 export function planOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {

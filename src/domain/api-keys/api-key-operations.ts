@@ -63,7 +63,7 @@ interface Author {
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
 }
 
-/** Keys are managed with FULL_ACCESS, by members who may, and by operators (decision 7; members' roles). */
+/** Keys are managed with FULL_ACCESS, by members who may, and by operators (R7; members' roles). */
 const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
 const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
 
@@ -206,7 +206,7 @@ export function apiKeyOperations(deps: Dependencies) {
 
     /**
      * Issues a key with the same properties and fresh secrets; the old one expires after `overlapSeconds`, at once
-     * by default (decision 7). Throws `key_ended` for a key that has ended or was rotated before, and `forbidden` for
+     * by default (R7). Throws `key_ended` for a key that has ended or was rotated before, and `forbidden` for
      * one beyond the caller's own limits: its secrets would be handed out.
      */
     rotate: operation(
@@ -260,7 +260,7 @@ export function apiKeyOperations(deps: Dependencies) {
         }),
     ),
 
-    /** Sets or, with nulls, clears a key's own limits (decision 12). Throws `key_ended` for a key that has ended. */
+    /** Sets or, with nulls, clears a key's own limits (R12). Throws `key_ended` for a key that has ended. */
     setRateLimit: operation(
       'apiKey.setRateLimit',
       { operator: true },

@@ -1,6 +1,6 @@
 import type { ApiKey } from './api-key.ts';
 
-/** An API key as every answer about it shows it (decision 7); neither half of a secret is in it. */
+/** An API key as every answer about it shows it (R7); neither half of a secret is in it. */
 export function apiKeyResource(key: ApiKey) {
   return {
     keyId: key.keyId,

@@ -1,4 +1,4 @@
-/** What the properties of an API key must be (contract, API key and Scopes; decisions 5 and 7). */
+/** What the properties of an API key must be (contract, API key and Scopes; R5 and R7). */
 import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
 import { DomainError, validationError } from '../errors.ts';
 import { parseIpNetwork } from '../ip-network.ts';
@@ -61,7 +61,7 @@ export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
   return cidrs;
 }
 
-/** Limits of a key's own; null: those of the account's plan. A `perSecond` of 0 is no such rule (decision 12). */
+/** Limits of a key's own; null: those of the account's plan. A `perSecond` of 0 is no such rule (R12). */
 export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
   checkLimit('perMinute', rateLimit.perMinute, 1);
   checkLimit('perSecond', rateLimit.perSecond, 0);

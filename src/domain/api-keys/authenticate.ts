@@ -103,7 +103,7 @@ export class Authenticator {
 
   /**
    * The body of a request that is signed as the key demands; spends the signature, whatever becomes of the request
-   * (contract, Optional request signing; decision 10). The body is read for headers that can be genuine only. Throws
+   * (contract, Optional request signing; R10). The body is read for headers that can be genuine only. Throws
    * `unauthorized`, and what reading throws.
    */
   async checkSignature(known: KnownKey, request: SignableRequest): Promise<Buffer | undefined> {

@@ -7,7 +7,7 @@ import { hasEnded } from './key-end.ts';
 
 type System = Pick<Dependencies, 'clock' | 'ids'>;
 
-/** Changes a key of which the account is locked; every process hears of it with the commit (decision 9). */
+/** Changes a key of which the account is locked; every process hears of it with the commit (R9). */
 export async function changeKey(
   tx: Tx,
   system: System,

@@ -56,7 +56,7 @@ function networksOf(cidrs: readonly string[]): readonly IpNetwork[] {
   return cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
 }
 
-/** A rate of 0 is no limit (decision 12). */
+/** A rate of 0 is no limit (R12). */
 function isWithinRate(most: number | null, given: number): boolean {
   return most === null || most === 0 || (given !== 0 && given <= most);
 }

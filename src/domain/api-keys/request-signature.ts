@@ -1,5 +1,5 @@
 /**
- * Terms. **Signing secret**: `sigsec_…`, used as the UTF-8 of the whole string as given (decision 10).
+ * Terms. **Signing secret**: `sigsec_…`, used as the UTF-8 of the whole string as given (R10).
  * **Signed path**: the request path as it came over the wire, with `/api/v1` and without the query.
  *
  * A verdict of `ok` says that the signature is genuine and fresh; that it was not used before is for the
@@ -18,7 +18,7 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
 export interface SignedRequest {
   readonly secret: string;
   readonly method: string;
-  /** The path or the whole request target: a query is cut off (decision 10). */
+  /** The path or the whole request target: a query is cut off (R10). */
   readonly path: string;
   /** The header `x-timestamp` as it came. */
   readonly timestamp: string;
@@ -31,7 +31,7 @@ export interface SignedRequest {
 export type SignatureVerdict = 'ok' | 'bad_timestamp' | 'stale' | 'bad_signature';
 
 /**
- * The signature of a request in lowercase hex (contract, Optional request signing, 1–3; decision 10):
+ * The signature of a request in lowercase hex (contract, Optional request signing, 1–3; R10):
  * HMAC-SHA-256 over method, path, timestamp and the hex SHA-256 of the raw body, without separators.
  */
 export function signRequest(
@@ -70,7 +70,7 @@ export function signatureHeadersFault(
   return SIGNATURE.test(signature) ? undefined : 'bad_signature';
 }
 
-/** The first instant at which a timestamp that passed can pass no more, so its signature may be forgotten (decision 10). */
+/** The first instant at which a timestamp that passed can pass no more, so its signature may be forgotten (R10). */
 export function signatureRetainedUntil(timestamp: string): Date {
   return new Date((Number(timestamp) + MAX_SKEW_SECONDS + 1) * 1000);
 }

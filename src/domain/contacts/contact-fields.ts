@@ -35,7 +35,7 @@ export const NO_FIELDS: ContactFields = {
 const EMAIL = /^[^\s\p{C}@,;<>"]{1,64}@[^\s\p{C}@,;<>"]{1,189}$/u;
 
 /**
- * `before` with what `input` changes (decision 27). Throws `validation_error`, and `invalid_phone_number` for a
+ * `before` with what `input` changes (R27). Throws `validation_error`, and `invalid_phone_number` for a
  * phone that no send would take.
  */
 export function changedFields(before: ContactFields, input: ContactInput): ContactFields {

@@ -24,7 +24,7 @@ interface InEnvironment {
   readonly environment?: Environment | undefined;
 }
 
-/** The account's contacts (decision 27). */
+/** The account's contacts (R27). */
 export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
   return {
     /** One page of the contacts that fit, the newest first. */

@@ -1,7 +1,7 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * A **contact** is a person whom an account writes to (decision 27). At least one of phone, email and externalId is
+ * A **contact** is a person whom an account writes to (R27). At least one of phone, email and externalId is
  * there; within an environment of an account a phone and an externalId each belong to one contact. `phone` is E.164,
  * like a recipient.
  */

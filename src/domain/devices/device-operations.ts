@@ -35,7 +35,7 @@ const P256DH_BYTES = 65;
 const UNCOMPRESSED_POINT = 4;
 const AUTH_BYTES = 16;
 
-/** Devices for push (decision 24). */
+/** Devices for push (R24). */
 export function deviceOperations({ stores, uow, clock, ids, transport, settings }: Dependencies) {
   async function checkEndpoint(url: string): Promise<void> {
     try {

@@ -1,7 +1,7 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * A **device** is one installation of an account's app, or one browser, that push messages can reach (decision 24).
+ * A **device** is one installation of an account's app, or one browser, that push messages can reach (R24).
  * Its token names it to its platform and is unique within its environment of the account:
  * registering a token again updates the device that has it. On the web the token is the endpoint's address, and messages are encrypted with the device's keys.
  */

@@ -46,7 +46,7 @@ export interface Draft {
   readonly invalidSkipped: number;
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
-  /** It is of no use later than this after it was to leave; decision 14's deadline when absent or longer. */
+  /** It is of no use later than this after it was to leave; R14's deadline when absent or longer. */
   readonly usefulForMs?: number | undefined;
   readonly idempotencyKey: string | undefined;
 }
@@ -120,7 +120,7 @@ export function prepareMessage(context: SendContext, caller: AccountCaller, draf
 
 function routeFor(routing: Routing, channel: Channel, address: string): string {
   const route = routing.routeFor(channel, address);
-  // A channel that nobody carries is refused before anything is charged (decision 26).
+  // A channel that nobody carries is refused before anything is charged (R26).
   if (route === undefined) {
     throw serviceUnavailable(
       `No ${channel} provider is configured on this gateway. Ask its operator.`,

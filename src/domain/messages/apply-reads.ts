@@ -8,7 +8,7 @@ import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
 /**
- * Records that recipients read their message, each once, with the event that tells of it, in `tx` (decision 25).
+ * Records that recipients read their message, each once, with the event that tells of it, in `tx` (R25).
  * Their moves to `delivered` are done and `messages` are locked. `timeOf` says when a report came; the events are
  * recorded at `now`. Returns the reports that told something new.
  */

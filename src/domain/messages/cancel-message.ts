@@ -7,7 +7,7 @@ import { isUuid } from '../uuid.ts';
 import type { Channel, Message, Recipient } from './message.ts';
 import { transitionRecipients } from './transition-recipients.ts';
 
-/** The scope that sends on a channel, and so cancels on it (decision 22). */
+/** The scope that sends on a channel, and so cancels on it (R22). */
 export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
   sms: 'SEND_SMS',
   email: 'SEND_EMAIL',
@@ -16,7 +16,7 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
 };
 
 /**
- * Cancels a message of which nothing has left (decision 18): all its recipients fail with `canceled` and are
+ * Cancels a message of which nothing has left (R18): all its recipients fail with `canceled` and are
  * refunded, and no event tells of it. Throws `not_found`, `forbidden` when the caller may not send on the message's
  * channel, and `message_not_cancelable` once a worker has claimed a recipient (in the sandbox, always): claims and
  * cancellations both hold the message's lock, so a message is never both sent and refunded.

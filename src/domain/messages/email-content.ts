@@ -11,7 +11,7 @@ const EMAIL_SUBJECT_MAX_LENGTH = 998;
 const EMAIL_MAX_COPIES = 50;
 const EMAIL_MAX_HEADERS = 50;
 const EMAIL_MAX_ATTACHMENTS = 50;
-/** All attachments of an email together (decision 23). */
+/** All attachments of an email together (R23). */
 const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
 /** What lists show of an email; all of it is kept for the mail itself. */
 const SHOWN_LENGTH = 10_000;
@@ -55,7 +55,7 @@ export interface EmailContent {
 }
 
 /**
- * Checks everything of an email but its recipients (decision 23): no field can add a header or a recipient. Throws
+ * Checks everything of an email but its recipients (R23): no field can add a header or a recipient. Throws
  * `validation_error` with all faults.
  */
 export function checkEmailContent(input: EmailContentInput, defaultFrom: string): EmailContent {

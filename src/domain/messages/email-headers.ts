@@ -1,6 +1,6 @@
 import { isOneLine } from './email-address.ts';
 
-/** Headers besides `X-…` that a caller may set; their values are ASCII, as their syntax wants it (decision 23). */
+/** Headers besides `X-…` that a caller may set; their values are ASCII, as their syntax wants it (R23). */
 const NAMED = new Set([
   'auto-submitted',
   'feedback-id',

@@ -22,7 +22,7 @@ export function messageEvent(
   };
 }
 
-/** What a `failed` event says of the failure (decision 16); undefined for moves that are none, and for cancellations. */
+/** What a `failed` event says of the failure (R16); undefined for moves that are none, and for cancellations. */
 export function failureData(move: RecipientMove) {
   if (move.to !== 'failed' || !move.error || move.error.code === 'canceled') return undefined;
   return {

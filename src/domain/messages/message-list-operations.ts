@@ -102,7 +102,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
     ),
 
-    /** The timeline of each message, by its id (decision 20). */
+    /** The timeline of each message, by its id (R20). */
     timelinesOf: operation(
       'message.timelinesOf',
       READ,

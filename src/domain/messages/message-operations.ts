@@ -25,7 +25,7 @@ export interface MessageDetails {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** What an SMS would cost, and what would become of its text and numbers (decision 21). */
+/** What an SMS would cost, and what would become of its text and numbers (R21). */
 export interface SmsQuote {
   readonly priced: PricedSms;
   readonly unicodeCharacters: readonly UnicodeCharacter[];
@@ -55,7 +55,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       sendSms(context, sender, input),
     ),
 
-    /** Says what a send would cost, and takes every step of it but the charge (decision 21). */
+    /** Says what a send would cost, and takes every step of it but the charge (R21). */
     quoteSms: operation(
       'message.quoteSms',
       { scopes: ['SEND_SMS'], roles: SENDERS },
@@ -76,7 +76,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       },
     ),
 
-    /** What a send with this idempotency key was answered with in the last 24 hours, if anything (decision 19). */
+    /** What a send with this idempotency key was answered with in the last 24 hours, if anything (R19). */
     replay: operation(
       'message.replay',
       { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
@@ -92,7 +92,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       },
     ),
 
-    /** Cancels a message of which nothing has left (decision 18). */
+    /** Cancels a message of which nothing has left (R18). */
     cancel: operation(
       'message.cancel',
       { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
@@ -103,7 +103,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
     ),
 
     /**
-     * One page of a channel's messages, newest first (contract, history; decision 20). `filter.to` may be in any
+     * One page of a channel's messages, newest first (contract, history; R20). `filter.to` may be in any
      * form that a send takes.
      */
     history: operation(
@@ -125,7 +125,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       },
     ),
 
-    /** One message of any channel, with what happened to each recipient (decision 20). */
+    /** One message of any channel, with what happened to each recipient (R20). */
     get: operation(
       'message.get',
       READ,

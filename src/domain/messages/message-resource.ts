@@ -9,7 +9,7 @@ export function shownTo(message: Message): readonly string[] {
 }
 
 /**
- * A message as every answer about it shows it (contract, SMS message; decision 21). Members are written in the
+ * A message as every answer about it shows it (contract, SMS message; R21). Members are written in the
  * order of the contract's table.
  */
 export function messageResource(message: Message) {

@@ -1,6 +1,6 @@
 /**
  * A **message** is one accepted request to send; it has one **recipient** row per address. A recipient's status
- * only moves forward (status.ts) and the message's status follows from its recipients' (decision 13).
+ * only moves forward (status.ts) and the message's status follows from its recipients' (R13).
  * Money is in whole minor units. `position` numbers the recipients of a message from 0 and never changes.
  */
 import type { Environment } from '../caller.ts';
@@ -11,9 +11,9 @@ export type Channel = (typeof CHANNELS)[number];
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-/** A message with no answer from its carrier after this long has failed (decision 14). */
+/** A message with no answer from its carrier after this long has failed (R14). */
 export const SUBMIT_DEADLINE_MS = 24 * 3_600_000;
-/** A sent message with no delivery report after this long is `delivery_unconfirmed` (decision 14). */
+/** A sent message with no delivery report after this long is `delivery_unconfirmed` (R14). */
 export const REPORT_DEADLINE_MS = 72 * 3_600_000;
 
 export interface Message {
@@ -45,7 +45,7 @@ export interface Message {
   readonly expiresAt: Date;
 }
 
-/** How many of a message's recipients a provider took, and how many failed, some as unregistered (decision 24). */
+/** How many of a message's recipients a provider took, and how many failed, some as unregistered (R24). */
 export interface RecipientTally {
   readonly reached: number;
   readonly failed: number;
@@ -72,7 +72,7 @@ export interface Recipient {
   readonly deliveredAt: Date | null;
   readonly failedAt: Date | null;
   readonly readAt: Date | null;
-  /** A worker may hand it over at any moment, or has: it cannot be canceled any more (decision 18). */
+  /** A worker may hand it over at any moment, or has: it cannot be canceled any more (R18). */
   readonly isClaimed: boolean;
   /** Hand-overs that ended without an answer, or with one that says to try again. */
   readonly handOvers: number;
@@ -114,7 +114,7 @@ export interface PreparedRecipient {
   readonly routeKey: string;
 }
 
-/** The claim of a request on its idempotency key (decision 19). */
+/** The claim of a request on its idempotency key (R19). */
 export interface IdempotencyClaim {
   readonly route: string;
   readonly key: string;

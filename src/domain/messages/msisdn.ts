@@ -30,7 +30,7 @@ const PLUS = 0x2b;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Space, hyphen, dot, opening and closing parenthesis (decision 34). */
+/** Space, hyphen, dot, opening and closing parenthesis (R34). */
 function isSeparator(code: number): boolean {
   return code === SPACE || code === 0x2d || code === 0x2e || code === 0x28 || code === 0x29;
 }
@@ -59,7 +59,7 @@ function compact(raw: string): string | undefined {
 }
 
 /**
- * Reads one phone number (contract, POST /developers/sms, rule 1; decision 34), or gives undefined when
+ * Reads one phone number (contract, POST /developers/sms, rule 1; R34), or gives undefined when
  * the text is none. Ugandan: `+256`, `256`, `0` or nothing before any nine digits. Others: `+`, a known
  * country code and a possible length. Spaces, hyphens, dots and parentheses are dropped first; digits
  * that are not ASCII, control characters and everything else make it no number.
@@ -143,7 +143,7 @@ function callingCodeEnd(number: Msisdn): number | undefined {
 
 /**
  * Splits the `to` of a request at its commas and parses each element (contract, POST /developers/sms,
- * rules 1–3; decision 34). An element of nothing but spaces is ignored; every other one is counted once,
+ * rules 1–3; R34). An element of nothing but spaces is ignored; every other one is counted once,
  * so `valid.length + invalid.length + duplicatesRemoved` is the number of elements that are not empty.
  * Reading stops at the first valid number beyond `limit`: more than `limit` in `valid` means too many. It stops as well
  * when it has met more than twice `limit` different spellings with a `+`: the library takes 20 µs for one, valid or not,

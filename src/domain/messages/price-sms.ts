@@ -8,9 +8,9 @@ import { describeText, type SmsTextDescription } from './sms-text.ts';
 
 /** Longest SMS, in UTF-16 code units (contract, Limits). */
 const SMS_MAX_LENGTH = 1000;
-/** Recipients a request may have after invalid and repeated ones are gone (decision 22). */
+/** Recipients a request may have after invalid and repeated ones are gone (R22). */
 const SMS_MAX_RECIPIENTS = 1000;
-/** How far ahead a message may be scheduled, and how far in the past still counts as now (decision 18). */
+/** How far ahead a message may be scheduled, and how far in the past still counts as now (R18). */
 const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
 const SCHEDULE_GRACE_MS = 60_000;
 
@@ -35,7 +35,7 @@ export interface PricedSms {
 }
 
 /**
- * Every rule of a send up to the charge (contract, POST /developers/sms; decisions 17, 18, 22, 34), the same
+ * Every rule of a send up to the charge (contract, POST /developers/sms; R17, R18, R22, R34), the same
  * for send and quote. Throws the refusal that the first broken rule has.
  */
 export function priceSms(
@@ -106,7 +106,7 @@ function checkSender(from: string | undefined, defaultSenderId: string): string 
   );
 }
 
-/** The instant to send at, or null for now (decision 18). */
+/** The instant to send at, or null for now (R18). */
 export function checkSchedule(scheduledFor: string | undefined, now: Date): Date | null {
   if (scheduledFor === undefined) return null;
   const refuse = (why: string) =>

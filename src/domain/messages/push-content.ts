@@ -1,4 +1,4 @@
-/** What a push message says, and for whom: checked once, when it is accepted (decision 24). */
+/** What a push message says, and for whom: checked once, when it is accepted (R24). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { Message } from './message.ts';
 

@@ -3,7 +3,7 @@ import type { SendContext } from './accept-message.ts';
 import { type SendRequest, sendOperation } from './send-operation.ts';
 import { type PushInput, sendPush } from './send-push.ts';
 
-/** Sending push messages (decision 24). */
+/** Sending push messages (R24). */
 export function pushOperations({ stores }: Dependencies, context: SendContext) {
   return {
     sendPush: sendOperation<SendRequest<PushInput>>(context, 'message.sendPush', 'push', (sender, input) =>

@@ -6,7 +6,7 @@ import { checkEmailContent, type EmailContentInput } from './email-content.ts';
 import { checkSchedule } from './price-sms.ts';
 import { unitPriceOf } from './unit-price.ts';
 
-/** Recipients a request may have after invalid and repeated ones are gone (decision 23). */
+/** Recipients a request may have after invalid and repeated ones are gone (R23). */
 const EMAIL_MAX_RECIPIENTS = 50;
 
 export interface EmailInput extends EmailContentInput {
@@ -18,7 +18,7 @@ export interface EmailInput extends EmailContentInput {
 }
 
 /**
- * Accepts an email (decision 23). Throws `validation_error`, `invalid_scheduled_time`, and what `acceptMessage`
+ * Accepts an email (R23). Throws `validation_error`, `invalid_scheduled_time`, and what `acceptMessage`
  * throws. Addresses that are none are skipped and counted as long as one is left.
  */
 export async function sendEmail(

@@ -26,7 +26,7 @@ export interface PushInput extends PushContentInput {
 }
 
 /**
- * Accepts a push message (decision 24). Throws `validation_error`, `no_target_devices`, `invalid_scheduled_time`,
+ * Accepts a push message (R24). Throws `validation_error`, `no_target_devices`, `invalid_scheduled_time`,
  * and what `acceptMessage` throws. Devices of platforms that nobody carries are left out as long as others remain.
  */
 export async function sendPush(

@@ -29,7 +29,7 @@ export async function sendSms(
   return await acceptMessage(context, caller, draft);
 }
 
-/** What `sendSms` would accept and charge (decision 21). Throws every refusal that it has before the charge. */
+/** What `sendSms` would accept and charge (R21). Throws every refusal that it has before the charge. */
 export async function prepareSms(
   context: SendContext,
   caller: AccountCaller,

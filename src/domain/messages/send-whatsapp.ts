@@ -19,7 +19,7 @@ export interface WhatsAppInput extends WhatsAppContentInput {
 }
 
 /**
- * Accepts a WhatsApp message (decision 25), in the sandbox by the same rules. Throws `validation_error`,
+ * Accepts a WhatsApp message (R25), in the sandbox by the same rules. Throws `validation_error`,
  * `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed`, and what `acceptMessage` throws.
  */
 export async function sendWhatsApp(

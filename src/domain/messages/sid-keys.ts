@@ -1,5 +1,5 @@
 /**
- * The forms under which a provider may name the same message (decision 15): carriers are known to answer a
+ * The forms under which a provider may name the same message (R15): carriers are known to answer a
  * submit in hexadecimal and report in decimal, or the other way round, to add leading zeros and to change case.
  */
 

@@ -12,7 +12,7 @@ export interface SmsTextDescription {
   readonly segments: number;
   /** Units of 160 UTF-16 code units that are charged (contract, `smsCount`); 0 for the empty text. */
   readonly billingUnits: number;
-  /** UTF-16 code units (contract, `messageLength`; decision 5). */
+  /** UTF-16 code units (contract, `messageLength`; R5). */
   readonly length: number;
 }
 
@@ -45,7 +45,7 @@ function septetTable(): Uint8Array {
 
 /**
  * Tells how a text travels and what it is billed as (contract, Limits: SMS segment length, Billing unit;
- * decision 5). A part never ends inside an escaped GSM-7 character or a surrogate pair, so a text may
+ * R5). A part never ends inside an escaped GSM-7 character or a surrogate pair, so a text may
  * need a segment more than its length alone suggests.
  */
 export function describeText(text: string): SmsTextDescription {
@@ -104,7 +104,7 @@ function isPair(text: string, index: number): boolean {
 }
 
 /**
- * The characters that keep a text out of GSM-7, in order, each occurrence with its place (decision 21).
+ * The characters that keep a text out of GSM-7, in order, each occurrence with its place (R21).
  * Empty exactly when `describeText` says GSM-7.
  */
 export function unicodeCharacters(text: string): UnicodeCharacter[] {

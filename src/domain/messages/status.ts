@@ -1,5 +1,5 @@
 /**
- * The states of a message and of each of its recipients (contract, States and transitions; decision 13).
+ * The states of a message and of each of its recipients (contract, States and transitions; R13).
  *
  * Invariant. A recipient moves only as `MOVES` says, always forward, and nothing else assigns its status.
  * A message's status is never assigned: it follows from its recipients', and so moves only forward too.
@@ -8,7 +8,7 @@ import type { MessageStatus } from './message.ts';
 
 /**
  * There is no `pending → delivered`: a delivery report that comes before the submit answer waits for it
- * (decision 15), and the recipient then goes `pending → sent → delivered`, so `sms.sent` is not skipped.
+ * (R15), and the recipient then goes `pending → sent → delivered`, so `sms.sent` is not skipped.
  */
 const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   pending: ['sent', 'failed'],
@@ -18,7 +18,7 @@ const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
 };
 
 /**
- * Whether a recipient may go from one status to the other (decision 13). False for the same status again
+ * Whether a recipient may go from one status to the other (R13). False for the same status again
  * and for every step back: a late or repeated report changes nothing.
  */
 export function canMove(from: MessageStatus, to: MessageStatus): boolean {
@@ -26,7 +26,7 @@ export function canMove(from: MessageStatus, to: MessageStatus): boolean {
 }
 
 /**
- * The status of a message from how many of its recipients stand where (decision 13): any pending →
+ * The status of a message from how many of its recipients stand where (R13): any pending →
  * `pending`; all failed → `failed`; all that did not fail delivered → `delivered`; otherwise `sent`.
  * Throws RangeError for a message without recipients, which does not exist.
  */

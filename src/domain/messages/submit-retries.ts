@@ -1,6 +1,6 @@
 import type { Channel } from './message.ts';
 
-/** Pauses after the first unsuccessful hand-overs; after them the last one doubles up to the ceiling (decision 23). */
+/** Pauses after the first unsuccessful hand-overs; after them the last one doubles up to the ceiling (R23). */
 const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingMs: number }>> = {
   sms: { firstMs: [1_000], ceilingMs: 300_000 },
   email: { firstMs: [10_000, 30_000, 120_000], ceilingMs: 4 * 3_600_000 },

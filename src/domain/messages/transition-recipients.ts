@@ -30,13 +30,13 @@ interface Applied {
   readonly messages: ReadonlyMap<string, LockedMessage>;
   /** The moves that took place; the others came late and changed nothing. */
   readonly done: ReadonlySet<RecipientMove>;
-  /** Delivery reports that had come before the sids of these moves were known (decision 15): to be applied now. */
+  /** Delivery reports that had come before the sids of these moves were known (R15): to be applied now. */
   readonly early: readonly KeptReport[];
 }
 
 /**
  * The one place where recipients change state: locks the messages, moves recipients of theirs, lets the messages'
- * status follow, gives money back for what no carrier accepted (decision 17), remembers the carriers' names and records
+ * status follow, gives money back for what no carrier accepted (R17), remembers the carriers' names and records
  * the events with their deliveries, all in `tx`. Events are recorded and money is given back at `now`, however long ago
  * the move was: who asks for what came since a time must get it.
  */
@@ -173,7 +173,7 @@ function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
 }
 
-/** The events of whole messages, of the channels that have such (decision 24). */
+/** The events of whole messages, of the channels that have such (R24). */
 async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Promise<NewEvent[]> {
   const speaking = settled.filter((message) => rulesOf(message.channel).settledEvent);
   if (speaking.length === 0) return [];

@@ -3,7 +3,7 @@ import type { Draft, SendContext } from './accept-message.ts';
 import type { Channel } from './message.ts';
 
 /**
- * The price of one message of a channel to one recipient, in minor units of the account's currency (decision 17).
+ * The price of one message of a channel to one recipient, in minor units of the account's currency (R17).
  * Throws `unpriced_destination` when there is none.
  */
 export async function unitPriceOf(

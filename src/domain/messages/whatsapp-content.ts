@@ -1,4 +1,4 @@
-/** What a WhatsApp message says: checked once, when it is accepted (decision 25). */
+/** What a WhatsApp message says: checked once, when it is accepted (R25). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { WhatsAppContent } from '../ports/provider.ts';
 import type { Message } from './message.ts';

@@ -9,7 +9,7 @@ import { type SendRequest, sendOperation } from './send-operation.ts';
 import { oneNumber, sendWhatsApp, type WhatsAppInput } from './send-whatsapp.ts';
 import { type SessionWindow, sessionWindow } from './whatsapp-window.ts';
 
-/** Sending WhatsApp messages, and hearing what the platform says (decision 25). */
+/** Sending WhatsApp messages, and hearing what the platform says (R25). */
 export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   const { stores, clock, ids } = deps;
   return {

@@ -1,5 +1,5 @@
 /**
- * The **window** of a number is the 24 hours after its last message in which free text may be sent to it (decision 25).
+ * The **window** of a number is the 24 hours after its last message in which free text may be sent to it (R25).
  * It belongs to one account. An inbound message belongs to the account whose message to its sender the platform had
  * taken last when the inbound message came, and opens the window of that account alone. It stays that account's when
  * another account writes later: that one gets a window with the next inbound message. A message of somebody whom
@@ -9,7 +9,7 @@ import type { Home } from '../caller.ts';
 import { DomainError } from '../errors.ts';
 import type { InboundStore } from '../ports/inbound-store.ts';
 
-/** Free text may be sent this long after the recipient's last message (decision 25). */
+/** Free text may be sent this long after the recipient's last message (R25). */
 const SESSION_WINDOW_MS = 24 * 3_600_000;
 
 /** Whether an account may send free text to a number. */

@@ -2,7 +2,7 @@
  * Terms. **Minor unit**: the smallest unit of a currency (1 UGX, 1 cent, 1 fils). **Amount**: what the
  * API shows, a JSON number in the currency itself.
  *
- * Invariant (decision 17). Storage and code hold whole minor units, always safe integers, and names end
+ * Invariant (R17). Storage and code hold whole minor units, always safe integers, and names end
  * in `Minor`; an amount exists only at the edges, and the two functions below are the only way across.
  */
 
@@ -40,7 +40,7 @@ export function isCurrency(code: string): boolean {
 }
 
 /**
- * Turns an amount into whole minor units (decision 17): 30 UGX is 30, 19.99 USD is 1999. Exact: the
+ * Turns an amount into whole minor units (R17): 30 UGX is 30, 19.99 USD is 1999. Exact: the
  * decimal that JSON shows for the number is read, nothing is rounded. Throws RangeError for an unknown
  * currency, an amount that is not finite or has more decimals than the currency, or a result that is no
  * safe integer.
@@ -60,7 +60,7 @@ export function toMinor(amount: number, currency: string): number {
 }
 
 /**
- * Turns whole minor units into the number that JSON shows (decision 17); `toMinor` gives the same minor
+ * Turns whole minor units into the number that JSON shows (R17); `toMinor` gives the same minor
  * units back. Throws RangeError for an unknown currency, for minor units that are no safe integer, and
  * for the few above 10^15 that no double can show to the last decimal.
  */

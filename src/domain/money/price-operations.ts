@@ -22,7 +22,7 @@ export interface SetPriceInput {
   readonly reference?: string | undefined;
 }
 
-/** What messages cost (decision 17). */
+/** What messages cost (R17). */
 export function priceOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {

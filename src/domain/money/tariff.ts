@@ -1,4 +1,4 @@
-/** One price (decision 17): what one unit for one recipient costs where the destination starts with `prefix`. */
+/** One price (R17): what one unit for one recipient costs where the destination starts with `prefix`. */
 export interface PriceRow {
   readonly currency: string;
   readonly channel: string;
@@ -16,7 +16,7 @@ interface PriceList {
 const E164_PREFIX = /^\d{0,15}$/;
 
 /**
- * The prices in force. The longest prefix of the destination wins (decision 17). A look-up costs as many
+ * The prices in force. The longest prefix of the destination wins (R17). A look-up costs as many
  * map reads as the longest prefix has digits, however many rows there are.
  */
 export class Tariff {
@@ -41,7 +41,7 @@ export class Tariff {
 
   /**
    * The price of one unit to one recipient in whole minor units; undefined when no row matches, which the
-   * caller answers with `unpriced_destination` (decision 3). `destination` is E.164, with or without `+`;
+   * caller answers with `unpriced_destination` (R3). `destination` is E.164, with or without `+`;
    * channels whose recipients are no numbers match their row for all destinations.
    */
   unitPrice(currency: string, channel: string, destination: string): number | undefined {

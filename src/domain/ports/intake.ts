@@ -1,6 +1,6 @@
 /**
  * Intake turns a prepared message into an accepted one: idempotency claim, charge, ledger entry, message,
- * recipients, jobs and the stored response commit together or not at all (decision 17). Requests that arrive
+ * recipients, jobs and the stored response commit together or not at all (R17). Requests that arrive
  * while a batch is committing form the next batch; each message of a batch is accepted or refused on its own.
  */
 import type { Environment } from '../caller.ts';

@@ -16,7 +16,7 @@ export interface Submission {
   readonly from: string;
   /** Hand-overs of this recipient that came before this one. */
   readonly attempt: number;
-  /** After this instant the message must not leave any more (decision 14). */
+  /** After this instant the message must not leave any more (R14). */
   readonly expiresAt: Date;
 }
 
@@ -73,7 +73,7 @@ export interface PushSubmission extends Submission {
   readonly priority: 'high' | 'normal';
 }
 
-/** The code of a rejection that says that the device's token is dead: the device is then forgotten (decision 24). */
+/** The code of a rejection that says that the device's token is dead: the device is then forgotten (R24). */
 export const UNREGISTERED = 'unregistered';
 
 export type WhatsAppContent =

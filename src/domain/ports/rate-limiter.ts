@@ -18,7 +18,7 @@ export interface RateVerdict {
   readonly rule: 'minute' | 'second' | null;
 }
 
-/** The exact sliding log, shared by all processes (decision 12). A refused request is not counted. */
+/** The exact sliding log, shared by all processes (R12). A refused request is not counted. */
 export interface RateLimiter {
   take(bucket: string, limits: RateLimits): Promise<RateVerdict>;
   /** Takes back the latest request that was counted: it did not take place, since another bucket refused it. */

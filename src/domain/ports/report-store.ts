@@ -43,7 +43,7 @@ export interface SoughtReport {
 }
 
 export interface ReportStore {
-  /** Remembers sids, and returns the reports that came before them (decision 15), which are then forgotten. */
+  /** Remembers sids, and returns the reports that came before them (R15), which are then forgotten. */
   addSids(rows: readonly SidRow[]): Promise<readonly KeptReport[]>;
   /** Finds the recipients that reports speak of, and marks their parts. */
   match(

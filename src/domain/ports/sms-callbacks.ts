@@ -1,6 +1,6 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** A carrier's call to `/callbacks/sms/<carrier>` (decision 15). */
+/** A carrier's call to `/callbacks/sms/<carrier>` (R15). */
 export interface SmsCallback {
   /** The carrier that the path names. */
   readonly carrier: string;

@@ -160,7 +160,7 @@ export interface RecipientKey {
 export interface PostponedRecipient extends RecipientKey {
   /** Hand-overs that it has behind it. */
   readonly attempts: number;
-  /** Nothing of it has left: it may be canceled until the next one (decision 18). */
+  /** Nothing of it has left: it may be canceled until the next one (R18). */
   readonly isFree: boolean;
 }
 
@@ -215,7 +215,7 @@ export interface MessageStore {
   markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]>;
   /**
    * Claims those of the recipients that are pending and free, and returns them: from then on their messages cannot
-   * be canceled (decision 18). Their messages are locked.
+   * be canceled (R18). Their messages are locked.
    */
   claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
   /** Records hand-overs that are to be tried again. Returns those of which it was not known: their jobs are yet to be made. */

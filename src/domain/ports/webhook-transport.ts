@@ -46,7 +46,7 @@ export interface WebhookTransport {
   readonly headerNames: WebhookHeaderNames;
   /** Where webhooks of newcomers may go: a receiver that the gateway serves itself. Null where it does not. */
   readonly simulatorUrl: string | null;
-  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (contract "URL requirements", decision 32). */
+  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (contract "URL requirements", R32). */
   checkTarget(url: string): Promise<string>;
   /** Judges the address of something that is no webhook as strictly, the gateway's own receiver included. */
   checkAddress(url: string): Promise<void>;

@@ -9,7 +9,7 @@ export interface WhatsAppCallback {
   readonly inbound: readonly Omit<InboundMessage, 'channel' | 'provider'>[];
 }
 
-/** Reads the platform's calls to `/callbacks/whatsapp` (decision 25). */
+/** Reads the platform's calls to `/callbacks/whatsapp` (R25). */
 export interface WhatsAppCallbacks {
   /** The text that answers the handshake of a subscription; undefined to a wrong token. */
   challengeAnswer(query: Readonly<Record<string, unknown>>): string | undefined;

@@ -25,7 +25,7 @@ const RETRIED_BY_HAND: readonly DeliveryStatus[] = ['retrying', 'success', 'fail
 /** A test whose process died before it could record the attempt is made up for after this long. */
 const TEST_MAKE_UP_MS = 30_000;
 
-/** A delivery with what was attempted, oldest first (decision 30). */
+/** A delivery with what was attempted, oldest first (R30). */
 export interface DeliveryDetails {
   readonly delivery: WebhookDelivery;
   readonly attemptLog: readonly DeliveryAttempt[];
@@ -130,7 +130,7 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Makes a delivery due now, whatever came of it, under the same id (decision 28). One that has used up its
+     * Makes a delivery due now, whatever came of it, under the same id (R28). One that has used up its
      * retries gets this one attempt; one that is due already, or under way, stays as it is.
      */
     retry: operation(
@@ -151,7 +151,7 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Queues what an endpoint missed in a span of time: deliveries that failed, with their retries anew, and events
-     * that it subscribes to and has no delivery for, as those recorded while it was inactive (decisions 28 and 31).
+     * that it subscribes to and has no delivery for, as those recorded while it was inactive (R28 and R31).
      * Returns how many.
      */
     recover: operation(
@@ -190,7 +190,7 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Sends a `webhook.test` event to the endpoint, active or not, in one attempt made now; there are no retries
-     * (contract, POST /developers/webhooks/:id/test; decision 28). `isSuccess` is the attempt's, also where the
+     * (contract, POST /developers/webhooks/:id/test; R28). `isSuccess` is the attempt's, also where the
      * endpoint is deleted meanwhile.
      */
     test: operation(

@@ -2,7 +2,7 @@ import type { Channel } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
 
-/** What a subscriber can know of an event type before the first one comes (decision 28). */
+/** What a subscriber can know of an event type before the first one comes (R28). */
 export interface EventDescription {
   readonly event: EventType;
   readonly channel: Channel | 'system';

@@ -7,7 +7,7 @@ import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
 
-/** A stretch of an account's feed (decision 33). */
+/** A stretch of an account's feed (R33). */
 export interface FeedSlice {
   /** In the order of the feed; their bodies are the envelopes byte for byte as delivered. */
   readonly events: readonly RecordedEvent[];
@@ -19,7 +19,7 @@ export interface FeedSlice {
 /** What happened in an account, in its order. */
 export function eventOperations({ stores, transport }: Dependencies) {
   return {
-    /** Every event type with a sample (decision 28). */
+    /** Every event type with a sample (R28). */
     types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
 
     /** An address of the gateway itself that newcomers can register; null in production. */
@@ -31,7 +31,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
 
     /**
      * The account's events after a cursor, from the oldest kept when there is none; for a sandbox key those of the sandbox. Events are numbered without
-     * gaps in the order in which they become visible, so none can appear behind a cursor (decision 33).
+     * gaps in the order in which they become visible, so none can appear behind a cursor (R33).
      */
     feed: operation(
       'event.feed',

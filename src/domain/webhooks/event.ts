@@ -8,7 +8,7 @@ export interface RecordedEvent {
   readonly accountId: string;
   /** Where what it tells of happened; events of the sandbox are tests of its endpoints. */
   readonly environment: Environment;
-  /** Dense number within the account, from 1: the feed's cursor (decision 33). */
+  /** Dense number within the account, from 1: the feed's cursor (R33). */
   readonly seq: number;
   readonly type: EventType;
   readonly messageId: string | null;

@@ -8,7 +8,7 @@ import { retryJobs } from './fan-out.ts';
 import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** An endpoint that did nothing but fail on so many days is switched off (decision 31). */
+/** An endpoint that did nothing but fail on so many days is switched off (R31). */
 const DISABLE_AFTER_DAYS = 5;
 /** Retries of one endpoint that are due within this long share a job. */
 const RETRY_STEP_MS = 20;
@@ -21,7 +21,7 @@ export interface RecordedAttempt {
 }
 
 /**
- * What an attempt makes of its delivery (decision 30): success on 2xx, else a retry while one is left, counted
+ * What an attempt makes of its delivery (R30): success on 2xx, else a retry while one is left, counted
  * from the end of this attempt (contract, Delivery and retries 3). `number` is the attempt's, from 1, among those that
  * count against `maxRetries`. A test is attempted once.
  */

@@ -97,7 +97,7 @@ export function webhookOperations(deps: Dependencies) {
   }
 
   return {
-    /** Registers an endpoint (contract, POST /developers/webhooks; decision 29). */
+    /** Registers an endpoint (contract, POST /developers/webhooks; R29). */
     register: operation(
       'webhook.register',
       MANAGE_WEBHOOKS,
@@ -140,7 +140,7 @@ export function webhookOperations(deps: Dependencies) {
     ),
 
     /**
-     * The account's endpoints, the newest first (decision 28), without the values in their URLs' queries: of the
+     * The account's endpoints, the newest first (R28), without the values in their URLs' queries: of the
      * environment that is asked for, else a key's own, and both for people.
      */
     list: operation(
@@ -169,8 +169,8 @@ export function webhookOperations(deps: Dependencies) {
     headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
 
     /**
-     * Changes an endpoint; the next attempt is made with what it says (decision 28). Activating it or giving it
-     * another URL is a new start: what failed before does not count any more (decision 31). The URL as lists show it,
+     * Changes an endpoint; the next attempt is made with what it says (R28). Activating it or giving it
+     * another URL is a new start: what failed before does not count any more (R31). The URL as lists show it,
      * with its values masked, leaves it as it is.
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
@@ -208,7 +208,7 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** Deletes an endpoint. What is still owed to it is canceled; its records stay (decision 30). */
+    /** Deletes an endpoint. What is still owed to it is canceled; its records stay (R30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
       const reach = reachOf(caller);

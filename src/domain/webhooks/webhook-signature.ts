@@ -6,7 +6,7 @@ const WEBHOOK_TOLERANCE_SECONDS = 300;
 
 /**
  * Hex HMAC-SHA-256 (`v1`) of `<t>.<raw body>`. The key is the UTF-8 of the whole secret as given, `whsec_`
- * included (decision 29).
+ * included (R29).
  */
 export function signWebhook(secret: string, timestampSeconds: number, rawBody: string | Uint8Array): string {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');

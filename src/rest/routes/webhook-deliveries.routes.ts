@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhooks/webhook.ts
 import { defineRoute, type Route } from '../define-route.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
 
-/** A delivery as every answer shows it (decision 30). */
+/** A delivery as every answer shows it (R30). */
 export const delivery = z
   .object({
     id: z.string().describe('The value of the delivery header, the same on every attempt.'),

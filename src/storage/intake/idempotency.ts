@@ -2,7 +2,7 @@ import type { IdempotencyClaim } from '../../domain/messages/message.ts';
 import type { StoredAnswer } from '../../domain/ports/intake.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** An idempotency key with its scope (decision 19). */
+/** An idempotency key with its scope (R19). */
 export interface ScopedClaim {
   readonly accountId: string;
   readonly environment: string;

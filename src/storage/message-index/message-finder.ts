@@ -14,7 +14,7 @@ import {
 } from './status-index.ts';
 
 /**
- * Finding messages by their place in a channel's sequence, at any size (decision 20). Two facts make it cheap. `seq` is
+ * Finding messages by their place in a channel's sequence, at any size (R20). Two facts make it cheap. `seq` is
  * dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a span of
  * time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range again. And
  * messages are counted in blocks of such numbers by status, environment and key: so where a filter asks for those, only

@@ -46,7 +46,7 @@ export function isUnreachable(error: unknown): boolean {
 
 /**
  * The `service_unavailable` that an error stands for when PostgreSQL cannot serve now, and the same may be asked again
- * (decision 3); `outcome_unknown` where it may have been done; undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
+ * (R3); `outcome_unknown` where it may have been done; undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
  * gateway's own, which must be seen.
  */
 export function databaseFault(error: unknown): DomainError | undefined {

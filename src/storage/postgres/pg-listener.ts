@@ -6,7 +6,7 @@ import type { DatabaseConnection } from './sql.ts';
 
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
-/** Half the time a cache may be wrong for: asked this often, a dead connection is known within a second (decision 9). */
+/** Half the time a cache may be wrong for: asked this often, a dead connection is known within a second (R9). */
 const CHECK_MS = 400;
 
 interface Subscription {

@@ -21,7 +21,7 @@ interface Group {
 }
 
 /**
- * The rate limiter that all processes share (decision 12): exact up to 1,000 a minute, and above that never over the
+ * The rate limiter that all processes share (R12): exact up to 1,000 a minute, and above that never over the
  * limit and at most one second's requests below it. Any change of limits holds from the next request, on what the
  * minute has counted so far. A limit above 2,097,151 a minute works as that one.
  *

@@ -1,5 +1,5 @@
 /**
- * The sliding log of counted requests on PostgreSQL (decision 12): its format and its statements.
+ * The sliding log of counted requests on PostgreSQL (R12): its format and its statements.
  *
  * Terms. Entry: one bigint of `hits`, the Unix millisecond of counted requests shifted left by 21 bits, and below
  * it how many requests the row has counted up to and with that entry, modulo 2^21. The difference of two entries'

@@ -80,7 +80,7 @@ const FORGET = statement(
 /** Transactions pass each other, clocks differ, and processes stand still in between, by less than this. */
 const DISORDER_MS = 600_000;
 
-/** Events in their accounts' gap-free feeds (decision 33). */
+/** Events in their accounts' gap-free feeds (R33). */
 export class PgEventStore implements EventStore {
   readonly #sql: Sql;
 

@@ -30,7 +30,7 @@ function mapRow(row: PlanRow): Plan {
   };
 }
 
-/** Plans, and who is on them (decision 12). */
+/** Plans, and who is on them (R12). */
 export class PgPlanStore implements PlanStore {
   readonly #sql: Sql;
 

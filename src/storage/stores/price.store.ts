@@ -2,7 +2,7 @@ import type { PriceRow } from '../../domain/money/tariff.ts';
 import type { PriceStore } from '../../domain/ports/stores.ts';
 import type { Sql } from '../postgres/sql.ts';
 
-/** Prices (decision 17). */
+/** Prices (R17). */
 export class PgPriceStore implements PriceStore {
   readonly #sql: Sql;
 

@@ -23,7 +23,7 @@ interface Sweep {
 }
 
 /**
- * Every message ends (decision 14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
+ * Every message ends (R14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
  * more. Each looks once at every message, when it has reached the sweep's age, counted from when it was to leave.
  */
 export class ExpireMessages {

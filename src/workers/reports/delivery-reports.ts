@@ -22,7 +22,7 @@ import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 /**
  * Whoever learns a sid takes the reports that wait for it. Only what was being kept at that moment is missed, and looked
  * for afterwards, so long after it came; clocks may differ by as much. A process that begins looks for all that are
- * kept (decision 15): the one that missed one may have ended just then.
+ * kept (R15): the one that missed one may have ended just then.
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;
@@ -70,7 +70,7 @@ interface DeliveryReportsOptions {
 }
 
 /**
- * Takes delivery reports from all providers (decision 15), many in one transaction. While the database is away they are
+ * Takes delivery reports from all providers (R15), many in one transaction. While the database is away they are
  * kept on this host's disk instead, and applied in the order in which they came.
  */
 export class DeliveryReports {
@@ -293,7 +293,7 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
   };
 }
 
-/** A late or repeated report changes nothing and is kept in the timeline (decision 13). */
+/** A late or repeated report changes nothing and is kept in the timeline (R13). */
 function lateNote(
   match: MatchedReport,
   messages: ReadonlyMap<string, Message>,

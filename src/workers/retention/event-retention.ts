@@ -1,7 +1,7 @@
 import type { Clock } from '../../domain/ports/system.ts';
 import type { EventStore } from '../../domain/ports/webhook-stores.ts';
 
-/** How long events are kept (decision 33). */
+/** How long events are kept (R33). */
 const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
 /** Small, so that no lock is held for long. */
 const BATCH = 500;

@@ -9,7 +9,7 @@ const DAY_MS = 24 * 3_600_000;
 const BATCH = 200;
 /** Batches of one round: a process that is to stop does not wait long for it. */
 const BATCHES = 100;
-/** A provider speaks of a message for 72 hours at the most (decision 14); what comes later finds nothing. */
+/** A provider speaks of a message for 72 hours at the most (R14); what comes later finds nothing. */
 const REPORTS_MS = 7 * DAY_MS;
 
 /**

@@ -49,7 +49,7 @@ interface HeldRecipient {
  * Hands a job's messages to their carriers. Replayable: only recipients that are still pending and whose next try is this job's
  * are handed over, so a job that comes back after a crash goes on where the records end.
  *
- * Nothing is handed over unclaimed, and what is claimed cannot be canceled (decision 18). What is due at once is
+ * Nothing is handed over unclaimed, and what is claimed cannot be canceled (R18). What is due at once is
  * claimed from birth; what is scheduled is claimed when its time has come; and a try of which it is certain that
  * nothing left frees the recipient until the next one.
  */

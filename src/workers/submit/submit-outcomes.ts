@@ -33,7 +33,7 @@ export interface SubmitResult {
   readonly outcome: SubmitOutcome;
   /**
    * Something of it may have left without an answer, before this try or in it. Where nothing has, it may be canceled until
-   * the next try (decision 18), and is refunded at once where it fails.
+   * the next try (R18), and is refunded at once where it fails.
    */
   readonly mayHaveLeft: boolean;
   readonly at: Date;

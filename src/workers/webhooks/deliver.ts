@@ -189,7 +189,7 @@ interface Refusal {
   readonly why: string;
 }
 
-/** Why an endpoint takes nothing (decisions 30 and 31); undefined when it does. */
+/** Why an endpoint takes nothing (R30 and R31); undefined when it does. */
 function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
   if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' };
   if (endpoint.webhook.isActive) return undefined;

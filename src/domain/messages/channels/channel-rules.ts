@@ -29,11 +29,11 @@ export interface ChannelRules {
     attempt: number,
     directory: Directory,
   ): Submission | Promise<Submission | undefined>;
-  /** The event that one recipient's move causes, where events are per recipient (decision 16); `at` it is recorded. */
+  /** The event that one recipient's move causes, where events are per recipient (R16); `at` it is recorded. */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient, at: Date): NewEvent | undefined;
-  /** The event of the message as a whole, once no recipient is pending any more (decision 24). */
+  /** The event of the message as a whole, once no recipient is pending any more (R24). */
   settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
-  /** The event of a recipient having read the message, where the channel tells (decision 25). */
+  /** The event of a recipient having read the message, where the channel tells (R25). */
   readEvent?(message: Message, recipient: MovedRecipient, at: Date): NewEvent | undefined;
   /** What else moves that took place change, in the same transaction. */
   afterMoves?(
@@ -41,6 +41,6 @@ export interface ChannelRules {
     messages: ReadonlyMap<string, Message>,
     moved: ReadonlyMap<RecipientMove, MovedRecipient>,
   ): Promise<void>;
-  /** No delivery reports exist on this channel, so `sent` is all that is ever known (decision 14). */
+  /** No delivery reports exist on this channel, so `sent` is all that is ever known (R14). */
   readonly hasNoReports?: true;
 }

@@ -8,7 +8,7 @@ import type { ChannelRules } from './channel-rules.ts';
 /** Failures that an event tells of one by one. */
 const FAILURES_TOLD = 100;
 
-/** Push (decision 24): one message to many devices, one event of the whole. */
+/** Push (R24): one message to many devices, one event of the whole. */
 export const pushRules: ChannelRules = {
   hasNoReports: true,
 

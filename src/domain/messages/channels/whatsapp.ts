@@ -5,7 +5,7 @@ import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** WhatsApp (decision 25): that the platform took it is no event; what it says later is. */
+/** WhatsApp (R25): that the platform took it is no event; what it says later is. */
 export const whatsAppRules: ChannelRules = {
   resource(message) {
     return {
