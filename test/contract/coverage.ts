@@ -97,7 +97,9 @@ export function contractRowsIn(title: string): string[] {
         .sort((a, b) => chunk.indexOf(a) - chunk.indexOf(b) || b.length - a.length)[0];
       if (section === undefined) return [];
       const rows = [...(CONTRACT.get(section) ?? [])];
-      const rest = chunk.slice(chunk.indexOf(section) + section.length).replace(/(?:decisions?\s+|R)\d.*/i, '');
+      const rest = chunk
+        .slice(chunk.indexOf(section) + section.length)
+        .replace(/(?:decisions?\s+|R)\d.*/i, '');
       const named = rest.replaceAll(/["':,\s]+/g, ' ').trim();
       if (named === '') return rows.map(([, id]) => id);
       const numbers = numbersIn(named).map(String);

@@ -1,4 +1,4 @@
-/** A machine whose clock is wrong: what it may not do, and that it says so (docs/decisions/0021). */
+/** A machine whose clock is wrong: what it may not do, and that it says so (ADR-0021). */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -123,7 +123,7 @@ describe('a database that goes away', () => {
     await expect(query(await embeddedConnection(dataDir), 'SELECT 1')).rejects.toThrow();
   });
 
-  it('has all that was accepted when it is killed amid that (docs/decisions/0017)', async () => {
+  it('has all that was accepted when it is killed amid that (ADR-0017)', async () => {
     const dataDir = await workplace.directory('killed');
     const settings = {
       DATA_DIR: dataDir,

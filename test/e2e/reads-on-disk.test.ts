@@ -50,7 +50,7 @@ const LEAVE = `WITH feed AS (
 
 const END_OF_LOG = statement('test-end-of-log', 'SELECT pg_current_wal_insert_lsn() AS lsn');
 
-describe('what is read while others commit before they are on the disk (docs/decisions/0017)', () => {
+describe('what is read while others commit before they are on the disk (ADR-0017)', () => {
   let workplace: Workplace;
   const servers: ServerProcess[] = [];
   beforeAll(async () => {

@@ -11,7 +11,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('the clock of PostgreSQL (docs/decisions/0021)', () => {
+describe('the clock of PostgreSQL (ADR-0021)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;

@@ -342,7 +342,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead]);
   });
 
-  it('a clock that is ahead accepts nothing later than PostgreSQL allows, nor any message after it (docs/decisions/0021)', async () => {
+  it('a clock that is ahead accepts nothing later than PostgreSQL allows, nor any message after it (ADR-0021)', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
     const claim = { route: 'sms', key: 'ahead' };
@@ -358,7 +358,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
   });
 
-  it('a key used an hour ago stays used, whatever the clock of the process says (docs/decisions/0021)', async () => {
+  it('a key used an hour ago stays used, whatever the clock of the process says (ADR-0021)', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const claim = { route: 'sms', key: 'fresh' };
     const first = await startIntake().intake.accept(prepared(accountId, { idempotency: claim }));
@@ -390,7 +390,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     }
   });
 
-  it('an answer of another process is told when it is on the disk (docs/decisions/0017)', async () => {
+  it('an answer of another process is told when it is on the disk (ADR-0017)', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { database } = gateway.database.connection;
     // Otherwise the tests' server waits for no disk.

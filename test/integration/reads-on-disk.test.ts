@@ -61,7 +61,7 @@ const NO_HEADS: AuditHeads = {
   kept: async () => undefined,
 };
 
-describe('what is read in order to be told (docs/decisions/0017)', () => {
+describe('what is read in order to be told (ADR-0017)', () => {
   let database: TestDatabase;
   let other: TestSql;
   let knex: Knex;

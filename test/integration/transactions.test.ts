@@ -92,7 +92,7 @@ describe('a transaction that does not wait for its writes', () => {
   });
 });
 
-describe('statements that go to PostgreSQL together (docs/decisions/0014)', () => {
+describe('statements that go to PostgreSQL together (ADR-0014)', () => {
   let database: TestDatabase;
   let knex: Knex;
   let sql: Sql;
@@ -283,7 +283,7 @@ describe('statements that go to PostgreSQL together (docs/decisions/0014)', () =
   });
 });
 
-describe('a transaction that notifies (docs/decisions/0017)', () => {
+describe('a transaction that notifies (ADR-0017)', () => {
   let database: TestDatabase;
   let knex: Knex;
   let sql: Sql;

@@ -47,7 +47,7 @@ function startWorld() {
   return { world, clock, start, lines };
 }
 
-describe("the database's time in a process (docs/decisions/0021)", () => {
+describe("the database's time in a process (ADR-0021)", () => {
   it("is the database's, and goes on without asking it", async () => {
     const { world, clock, start } = startWorld();
     world.wallMs += 25 * HOUR_MS;

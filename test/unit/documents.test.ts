@@ -22,4 +22,38 @@ describe('documents', () => {
       .filter((path) => !path.includes('acme') && !existsSync(join(ROOT, path)));
     expect(missing).toEqual([]);
   });
+
+  const read = (folder: string) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|tsx|md|grit)$/.test(name))
+      .map((name) => join(folder, name));
+  const citing = ['src', 'test', 'migrations', 'docs', 'lint'].flatMap(read);
+
+  it('and code cite rules and decisions that are there', () => {
+    const rules = new Set(
+      [...readFileSync(join(ROOT, 'docs/rules.md'), 'utf8').matchAll(/^### (R\d+) /gm)].map(([, id]) => id),
+    );
+    const decisions = new Set(readdirSync(join(ROOT, 'docs/decisions')).map((name) => name.slice(0, 8)));
+    expect(rules.size).toBeGreaterThan(200);
+    const unresolved = citing.flatMap((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      const cited = [...text.matchAll(/\bR\d{1,3}\b(?![.]\d)|\bADR-\d{4}\b/g)].map(([id]) => id);
+      return cited.filter((id) => !rules.has(id) && !decisions.has(id)).map((id) => `${file}: ${id}`);
+    });
+    expect(unresolved).toEqual([]);
+  });
+
+  it('and code cite no decision by a bare number', () => {
+    // They explain how the rules were numbered.
+    const exempt = [
+      'docs/rules.md',
+      'test/contract/coverage.ts',
+      'test/contract/coverage.test.ts',
+      'test/unit/documents.test.ts',
+    ];
+    const found = citing
+      .filter((file) => !exempt.includes(file))
+      .filter((file) => /\bdecisions? \d/i.test(readFileSync(join(ROOT, file), 'utf8')));
+    expect(found).toEqual([]);
+  });
 });

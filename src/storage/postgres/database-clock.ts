@@ -2,7 +2,7 @@
  * The time of the **database** is what decides about rows: each process works it out from PostgreSQL's answer and the
  * process's **monotonic** clock, which nobody sets. The **wall** clock of the machine decides nothing; how far it is from the
  * database's is the **skew**. Above the tolerance one of the two clocks is wrong, and nobody can tell which
- * (docs/decisions/0021-database-time.md).
+ * (docs/decisions/ADR-0021-database-time-decides-about-rows.md).
  */
 
 import type { Logger } from '../../domain/ports/logger.ts';
