@@ -14,8 +14,9 @@ const RECIPIENT = `INSERT INTO recipients (message_id, account_id, position, add
   VALUES ($1, $2, 0, $3, 30, 'pending')`;
 const ENTRY = `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
   VALUES ($1, $2, -30, $3, $4, 'charge', now())`;
-const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, messages, cost_minor)
-  VALUES ($1, date_trunc('hour', now(), 'UTC'), 'sms', 'production', 'pending', 'bench', ($2::bigint - 1) / 64, 1, 30)`;
+const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages, cost_minor)
+  VALUES ($1, date_trunc('hour', now(), 'UTC'), 'sms', 'production', 'pending', 'bench', ($2::bigint - 1) / 64,
+    1::bigint << (($2::bigint - 1) % 64)::int, 1, 30)`;
 const JOB = `INSERT INTO pgboss.job (name, data) VALUES ('submit', $1)`;
 const KEY = `INSERT INTO idempotency_records (account_id, environment, route, key, message_id, status_code, body, expires_at)
   VALUES ($1, 'production', 'sms', $2, $3, 200, $4, now() + interval '1 day')`;
