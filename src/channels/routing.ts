@@ -11,7 +11,7 @@ export interface Route {
 }
 
 /**
- * Routes by longest prefix, with failover in the order given (running.md, SMS_ROUTES). Every provider stands behind
+ * Routes by longest prefix, with failover in the order given (R225). Every provider stands behind
  * a circuit breaker of its own, in however many routes it is.
  */
 export function createRouting(routes: readonly Route[]): Routing {

@@ -29,7 +29,7 @@ export interface CliRunner {
   doctor(isJson: boolean | undefined): Promise<void>;
 }
 
-/** The commands of running.md. Only a command that runs opens the gateway: help and usage errors need no database. */
+/** The commands of docs/operations/command-line.md. Only a command that runs opens the gateway: help and usage errors need no database. */
 export function createProgram(runner: CliRunner): Command {
   const program = new Command('npm run cli --')
     .description('Administration of the messaging gateway from a shell.')

@@ -72,7 +72,7 @@ export const headerText = z
 
 const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
 
-/** Carriers by prefix, each prefix once (running.md, SMS_ROUTES); '' is the prefix of all. */
+/** Carriers by prefix, each prefix once (R225); '' is the prefix of all. */
 export const smsRoutes = z.string().transform((text, context) => {
   const routes = list(text).map((item) => {
     const [prefix = '', urls] = splitOnce(item, '=');
@@ -98,7 +98,7 @@ export const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
-/** The simulator, or mail servers in the order in which they are tried (running.md, EMAIL_URL). */
+/** The simulator, or mail servers in the order in which they are tried (R225). */
 export const emailUrls = z
   .string()
   .transform((text) => text.split('|').map((url) => url.trim()))

@@ -144,7 +144,7 @@ function faultLine(name: string, value: string, rule: string): string {
 
 export type Config = ReturnType<typeof fromVariables>;
 
-/** Reads the settings (running.md, Environment): the process's environment over `.env`, empty as unset. */
+/** Reads the settings (docs/operations/environment.md): the process's environment over `.env`, empty as unset. */
 export function loadConfig(): Config {
   for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
   return parseConfig(process.env);

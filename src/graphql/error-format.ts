@@ -13,7 +13,7 @@ import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
 import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
 import { cut, withShortQuotes } from '../domain/quote.ts';
 
-/** Where GraphQL has words of its own (graphql-names.md, Errors); every other code is the REST code in capitals. */
+/** Where GraphQL has words of its own (R223); every other code is the REST code in capitals. */
 const CODES: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'UNAUTHENTICATED',
   rate_limit_exceeded: 'RATE_LIMITED',

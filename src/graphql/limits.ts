@@ -49,7 +49,7 @@ interface Measure {
 }
 
 /**
- * Throws the refusal of the first limit that the operation is over (graphql-names.md, Bounds), and of the first variable
+ * Throws the refusal of the first limit that the operation is over (R224), and of the first variable
  * that does not fit its type. `variables` are as the caller gave them; they count as what they become with their
  * defaults.
  */

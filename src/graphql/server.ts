@@ -92,7 +92,7 @@ export interface GraphqlServer {
   stop(): Promise<void>;
 }
 
-/** Starts the GraphQL API (graphql-names.md). It is stopped once. */
+/** Starts the GraphQL API. It is stopped once. */
 export async function startGraphqlServer(options: GraphqlOptions): Promise<GraphqlServer> {
   const { logger, faultOf } = options;
   const schema = createSchema();

@@ -279,7 +279,7 @@ describe('who may do what (graphql-names.md, Signing in)', () => {
   });
 });
 
-describe('tenants cannot see each other (graphql-names.md, Bounds)', () => {
+describe('tenants cannot see each other [R224]', () => {
   let gateway: TestGateway;
   let token: string;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;

@@ -95,7 +95,7 @@ function bodyOf({ id, request }: Case): string | undefined {
   return JSON.stringify(request.gen ? generated(request.gen) : request.body);
 }
 
-describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
+describe('bounds of the GraphQL API [R224]', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -332,7 +332,7 @@ describe('bounds of the GraphQL API (graphql-names.md, Bounds)', () => {
   });
 });
 
-describe('the lists of an answer (graphql-names.md, Bounds)', () => {
+describe('the lists of an answer [R224]', () => {
   const MESSAGES = 20;
   const RECIPIENTS = 1000;
   let gateway: TestGateway;

@@ -24,7 +24,7 @@ describe('what dashboards read over GraphQL', () => {
     const send = (number: number) =>
       gateway.call('POST', '/developers/sms', {
         key: account.key,
-        // Every tenth is refused by the carrier (running.md, simulator).
+        // Every tenth is refused by the carrier (R226).
         body: {
           to: `+25670${String(number).padStart(3, '0')}${number % 10 === 0 ? '0001' : '0009'}`,
           message: `Number ${number}`,

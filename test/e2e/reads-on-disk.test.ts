@@ -98,11 +98,10 @@ describe('what is read while others commit before they are on the disk (ADR-0017
     readonly token: string;
     readonly messageId: string;
   }
-  async function get({ url, key }: Look, path: string) {
+  async function get<Read>({ url, key }: Look, path: string): Promise<Read> {
     const response = await fetch(`${url}/api/v1${path}`, { headers: { 'X-Api-Key': key } });
     if (response.status !== 200) throw new Error(`${path} was answered with ${response.status}`);
-    // biome-ignore lint/suspicious/noExplicitAny: each answer has a shape of its own
-    return (await response.json()) as any;
+    return (await response.json()) as Read;
   }
   const asked = async (look: Look, text: string) =>
     (await graphql(look, text, { token: look.token })).body.data;
@@ -110,9 +109,12 @@ describe('what is read while others commit before they are on the disk (ADR-0017
 
   /** Each tells the number that it was last shown; live updates tell it by themselves. */
   const READERS: Record<string, (look: Look) => Promise<unknown>> = {
-    'the event feed': async (look) => (await get(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
-    'a lookup': async (look) => (await get(look, `/developers/messages/${look.messageId}`)).content,
-    'a history': async (look) => (await get(look, '/developers/sms/history')).data[0].content,
+    'the event feed': async (look) =>
+      (await get<{ cursor: string }>(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
+    'a lookup': async (look) =>
+      (await get<{ content: string }>(look, `/developers/messages/${look.messageId}`)).content,
+    'a history': async (look) =>
+      (await get<{ data: { content: string }[] }>(look, '/developers/sms/history')).data[0]?.content,
     'a list of GraphQL': async (look) => (await asked(look, LISTED)).messages.nodes[0].content,
     'live updates': async (look) => {
       live ??= await subscribe(look, look.token, 'subscription { messageUpdated { content } }');

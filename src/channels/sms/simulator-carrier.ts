@@ -14,7 +14,7 @@ const TEMPORARY_FAILURES = 2;
 
 /**
  * A carrier that exists only inside this process, so that the whole path works with nothing configured. The last
- * four digits of the recipient choose what happens (running.md, Simulator carrier). Its sids are made from the
+ * four digits of the recipient choose what happens (R226). Its sids are made from the
  * message's id, so a message handed over twice is the same message to it, as with a real message centre that dedupes.
  */
 export class SimulatorCarrier implements Provider<Submission> {
