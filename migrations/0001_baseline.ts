@@ -30,6 +30,13 @@ const BUSY = 'fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vac
 /** Settings of tables that a periodic task empties. */
 const EMPTIED = 'autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0';
 
+/** Ends a statement of intake with an SQLSTATE of the gateway's own, and so undoes it. */
+export const REFUSE_BATCH = `
+  CREATE OR REPLACE FUNCTION refuse_batch(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION '%', reason USING ERRCODE = 'MG001';
+    END $$`;
+
 /** Functions that several tables use. */
 const SHARED = `
   -- Trigger of rows that others refer to for good.
@@ -38,6 +45,8 @@ const SHARED = `
       RAISE EXCEPTION 'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME
         USING ERRCODE = 'restrict_violation';
     END $$;
+
+  ${REFUSE_BATCH};
 
   -- Counts the rows of each list of an account, so that no list has to count its rows.
   CREATE TABLE list_counts (

@@ -18,4 +18,4 @@ export const migrations: readonly Migration[] = [
 
 /** Records the baseline as done in a database that was made before it. Throws an error that says what to do where it is too old. */
 export const takeOverOld = (knex: Knex): Promise<void> =>
-  takeOver(knex, '0001_baseline', baseline.COUNT_BLOCKS);
+  takeOver(knex, '0001_baseline', [baseline.COUNT_BLOCKS, baseline.REFUSE_BATCH]);

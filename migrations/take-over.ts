@@ -29,10 +29,10 @@ const UNCOUNTED = `SELECT EXISTS (SELECT FROM uncounted_blocks) OR EXISTS (
 /**
  * Takes over a database that was made before the baseline: brings its schema to the baseline's and records the baseline
  * as done. Changes nothing in a database that is empty or has the baseline. Throws an error that says what to do where
- * the database is at an older migration. Call it under the lock of the migrations, with `countBlocks` as the function
- * body of the baseline's `count_blocks`.
+ * the database is at an older migration. Call it under the lock of the migrations, with the statements that make the
+ * functions that the baseline changed.
  */
-export async function takeOver(knex: Knex, baseline: string, countBlocks: string): Promise<void> {
+export async function takeOver(knex: Knex, baseline: string, functions: readonly string[]): Promise<void> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
   if (!rows[0].isThere) return;
   const names: string[] = await knex('schema_migrations')
@@ -46,7 +46,7 @@ export async function takeOver(knex: Knex, baseline: string, countBlocks: string
     const { rows: found } = await tx.raw(UNCOUNTED);
     if (found[0].uncounted) throw notTakenOver('has messages that its gateway has not counted yet');
     await tx.raw(TO_BASELINE);
-    await tx.raw(countBlocks);
+    for (const made of functions) await tx.raw(made);
     await tx('schema_migrations').whereIn('name', names).delete();
     await tx('schema_migrations').insert({ name: baseline, batch: 1, migration_time: tx.fn.now() });
   });

@@ -1032,6 +1032,15 @@ AS $function$
     END $function$
 ;
 
+CREATE OR REPLACE FUNCTION refuse_batch(reason text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      RAISE EXCEPTION '%', reason USING ERRCODE = 'MG001';
+    END $function$
+;
+
 CREATE OR REPLACE FUNCTION refuse_deletion()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -12,10 +12,10 @@ import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** What PostgreSQL says of words that are read as a number. */
-const NOT_A_NUMBER = '22P02';
-/** Ends the statement, with words for PostgreSQL's log that name nothing but an account: they are no number. */
-const refuse = (why: string, account: string) => `('account ' || ${account} || ': ${why}')::int`;
+/** The SQLSTATE of `refuse_batch` (migrations). */
+const REFUSED = 'MG001';
+/** Ends the statement with REFUSED. PostgreSQL logs the reason, so it names nothing but the account. */
+const refuse = (reason: string, account: string) => `refuse_batch('account ' || ${account} || ': ${reason}')`;
 
 /** Of the origin that row `n` names: who asked, which many messages of a batch have in common. */
 const origin = {
@@ -139,7 +139,7 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
 
 /** Whether `writeAccepted` refused a batch as a whole. */
 export function isRefused(error: unknown): boolean {
-  return isNativeError(error) && 'code' in error && error.code === NOT_A_NUMBER;
+  return isNativeError(error) && 'code' in error && error.code === REFUSED;
 }
 
 /** What is answered before it is known what the account had come to. */
