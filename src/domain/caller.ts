@@ -69,7 +69,7 @@ export interface Access {
   readonly operator?: boolean;
 }
 
-/** The refusal that `access` has for `caller`, or undefined when it may pass (contract, Authentication 4). */
+/** The refusal that `access` has for `caller`, or undefined when it may pass (R117). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   switch (caller.kind) {
     case 'system':

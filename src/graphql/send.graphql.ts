@@ -28,7 +28,7 @@ import {
   SendWhatsAppInput,
 } from './send-inputs.ts';
 
-/** Longest idempotency key (contract, Limits). */
+/** Longest idempotency key (R186). */
 const KEY_MAX_LENGTH = 64;
 
 @InputType({ description: 'An SMS to be priced.' })

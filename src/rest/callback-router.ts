@@ -17,7 +17,7 @@ type Work = (request: Request, response: Response) => Promise<void>;
 
 /**
  * A router for calls that providers make, and a wrapper for its handlers: nothing that happens in one escapes, and a
- * refusal is answered as the contract's are. A provider calls again what was not answered with 200.
+ * refusal is answered like one of the REST API. A provider calls again what was not answered with 200.
  */
 export function createCallbackRouter(
   { logger, faultOf, refusals }: CallbackOptions,

@@ -7,7 +7,7 @@ interface ErrorAnswer {
   readonly when: string;
 }
 
-/** How a refusal is answered: its status, and the body's shape (contract, Errors; R2 and R3). */
+/** How a refusal is answered: its status, and the body's shape (R2, R3, R168–R177). */
 export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   unauthorized: {
     status: 401,

@@ -89,7 +89,7 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
 
 const BODY_KEY_MAX_LENGTH = 64;
 const HEADER_KEY_MAX_LENGTH = 255;
-/** The `idempotencyKey` of every send's body (contract, Limits). */
+/** The `idempotencyKey` of every send's body (R186). */
 export const idempotencyKey = z
   .string()
   .min(1)
@@ -206,7 +206,7 @@ const historyQuery = pageQuery.extend({
 });
 
 /**
- * The history of a channel, newest first (contract; R20). Rows that arrive move the others towards later
+ * The history of a channel, newest first (R20). Rows that arrive move the others towards later
  * pages, so that a walk may meet a row twice and never misses one; with `until` set it meets each once.
  */
 export function historyRoute(channel: Channel, name: string, tag: string): Route {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ZodOpenApiComponentsObject, ZodOpenApiHeadersObject } from 'zod-openapi';
 
-/** Headers of requests and answers that routes share (contract, Authentication and Limits; R4, R10, R19). */
+/** Headers of requests and answers that routes share (R4, R10, R19, R183). */
 export const HEADER_COMPONENTS = {
   parameters: {
     RequestId: z

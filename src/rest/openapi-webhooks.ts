@@ -3,7 +3,7 @@ import type { ZodOpenApiPathsObject } from 'zod-openapi';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 import { eventEnvelope } from './schemas.ts';
 
-/** What the gateway POSTs to registered endpoints (contract, Events; R16). */
+/** What the gateway POSTs to registered endpoints (R16, R135–R145). */
 export const WEBHOOK_REQUESTS: ZodOpenApiPathsObject = {
   event: {
     post: {

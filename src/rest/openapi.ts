@@ -15,7 +15,7 @@ import { WEBHOOK_REQUESTS } from './openapi-webhooks.ts';
 import { routes } from './routes/all.ts';
 
 /**
- * The REST contract as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. Of
+ * The REST API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. Of
  * `operations` only the access that each asks for is read.
  */
 export function openApiDocument(operations: Operations): object {
@@ -112,7 +112,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
   };
 }
 
-/** Which keys may call it (contract, Scopes), and what is particular about it. */
+/** Which keys may call it (R120–R128), and what is particular about it. */
 function describe(route: Route, operations: Operations): string {
   const { scopes = [] } = route.operation(operations).access;
   const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));

@@ -47,7 +47,7 @@ export function bodyThatCame(request: IncomingMessage, maxBytes: number): Buffer
 }
 
 /**
- * Parses a JSON body (contract, "What the service does" 1). Throws `unsupported_media_type` or `invalid_json`;
+ * Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`;
  * neither quotes the body.
  */
 export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {

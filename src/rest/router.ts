@@ -54,14 +54,14 @@ export interface RestOptions {
 /** Answers a request, with the headers that are collected on the way. */
 type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
 
-/** Where the REST contract is. */
+/** Where the REST API is mounted (R36). */
 export const API_PATH = '/api/v1';
 
-/** How the REST contract meets Express. */
+/** How Express mounts the REST API. */
 export interface Rest {
-  /** The contract, to be mounted at `API_PATH`. */
+  /** All routes of the REST API, to be mounted at `API_PATH`. */
   readonly router: Router;
-  /** Answers a request for an address of the contract that has no parameters; gives false for any other. */
+  /** Answers a request for a route without parameters; returns false for any other. */
   direct(request: Request, response: Response): boolean;
   /** Answers what is at no address of this process. */
   notFound(request: Request, response: Response): void;

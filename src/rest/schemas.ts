@@ -9,7 +9,7 @@ export const textOrList = z.union([z.string(), z.array(z.string())], {
   error: 'must be text or a list of texts',
 });
 
-/** A page number and size in a query string (contract, Limits; R6). */
+/** A page number and size in a query string (R6, R188). */
 const wholeNumber = (least: number, most: number) =>
   z
     .string({ error: 'must be given once' })
@@ -41,7 +41,7 @@ const pagination = z
   })
   .meta({ id: 'Pagination' });
 
-/** The list envelope of the contract, "Pagination envelope". */
+/** The envelope of every list (R85). */
 export function envelope<Item extends z.ZodType>(item: Item) {
   return z.object({
     data: z.array(item),
@@ -90,11 +90,11 @@ export const idParams = z.object({
 
 /**
  * Numbers are judged one by one and only valid ones are stored: what no text may hold makes a number invalid
- * (contract, Errors: `invalid_phone_number`), not the whole request.
+ * (R170), not the whole request.
  */
 export const phoneNumbers = z.string().transform((text) => storable(text));
 
-/** What is delivered to webhooks and read from the feed (contract, Envelope). */
+/** What is delivered to webhooks and read from the feed (R146–R150). */
 export const eventEnvelope = z
   .object({
     event: z.enum(EVENT_TYPES),

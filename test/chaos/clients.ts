@@ -176,7 +176,7 @@ export class Clients {
   }
 }
 
-/** The code of an error, in either of the two shapes that the contract has. */
+/** The code of an error, in either of the two shapes (R168, R169). */
 function codeOf(body: unknown): string {
   const { error } = body as { error?: string | { code?: string } };
   return typeof error === 'string' ? error : (error?.code ?? 'none');

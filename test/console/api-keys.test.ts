@@ -14,7 +14,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { inviteMember, signIn } from '../support/graphql.ts';
 import { openSql, type TestSql } from '../support/sql.ts';
 
-describe('API keys in the console [issue 8, 4]', () => {
+describe('API keys in the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let browser: ConsoleBrowser;

@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const FEW = 60;
 
-describe('the console of a session whose requests are used up [issue 24, 1]', () => {
+describe('the console of a session whose requests are used up', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { consoleTypes } from '../../tools/console-types.js';
 const BUILT = 'dist/console';
 const FIRST_LOAD_BYTES = 200_000;
 
-describe('the console as it is built [issue 8]', () => {
+describe('the console as it is built', () => {
   it('loads under 200 kB compressed before it shows its first page', () => {
     const page = readFileSync(`${BUILT}/index.html`, 'utf8');
     const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+\.(?:js|css))"/g)];

@@ -27,7 +27,7 @@ function partlyBadCsv(): string {
 
 const fileOf = (csv: string) => ({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
 
-describe('contacts in the console [issue 8, 6]', () => {
+describe('contacts in the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

@@ -29,7 +29,7 @@ const inShell = async (text: string, environment: Record<string, string> = {}) =
   return JSON.parse(stdout);
 };
 
-describe('the first steps in the console [issue 8, 1]', () => {
+describe('the first steps in the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {

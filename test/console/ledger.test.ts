@@ -11,7 +11,7 @@ const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
   nodes { seq createdAt kind amount balanceAfter messageId reference actor }
   pageInfo { hasNextPage endCursor } } }`;
 
-describe('the ledger and the audit log in the console [issue 8, 6]', () => {
+describe('the ledger and the audit log in the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

@@ -13,7 +13,7 @@ import {
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
-describe('members and the account in the console [issue 8, 6]', () => {
+describe('members and the account in the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

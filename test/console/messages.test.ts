@@ -15,7 +15,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const LATER_MS = 86_400_000;
 
-describe('messages in the console [issue 8, 3]', () => {
+describe('messages in the console', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let browser: ConsoleBrowser;

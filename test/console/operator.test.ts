@@ -15,7 +15,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 
 const CARRIERS = '256=simulator:,*=smpp://shop:pa55word@127.0.0.1:1';
 
-describe('what operators do in the console [issue 8, 6]', () => {
+describe('what operators do in the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let operator: { email: string; password: string };

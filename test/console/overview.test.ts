@@ -21,7 +21,7 @@ const send = async (gateway: TestGateway, key: string, to: string, message = 'He
 const figure = (page: Page, name: string | RegExp) =>
   page.getByRole('term').filter({ hasText: name }).locator('xpath=..');
 
-describe('the overview of the console [issue 8, 2]', () => {
+describe('the overview of the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -240,7 +240,7 @@ describe('the overview of the console [issue 8, 2]', () => {
   });
 });
 
-describe('a lost connection [issue 8, 7]', () => {
+describe('a lost connection', () => {
   inBrowser('is told of, and what happened meanwhile is shown when the gateway is back', async () => {
     const database = await createTestDatabase();
     const variables = { PORT: String(await freePort()) };

@@ -13,7 +13,7 @@ import { inviteMember, signIn } from '../support/graphql.ts';
 
 const PATH = '/messages/send';
 
-describe('sending from the console [issue 8, 3]', () => {
+describe('sending from the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('signing in to the console [issue 8]', () => {
+describe('signing in to the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let browser: ConsoleBrowser;

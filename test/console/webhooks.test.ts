@@ -16,7 +16,7 @@ import { startWebhookBench } from '../support/webhooks.ts';
 const DOCUMENTED = readFileSync('docs/webhooks.md', 'utf8');
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
 
-describe('webhooks in the console [issue 8, 5]', () => {
+describe('webhooks in the console', () => {
   let bench: Awaited<ReturnType<typeof startWebhookBench>>;
   let browser: ConsoleBrowser;
   let directory: string;

@@ -32,7 +32,7 @@ const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
   return { status, names, allow: headers.allow, type: headers['content-type'], body };
 };
 
-describe('an address of the contract is answered alike, in whatever way it is written', () => {
+describe('a REST address gets the same answer however it is written', () => {
   it('is asked for all of its routes without parameters', () => {
     expect(plain).toContainEqual(['POST', '/developers/sms']);
     expect(plain.length).toBeGreaterThan(20);

@@ -26,7 +26,7 @@ const create = (body: object = {}, key = account.key) =>
 const read = (key: string) => gateway.call('GET', '/account', { key });
 const inOneHour = () => new Date(Date.now() + 3_600_000).toISOString();
 
-describe('creating a key [contract, API key; Authentication: 2, 6; R1 and R7]', () => {
+describe('creating a key (R1, R7, R64–R70, R115, R119)', () => {
   it('answers 201 with the documented resource and the whole key, which works', async () => {
     const answer = await create();
     expect(answer.status).toBe(201);
@@ -76,7 +76,7 @@ describe('creating a key [contract, API key; Authentication: 2, 6; R1 and R7]', 
     expect((await create({ expiresAt: null })).body.apiKey.expiresAt).toBeNull();
   });
 
-  it('refuses an unknown scope, with the known ones named [contract, Errors: 400 unspecified; R3]', async () => {
+  it('refuses an unknown scope, with the known ones named (R3, R171)', async () => {
     for (const scope of ['send_sms', 'SEND_SMS ', '*', '__proto__', '', 'x'.repeat(5_000)]) {
       const answer = await create({ scopes: ['SEND_SMS', scope] });
       expect(answer.status).toBe(400);
@@ -106,7 +106,7 @@ describe('creating a key [contract, API key; Authentication: 2, 6; R1 and R7]', 
     ['expiresAt', { expiresAt: '2099-02-30T00:00:00Z' }],
     ['expiresAt', { expiresAt: '2099-01-01' }],
     ['expiresAt', { expiresAt: 4_000_000_000 }],
-  ])('refuses a wrong %s: %j [R3 and R5]', async (path, body) => {
+  ])('refuses a wrong %s: %j (R3, R5)', async (path, body) => {
     const answer = await create(body);
     expect(answer.status).toBe(400);
     expect(answer.body.error.code).toBe('validation_error');
@@ -121,7 +121,7 @@ describe('creating a key [contract, API key; Authentication: 2, 6; R1 and R7]', 
   });
 });
 
-describe('listing keys [contract, Pagination envelope; R7]', () => {
+describe('listing keys (R7, R85)', () => {
   it('shows the keys of the account, newest first, in the envelope, without a secret', async () => {
     const owner = await gateway.createAccount();
     const made = [];
@@ -150,7 +150,7 @@ describe('listing keys [contract, Pagination envelope; R7]', () => {
   });
 });
 
-describe('changing a key [contract, PUT /developer/keys; Environments; R7]', () => {
+describe('changing a key (R7, R104, R129, R130)', () => {
   it('changes what is named and nothing else', async () => {
     const { apiKey, key } = (await create({ ipAllowlist: ['127.0.0.1'] })).body;
     const put = async (body: unknown) =>
@@ -186,7 +186,7 @@ describe('changing a key [contract, PUT /developer/keys; Environments; R7]', () 
   });
 });
 
-describe('rotating a key [R7]', () => {
+describe('rotating a key (R7)', () => {
   it('issues one with the same properties; the old one ends at once', async () => {
     const old = (await create({ enableHmac: false, ipAllowlist: ['127.0.0.0/8'], expiresAt: inOneHour() }))
       .body;
@@ -243,7 +243,7 @@ describe('rotating a key [R7]', () => {
   });
 });
 
-describe('revoking a key [contract, Authentication: 6; R7]', () => {
+describe('revoking a key (R7, R119)', () => {
   it('answers with the key, ends it at once, leaves the others, and does nothing the second time', async () => {
     const [one, other] = [(await create()).body, (await create()).body];
     const path = `/developer/keys/${one.apiKey.keyId}`;
@@ -260,7 +260,7 @@ describe('revoking a key [contract, Authentication: 6; R7]', () => {
   });
 });
 
-describe('the paths [contract, PUT /developer/keys; R7]', () => {
+describe('the paths (R7, R104)', () => {
   it('are the same in the singular and the plural', async () => {
     const { apiKey } = (await call('POST', '/developers/keys', MINIMAL)).body;
     expect((await call('PUT', `/developers/keys/${apiKey.keyId}`, { name: 'Two' })).body.apiKey.name).toBe(
@@ -292,7 +292,7 @@ describe('the paths [contract, PUT /developer/keys; R7]', () => {
   );
 });
 
-describe('who may manage keys [R7; contract, Scopes: FULL_ACCESS]', () => {
+describe('who may manage keys (R7, R128)', () => {
   const as = (role: AccountRole): MemberCaller => ({
     kind: 'member',
     accountId: account.accountId,
@@ -372,7 +372,7 @@ describe('who may manage keys [R7; contract, Scopes: FULL_ACCESS]', () => {
   });
 });
 
-describe('the audit log of keys [R7]', () => {
+describe('the audit log of keys (R7)', () => {
   it('keeps who changed what, from what to what, and no secret', async () => {
     const { apiKey, key, signingSecret } = (await create({ enableHmac: true })).body;
     await call('PUT', `/developer/keys/${apiKey.keyId}`, {

@@ -112,7 +112,7 @@ function expectUnauthorized(answer: RawAnswer): void {
   expect(answer.body).toEqual({ statusCode: 401, error: 'unauthorized', message: expect.any(String) });
 }
 
-describe('the key [contract, Authentication: 1–3; API key: key value, secret half; R2]', () => {
+describe('the key (R2, R64, R66, R114–R116)', () => {
   it.each(['X-Api-Key', 'x-api-key', 'X-API-KEY'])('is taken from the header %s', async (name) => {
     const answer = await rawRequest(gateway.url, {
       method: 'GET',
@@ -210,7 +210,7 @@ describe('the key [contract, Authentication: 1–3; API key: key value, secret h
   });
 });
 
-describe('request signing [contract, Optional request signing: 1–4; Limits: HMAC timestamp skew; API key: enableHmac; R10]', () => {
+describe('request signing (R10, R69, R131–R134, R191)', () => {
   it('counts a client that goes away in the middle of its body, and calls nothing of it a fault', async () => {
     const faults = jest.spyOn(silentLogger, 'error');
     const take = jest.spyOn(gateway.parts.rateLimiter, 'take');
@@ -238,7 +238,7 @@ describe('request signing [contract, Optional request signing: 1–4; Limits: HM
     expect(unsigned.signingSecret).toBeNull();
   });
 
-  it('is asked of every request of such a key; 401 says which header is missing [contract, Authentication: 3]', async () => {
+  it('is asked of every request of such a key; 401 says which header is missing (R116)', async () => {
     const key = await signingKey();
     const { timestamp, signature } = freshlySigned('GET', '/api/v1/account');
     const messageFor = async (headers: Record<string, string>) => {
@@ -344,13 +344,13 @@ describe('request signing [contract, Optional request signing: 1–4; Limits: HM
   });
 });
 
-describe('IP allowlists [contract, Authentication: 5; API key: IP allowlist]', () => {
+describe('IP allowlists (R70, R118)', () => {
   const from = async (at: TestGateway, key: string, headers: Record<string, string> = {}) =>
     (await at.call('GET', '/account', { key, headers })).status;
   const keyFor = async (...ipAllowlist: string[]) =>
     (await gateway.createKey(account.accountId, { ipAllowlist })).key;
 
-  it('lets in who is inside and refuses the rest with 403 in shape A [R2]', async () => {
+  it('lets in who is inside and refuses the rest with 403 in shape A (R2)', async () => {
     expect(await from(gateway, await keyFor('127.0.0.0/8'))).toBe(200);
     expect(await from(gateway, await keyFor('10.0.0.0/8', '127.0.0.1'))).toBe(200);
     const refused = await gateway.call('GET', '/account', {
@@ -411,7 +411,7 @@ describe('IP allowlists [contract, Authentication: 5; API key: IP allowlist]', (
   });
 });
 
-describe('scopes [contract, Authentication: 4; Scopes; R8 and R22]', () => {
+describe('scopes (R8, R22, R117, R120–R128)', () => {
   it('of each route are what its operation asks, FULL_ACCESS always too, and 403 names them', async () => {
     const { operations } = gateway.parts;
     for (const scope of SCOPES) {
@@ -440,7 +440,7 @@ describe('scopes [contract, Authentication: 4; Scopes; R8 and R22]', () => {
     }
   });
 
-  it.each(SCOPES)('%s may read the account [contract, GET /account]', async (scope) => {
+  it.each(SCOPES)('%s may read the account (R103)', async (scope) => {
     const { key } = await gateway.createKey(account.accountId, { scopes: [scope] });
     const answer = await gateway.call('GET', '/account', { key });
     expect(answer.status).toBe(200);
@@ -448,7 +448,7 @@ describe('scopes [contract, Authentication: 4; Scopes; R8 and R22]', () => {
   });
 });
 
-describe('the order of checks [R9]', () => {
+describe('the order of checks (R9)', () => {
   const outside = ['203.0.113.0/24'];
 
   it('revoked comes before the signature, the signature before the address', async () => {
@@ -489,7 +489,7 @@ describe('the order of checks [R9]', () => {
   });
 });
 
-describe('changes of a key [R9; contract, Environments; PUT /developer/keys]', () => {
+describe('changes of a key (R9, R104, R129, R130)', () => {
   it('hold at once on the process that made them and soon on every other', async () => {
     const { key, keyId } = await gateway.createKey(account.accountId, {
       scopes: ['SEND_SMS'],

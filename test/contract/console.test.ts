@@ -4,7 +4,7 @@ import { rawRequest } from '../support/raw-http.ts';
 
 const FOREVER = 'public, max-age=31536000, immutable';
 
-describe('the files of the console at /console [issue 8]', () => {
+describe('the files of the console at /console', () => {
   let gateway: TestGateway;
   let page: string;
   let script: string;

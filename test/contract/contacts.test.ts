@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AccountRole } from '../../src/domain/caller.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('contacts [R27]', () => {
+describe('contacts (R27)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -110,11 +110,11 @@ describe('contacts [R27]', () => {
     ['attributes that are no object', { email: 'a@example.com', attributes: ['a'] }],
     ['huge attributes', { email: 'a@example.com', attributes: { a: 'a'.repeat(16_384) } }],
     ['U+0000', { email: 'a@example.com', attributes: { a: 'a\u0000b' } }],
-  ])('refuse %s [R5]', async (_, body) => {
+  ])('refuse %s (R5)', async (_, body) => {
     expect(codeOf(await call('POST', '', body))).toEqual([400, 'validation_error']);
   });
 
-  it('refuse a phone that no send would take [contract, Errors: invalid_phone_number]', async () => {
+  it('refuse a phone that no send would take (R170)', async () => {
     const { status, body } = await call('POST', '', { phone: '12' });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({
@@ -175,7 +175,7 @@ describe('contacts [R27]', () => {
     const indexes = async (query: string) =>
       (await list(query)).body.data.map(({ id }: { id: string }) => ids.indexOf(id));
 
-    it('stand the newest first, in the envelope [contract, Pagination envelope]', async () => {
+    it('stand the newest first, in the envelope (R85)', async () => {
       const { body } = await list('limit=2');
       expect(body.pagination).toEqual({ page: 1, limit: 2, total: 5, pages: 3 });
       expect(await indexes('limit=2')).toEqual([4, 3]);
@@ -213,7 +213,7 @@ describe('contacts [R27]', () => {
     );
   });
 
-  it('belong to one account: to others they do not exist [contract, Errors: 404]', async () => {
+  it('belong to one account: to others they do not exist (R175)', async () => {
     const { id } = await create({ phone: newPhone() });
     const { key } = await gateway.createAccount();
     expect(codeOf(await call('GET', `/${id}`, undefined, key))).toEqual([404, 'not_found']);
@@ -223,7 +223,7 @@ describe('contacts [R27]', () => {
     expect((await call('GET', `/${id}`)).status).toBe(200);
   });
 
-  it('are read with READ_CONTACTS or MANAGE_CONTACTS, written with the latter [contract, Scopes: READ_CONTACTS, MANAGE_CONTACTS; R8]', async () => {
+  it('are read with READ_CONTACTS or MANAGE_CONTACTS, written with the latter (R8, R125, R126)', async () => {
     const keyFor = async (scope: string) =>
       (await gateway.createKey(account.accountId, { scopes: [scope] })).key;
     const reader = await keyFor('READ_CONTACTS');

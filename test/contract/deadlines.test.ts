@@ -9,7 +9,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-describe('every message ends [R14]', () => {
+describe('every message ends (R14)', () => {
   /** Accepts and never hands over, like a gateway whose workers are all down. */
   let idle: TestGateway;
   let sql: TestSql;
@@ -78,7 +78,7 @@ describe('every message ends [R14]', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('a carrier that answers never gets it after its deadline, and the webhook is told [contract, Events: sms.failed]', async () => {
+  it('a carrier that answers never gets it after its deadline, and the webhook is told (R136)', async () => {
     // It keeps its refusal to itself until the deadline has passed.
     const sick: Smsc = await startSmsc({ answer: 8, answersReversedBy: 2 });
     opened.push(sick);

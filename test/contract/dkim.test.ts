@@ -118,7 +118,7 @@ const quiet = {
   health: () => [{ name: 'x', state: 'up' as const, inFlight: 0 }],
 } as const;
 
-describe('DKIM_KEY', () => {
+describe('DKIM_KEY (R209)', () => {
   it('may be the PEM itself, also with line breaks as two characters, or a PKCS #8 key', async () => {
     const { privateKey: pkcs8 } = generateKeyPairSync('rsa', {
       modulusLength: 1024,

@@ -4,7 +4,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe('POST /developers/email [R23]', () => {
+describe('POST /developers/email (R23)', () => {
   let server: MailServer;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -40,7 +40,7 @@ describe('POST /developers/email [R23]', () => {
   const faults = (answer: Awaited<ReturnType<typeof send>>) =>
     answer.body.error.details.fields.map(({ path }: { path: string }) => path);
 
-  it('takes the path that SMS takes: pending, then sent, with its event [contract, Events: email.sent]', async () => {
+  it('takes the path that SMS takes: pending, then sent, with its event (R137)', async () => {
     const sent = await send(basic);
     expect(sent.status).toBe(200);
     expect(sent.body).toMatchObject({
@@ -68,7 +68,7 @@ describe('POST /developers/email [R23]', () => {
     });
   });
 
-  it('each recipient gets a mail of its own and an event of its own; copies go with the first [contract, Events: email.sent, email.failed]', async () => {
+  it('each recipient gets a mail of its own and an event of its own; copies go with the first (R137, R138)', async () => {
     server.behave({ rcpt: (to) => (to === 'nobody@example.com' ? 550 : 'accept') });
     const sent = await send({
       ...basic,
@@ -305,7 +305,7 @@ describe('POST /developers/email [R23]', () => {
   });
 });
 
-describe('email with other providers [R26]', () => {
+describe('email with other providers (R26)', () => {
   it('with nothing configured, the simulator takes it in development', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();

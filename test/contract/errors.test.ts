@@ -51,7 +51,7 @@ function expectRefusal(answer: RawAnswer, status: number, code: string): void {
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
 }
 
-describe('the table of refusals [contract, Errors: shape A, shape B; R2 and R3]', () => {
+describe('the table of refusals (R2, R3, R168, R169)', () => {
   it('gives each code its status, and shape A to access and rates alone', () => {
     const byStatus: Record<number, string[]> = {};
     for (const [code, { status }] of Object.entries(ERROR_RESPONSES))
@@ -106,7 +106,7 @@ describe('the table of refusals [contract, Errors: shape A, shape B; R2 and R3]'
   });
 });
 
-describe('a fault of ours [contract, Errors: 5xx; R3]', () => {
+describe('a fault of ours (R3, R177)', () => {
   it('is 500 internal_error that says nothing but the request id', async () => {
     const secret = 'SELECT secret_hash FROM api_keys at /srv/src/storage/postgres/sql.ts:12:3';
     jest.spyOn(gateway.parts.operations.accounts.get, 'run').mockRejectedValue(new Error(secret));
@@ -120,7 +120,7 @@ describe('a fault of ours [contract, Errors: 5xx; R3]', () => {
   });
 });
 
-describe('a database that is there and cannot serve now [R3]', () => {
+describe('a database that is there and cannot serve now (R3)', () => {
   it('does not ask for a change again that was made and could not be read', async () => {
     const token = await signIn(gateway, account);
     await using sql = await openSql(gateway.database);
@@ -176,7 +176,7 @@ describe('a database that is there and cannot serve now [R3]', () => {
   });
 });
 
-describe('bodies [contract, What the service does: 1; R3 and R5]', () => {
+describe('bodies (R3, R5, R35)', () => {
   it.each([
     undefined,
     'text/plain',
@@ -290,7 +290,7 @@ describe('bodies [contract, What the service does: 1; R3 and R5]', () => {
   });
 });
 
-describe('size [contract, Errors; R3]', () => {
+describe('size (R3, R168–R177)', () => {
   const sized = (bytes: number) => {
     const bare = JSON.stringify({ ...SMS, padding: '' });
     return JSON.stringify({ ...SMS, padding: 'a'.repeat(bytes - bare.length) });
@@ -359,7 +359,7 @@ describe('size [contract, Errors; R3]', () => {
   });
 });
 
-describe('addresses and methods [contract, Errors: 404; R1 and R3]', () => {
+describe('addresses and methods (R1, R3, R175)', () => {
   it.each([
     ['GET', '/nope'],
     ['GET', '/'],

@@ -70,7 +70,7 @@ describe('the event feed (R33)', () => {
     expect((await feed(owner)).text).toBe('{"data":[],"cursor":"0","hasMore":false}');
   });
 
-  it('has no events of a sandbox key (contract, Environments)', async () => {
+  it('has no events of a sandbox key (R129, R130)', async () => {
     const owner = await bench.gateway.createAccount();
     await bench.gateway.call('POST', '/developers/sms', {
       key: owner.sandboxKey,

@@ -182,7 +182,7 @@ const schema = createSchema();
 const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
 const rootFields = rootTypes.flatMap((type) => Object.values(type?.getFields() ?? {}));
 
-describe('who may do what (graphql-names.md, Signing in)', () => {
+describe('who may do what', () => {
   let gateway: TestGateway;
   let table: Record<string, Role[]>;
   const tokens = new Map<Role, string>();
@@ -279,7 +279,7 @@ describe('who may do what (graphql-names.md, Signing in)', () => {
   });
 });
 
-describe('tenants cannot see each other [R224]', () => {
+describe('tenants cannot see each other (R224)', () => {
   let gateway: TestGateway;
   let token: string;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;

@@ -40,7 +40,7 @@ interface Case {
 const corpus: Case[] = JSON.parse(
   readFileSync(new URL('../fixtures/corpus/graphql.json', import.meta.url), 'utf8'),
 );
-/** Written before the names were fixed: the same cases in the names of graphql-names.md. */
+/** The corpus was written before the names were fixed: these are the same cases in the schema's names. */
 const RENAMED: Record<string, string> = {
   'GQL-39': 'mutation{createApiKey(input:{name:"x",scopes:[FULL_ACCESS],environment:SANDBOX}){key}}',
   'GQL-61': '{messages(first:100){nodes{id deliveries{id}}}}',
@@ -95,7 +95,7 @@ function bodyOf({ id, request }: Case): string | undefined {
   return JSON.stringify(request.gen ? generated(request.gen) : request.body);
 }
 
-describe('bounds of the GraphQL API [R224]', () => {
+describe('bounds of the GraphQL API (R224)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -332,7 +332,7 @@ describe('bounds of the GraphQL API [R224]', () => {
   });
 });
 
-describe('the lists of an answer [R224]', () => {
+describe('the lists of an answer (R224)', () => {
   const MESSAGES = 20;
   const RECIPIENTS = 1000;
   let gateway: TestGateway;

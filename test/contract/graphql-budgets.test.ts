@@ -32,7 +32,7 @@ const expectRefused = ({ status, headers, body }: Answer, rule: string) => {
   });
 };
 
-describe('the budgets of GraphQL [R11]', () => {
+describe('the budgets of GraphQL (R11, R207)', () => {
   let gateway: TestGateway;
   let other: TestGateway;
   beforeAll(async () => {
@@ -131,7 +131,7 @@ describe('the budgets of GraphQL [R11]', () => {
   });
 });
 
-describe('the bodies of GraphQL', () => {
+describe('the bodies of GraphQL (R207)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

@@ -145,7 +145,7 @@ describe.each([
       expect(data).toMatchObject({ createContact: { name: 'Ann' } });
     });
 
-    it('reads the codes of errors [R223]', async () => {
+    it('reads the codes of errors (R223)', async () => {
       const missing = '{ contact(id: "019a8f6e-0000-7000-8000-000000000000") { id } }';
       expect((await client().query(missing)).codes).toEqual(['NOT_FOUND']);
       expect((await client().query('{ viewer { nothing } }')).codes).toEqual(['GRAPHQL_VALIDATION_FAILED']);

@@ -10,7 +10,7 @@ import { askStream, eventCodes, type Subscription, subscribe } from '../support/
 
 const ALL = 'subscription { messageUpdated { id status } }';
 
-describe('event streams of subscriptions (graphql-sse, distinct connections)', () => {
+describe('event streams of subscriptions (graphql-sse, distinct connections) (R208)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql } from '../support/graphql.ts';
 
-describe('GraphQL over HTTP', () => {
+describe('GraphQL over HTTP (R208)', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('signing in (graphql-names.md, Signing in)', () => {
+describe('signing in', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -465,7 +465,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
     expect(accounts).toHaveLength(1);
   });
 
-  describe('an invitation', () => {
+  describe('an invitation (R206)', () => {
     const MEMBERS = '{ members { id email role invitedAt acceptedAt invitationExpiresAt } }';
     const memberOf = async (token: string, email: string) =>
       (await graphql(gateway, MEMBERS, { token })).body.data.members.find(
@@ -563,7 +563,7 @@ describe('signing in (graphql-names.md, Signing in)', () => {
       expect(hashing).toHaveBeenCalledTimes(3);
     });
 
-    it('keeps the email from nobody: each has a password of their own, which says who signs in', async () => {
+    it('keeps the email from nobody: each has a password of their own, which says who signs in (R206)', async () => {
       const email = 'wanted@test.example';
       const first = await invitedBy(email, 'ADMIN');
       const second = await invitedBy(email);

@@ -7,7 +7,7 @@ const SET = `mutation ($i: SetPlanInput!) { setPlan(input: $i) { name perMinute 
 const ASSIGN = `mutation ($a: ID!, $p: String) { setAccountPlan(accountId: $a, plan: $p) {
   id plan { name perMinute } } }`;
 
-describe('plans [R12]', () => {
+describe('plans (R12)', () => {
   let gateway: TestGateway;
   let other: TestGateway;
   let account: TestAccount;

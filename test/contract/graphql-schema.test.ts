@@ -64,7 +64,7 @@ describe('the schema of the GraphQL API', () => {
     expect(nameless).toEqual([]);
   });
 
-  it('has the names that are fixed (graphql-names.md)', () => {
+  it('has the names that are fixed', () => {
     const fields = (name: string) =>
       Object.keys((schema.getType(name) as ReturnType<typeof schema.getQueryType>)?.getFields() ?? {});
     expect(fields('Query')).toEqual(expect.arrayContaining(QUERIES));

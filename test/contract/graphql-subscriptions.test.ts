@@ -16,7 +16,7 @@ const TICKS = `subscription ($environment: Environment) { usageTick(environment:
 
 const NOTHING_SENT = { messages: 0, cost: 0, currency: 'UGX', counts: [] };
 
-describe('live updates (issue 5, graphql-names.md)', () => {
+describe('live updates', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
+describe('SMS history (R20, R102)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   /** Oldest first. */
@@ -40,7 +40,7 @@ describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
       .map(({ id }) => id)
       .reverse();
 
-  it('lists the newest first in the documented envelope [contract, History entry; contract, Pagination envelope]', async () => {
+  it('lists the newest first in the documented envelope (R59, R85)', async () => {
     const { status, body } = await history('limit=3');
     expect(status).toBe(200);
     expect(body.pagination).toEqual({ page: 1, limit: 3, total: 20, pages: 7 });
@@ -56,7 +56,7 @@ describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
     });
   });
 
-  it('pages of 20 by default; a page past the end is empty [contract, Limits: Pagination; R6]', async () => {
+  it('pages of 20 by default; a page past the end is empty (R6, R188)', async () => {
     expect((await page()).pagination).toEqual({ page: 1, limit: 20, total: 20, pages: 1 });
     const pages = [];
     for (let number = 1; number <= 4; number++) pages.push(await page(`page=${number}&limit=6`));
@@ -83,7 +83,7 @@ describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
     'limit=abc',
     'limit=10&limit=20',
     'page=%ff',
-  ])('refuses %s [R6]', async (query) => {
+  ])('refuses %s (R6)', async (query) => {
     const { status, body } = await history(query);
     expect({ status, code: body.error?.code }).toEqual({ status: 400, code: 'validation_error' });
   });
@@ -202,7 +202,7 @@ describe('SMS history [contract, GET /developers/sms/history; R20]', () => {
     }
   });
 
-  it('needs READ_MESSAGES or FULL_ACCESS [contract, Scopes: READ_MESSAGES; contract, Errors: 403]', async () => {
+  it('needs READ_MESSAGES or FULL_ACCESS (R124, R174)', async () => {
     const reader = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     expect((await history('', reader.key)).status).toBe(200);
     const sender = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });

@@ -58,7 +58,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   keys: { p256dh: 'text', auth: 'text' },
 };
 
-describe('texts made to be slow', () => {
+describe('texts made to be slow (R216)', () => {
   let gateway: TestGateway;
   let sender: Sender;
   let account: TestAccount;

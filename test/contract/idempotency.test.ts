@@ -6,7 +6,7 @@ const SMS = { to: '0700123456', message: 'Hello' };
 let keys = 0;
 const newKey = () => `key-${keys++}`;
 
-describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempotencyKey; R19]', () => {
+describe('idempotency (R19, R94, R95)', () => {
   let gateway: TestGateway;
   let second: TestGateway;
   let account: TestAccount;
@@ -85,7 +85,7 @@ describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempote
     }
   });
 
-  it('takes 64 characters in the body and 255 in the header, spaces and any script [contract, Limits: idempotencyKey]', async () => {
+  it('takes 64 characters in the body and 255 in the header, spaces and any script (R186)', async () => {
     const own = await gateway.createAccount();
     expect((await send({ idempotencyKey: 'k'.repeat(64) }, { key: own.key })).status).toBe(200);
     expect((await send({}, { header: 'h'.repeat(255), key: own.key })).status).toBe(200);
@@ -117,7 +117,7 @@ describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempote
     expect(routes).toEqual([{ route: 'sms' }]);
   });
 
-  it('keeps only what succeeded: a 402 may be tried again [contract, Errors: 402]', async () => {
+  it('keeps only what succeeded: a 402 may be tried again (R173)', async () => {
     const poor = await gateway.createAccount(20);
     const header = newKey();
     const refused = await send({}, { header, key: poor.key });
@@ -136,7 +136,7 @@ describe('idempotency [contract, POST /developers/sms: Idempotency-Key, idempote
     expect((await send({}, { header, key: poor.key })).text).toBe(paid.text);
   });
 
-  it('keys are free after 24 hours, and not a minute before [contract, Limits: Idempotency key retention]', async () => {
+  it('keys are free after 24 hours, and not a minute before (R187)', async () => {
     const header = newKey();
     const first = await send({}, { header });
     const [kept] = await sql.query('SELECT expires_at FROM idempotency_records WHERE key = $1', [header]);

@@ -66,7 +66,7 @@ const ended = (answer: { status: number; body: { error?: { code?: string } } }) 
   answer.body.error?.code,
 ];
 
-describe('a key gives at most what it has [R7]', () => {
+describe('a key gives at most what it has (R7, R202)', () => {
   const end = inMs(HOUR_MS);
   it.each<[string, object, object, object]>([
     ['environment', { environment: 'sandbox' }, { environment: 'production' }, { environment: 'sandbox' }],
@@ -184,7 +184,7 @@ describe('a key gives at most what it has [R7]', () => {
   }
 });
 
-describe('a sandbox key and the keys of production [R7; contract, Environments]', () => {
+describe('a sandbox key and the keys of production (R7, R129, R130)', () => {
   it('sees and changes keys of the sandbox only', async () => {
     const owner = await gateway.createAccount();
     const production = await make({}, owner.key);
@@ -239,7 +239,7 @@ describe('a sandbox key and the keys of production [R7; contract, Environments]'
   });
 });
 
-describe('what has ended stays ended [R7]', () => {
+describe('what has ended stays ended (R7, R203)', () => {
   /** Keys that have ended, and how. */
   const endings: Record<string, () => Promise<Made>> = {
     revoked: async () => {
@@ -327,7 +327,7 @@ describe('what has ended stays ended [R7]', () => {
   });
 });
 
-describe('revoking a key with its descendants [R7; contract, Authentication: 6]', () => {
+describe('revoking a key with its descendants (R7, R119, R204)', () => {
   it('takes what it made and rotated, in turn, with an audit entry each, and nothing else', async () => {
     const leaked = await make();
     const child = await make({}, leaked.key);

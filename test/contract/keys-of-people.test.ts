@@ -59,7 +59,7 @@ const works = async (...keys: readonly Made[]) => {
 const standing = (keys: readonly { keyId: string; revokedAt: string | null }[]) =>
   new Map(keys.map(({ keyId, revokedAt }) => [keyId, revokedAt === null ? 'works' : 'revoked']));
 
-describe('a person who leaves or loses a role, and their keys (graphql-names.md, Mutations)', () => {
+describe('a person who leaves or loses a role, and their keys (R204)', () => {
   it('removed: all of them are revoked, and what these made; what others have rotated since is not theirs', async () => {
     const { id, token } = await join('ADMIN');
     const [full, plain, handedOver] = [
@@ -202,8 +202,8 @@ describe('a person who leaves or loses a role, and their keys (graphql-names.md,
   });
 });
 
-describe('ended keys and descendants in GraphQL (graphql-names.md, Mutations)', () => {
-  it('KEY_ENDED is the refusal of a change to what has ended', async () => {
+describe('ended keys and descendants in GraphQL', () => {
+  it('KEY_ENDED is the refusal of a change to what has ended (R203)', async () => {
     const { keyId } = await make(owner);
     await ask(owner, REVOKE, { k: keyId });
     const expiresAt = new Date(Date.now() + 60_000).toISOString();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('looking a message up [R20]', () => {
+describe('looking a message up (R20)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('looking a message up [R20]', () => {
     expect(notes).toHaveLength(2);
   });
 
-  it('is not found under another account, another channel, an unknown id or no id [contract, Errors: 404]', async () => {
+  it('is not found under another account, another channel, an unknown id or no id (R175)', async () => {
     const stranger = await gateway.createAccount();
     const { id } = await send('0700123456');
     for (const [path, key] of [
@@ -80,7 +80,7 @@ describe('looking a message up [R20]', () => {
     }
   });
 
-  it('needs READ_MESSAGES or FULL_ACCESS [contract, Scopes: READ_MESSAGES]', async () => {
+  it('needs READ_MESSAGES or FULL_ACCESS (R124)', async () => {
     const { id } = await send('0700123456');
     const reader = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     expect((await get(`/developers/sms/${id}`, reader.key)).status).toBe(200);

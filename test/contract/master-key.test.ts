@@ -8,7 +8,7 @@ const [OLD, NEW, STRANGE] = [7, 8, 9].map((byte) => Buffer.alloc(32, byte).toStr
   string,
 ];
 
-describe('a database with secrets and the master key of a start (running.md, MASTER_KEY)', () => {
+describe('a database with secrets and the master key of a start', () => {
   let first: TestGateway;
   let account: TestAccount;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;

@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
-describe('money [R17]', () => {
+describe('money (R17)', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   const opened: { stop(): Promise<void> }[] = [];
@@ -27,7 +27,7 @@ describe('money [R17]', () => {
       [accountId],
     );
 
-  it('a send that the balance does not cover gets 402 with balance, required and currency, and leaves nothing behind [contract, POST /developers/sms: rule 4; contract, Errors: 402, shape B]', async () => {
+  it('a send that the balance does not cover gets 402 with balance, required and currency, and leaves nothing behind (R99, R169, R173)', async () => {
     const poor = await gateway.createAccount(59);
     const { status, body } = await send(poor.key, '0700123456,0700123457');
     expect({ status, body }).toEqual({
@@ -66,7 +66,7 @@ describe('money [R17]', () => {
     await checkLedger(sql, owner.accountId);
   });
 
-  it('a message that fails whole costs nothing in the end [contract, States and transitions: failure to send]', async () => {
+  it('a message that fails whole costs nothing in the end (R89)', async () => {
     const owner = await gateway.createAccount(90);
     const { body } = await send(owner.key, '0700000001,0710000001,0720000001');
     await eventually(async () => (await balance(owner.key)) === 90);
@@ -104,7 +104,7 @@ describe('money [R17]', () => {
     await expect(change).rejects.toThrow(/balance_minor/);
   });
 
-  it('the longest price prefix wins, and a destination without a price is refused [R3; contract, Limits: SMS price]', async () => {
+  it('the longest price prefix wins, and a destination without a price is refused (R3, R194)', async () => {
     const owner = await gateway.createAccount(1_000);
     const set = (prefix: string, amount: number) =>
       sql.query(
@@ -143,7 +143,7 @@ describe('money [R17]', () => {
     it.each([
       ['one process', () => [gateway]],
       ['two processes', () => [gateway, second]],
-    ])('exactly 20 pass: %s [contract, POST /developers/sms: rule 4]', async (_, gateways) => {
+    ])('exactly 20 pass: %s (R99)', async (_, gateways) => {
       owner = await gateway.createAccount(20 * 60 + 29);
       const at = gateways();
       const answers = await Promise.all(

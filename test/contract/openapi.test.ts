@@ -30,7 +30,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
 /** That each answer is as documented is held by the gateway's `call`, here and in every other test. */
-describe('the OpenAPI document [contract, Errors: shape A, shape B; R2, R3 and R5]', () => {
+describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -87,7 +87,7 @@ describe('the OpenAPI document [contract, Errors: shape A, shape B; R2, R3 and R
     expect(differences(document, JSON.parse(committed), '', 0)).toEqual([]);
   });
 
-  it('is served without a key, with the headers of every answer [R4]', async () => {
+  it('is served without a key, with the headers of every answer (R4)', async () => {
     const answer = await gateway.call('GET', '/openapi.json', { headers: { 'X-Request-Id': 'reader.1' } });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('x-request-id')).toBe('reader.1');
@@ -112,7 +112,7 @@ describe('the OpenAPI document [contract, Errors: shape A, shape B; R2, R3 and R
     expect(faultsOf('POST', '/developers/sms', { ...refused, body })).toHaveLength(1);
   });
 
-  it('leaves objects open, since members may be added [contract, Versioning: 3; R1]', () => {
+  it('leaves objects open, since members may be added (R1, R197)', () => {
     expect(JSON.stringify(document)).not.toContain('"additionalProperties":false');
   });
 
@@ -148,7 +148,7 @@ describe('the OpenAPI document [contract, Errors: shape A, shape B; R2, R3 and R
     examplesOf(route).map(([name, example]) => ({ route, name, example })),
   );
   it.each(cases.map((one) => [`${nameOf(one.route)} (${one.name})`, one] as const))(
-    'has an example that works, with FULL_ACCESS: %s [contract, Scopes: FULL_ACCESS; contract, Versioning: 4]',
+    'has an example that works, with FULL_ACCESS: %s (R128, R198)',
     async (_title, { route, example }) => {
       const answer = await send(route, example);
       expect([answer.status, answer.text]).toEqual([route.successStatus ?? 200, expect.anything()]);

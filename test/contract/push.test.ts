@@ -13,7 +13,7 @@ const KEYS = {
   auth: 'BTBZMqHH6r4Tts7J_aSIgg',
 };
 
-describe('push through the simulator [R24]', () => {
+describe('push through the simulator (R24)', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   let account: TestAccount;
@@ -115,7 +115,7 @@ describe('push through the simulator [R24]', () => {
       expect(answer.body.error.details.fields.map((field: { path: string }) => field.path)).toContain(path);
     });
 
-    it('need SEND_PUSH [R22]', async () => {
+    it('need SEND_PUSH (R22)', async () => {
       const { key } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS', 'READ_MESSAGES'] });
       expect((await gateway.call('GET', '/developers/push/devices', { key })).status).toBe(403);
       expect((await send({ to: 'x' }, key)).status).toBe(403);
@@ -139,7 +139,7 @@ describe('push through the simulator [R24]', () => {
     });
   });
 
-  it('reaches every device of a user: one push.sent, status sent [contract, Events: push.sent]', async () => {
+  it('reaches every device of a user: one push.sent, status sent (R139)', async () => {
     const user = newUser();
     await register(user, '1000');
     await register(user, '2000', { platform: 'ios' });
@@ -177,7 +177,7 @@ describe('push through the simulator [R24]', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches some: one push.partial, status sent; devices that are unregistered are forgotten, others are not [contract, Events: push.partial]', async () => {
+  it('reaches some: one push.partial, status sent; devices that are unregistered are forgotten, others are not (R140)', async () => {
     const user = newUser();
     const good = await register(user, '1000');
     const rejected = await register(user, '0001');
@@ -199,7 +199,7 @@ describe('push through the simulator [R24]', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches none: one push.failed with an error, status failed [contract, Events: push.failed]', async () => {
+  it('reaches none: one push.failed with an error, status failed (R141)', async () => {
     const user = newUser();
     await register(user, '0001');
     await register(user, '0002');
@@ -285,7 +285,7 @@ describe('push through the simulator [R24]', () => {
     expect(answer.body.error.details.fields[0].path).toBe(path);
   });
 
-  it('repeats its first answer under an idempotency key, also when the devices are gone [R19]', async () => {
+  it('repeats its first answer under an idempotency key, also when the devices are gone (R19)', async () => {
     const user = newUser();
     const device = await register(user, '1000');
     const first = await send({ to: user, idempotencyKey: 'push-once' });
@@ -304,7 +304,7 @@ describe('push through the simulator [R24]', () => {
     expect(history.body.data).toMatchObject([{ id: sent.body.id, to: [user], content: 'From the gateway' }]);
   });
 
-  it('can be scheduled and canceled: no event [R18]', async () => {
+  it('can be scheduled and canceled: no event (R18)', async () => {
     const user = newUser();
     await register(user, '1000');
     const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
@@ -334,7 +334,7 @@ describe('push through the simulator [R24]', () => {
     ]);
   });
 
-  it('in the sandbox is checked and recorded, and nothing leaves [R26]', async () => {
+  it('in the sandbox is checked and recorded, and nothing leaves (R26)', async () => {
     const user = newUser();
     await register(user, '0002');
     expect((await send({ to: user }, account.sandboxKey)).body.error.code).toBe('no_target_devices');
@@ -354,7 +354,7 @@ describe('push through the simulator [R24]', () => {
     expect(feed.text).not.toContain(sent.body.id);
   });
 
-  it('costs what the operator says per device, and gives back what failed [R17]', async () => {
+  it('costs what the operator says per device, and gives back what failed (R17)', async () => {
     const own = await gateway.createAccount(100);
     await gateway.parts.operations.prices.set.run(
       { kind: 'operator', userId: own.accountId },
@@ -379,7 +379,7 @@ describe('push through the simulator [R24]', () => {
 });
 
 describe('push in production with nothing configured', () => {
-  it('is 503 for apps, naming the channel; the gateway runs all the same [R26]', async () => {
+  it('is 503 for apps, naming the channel; the gateway runs all the same (R26)', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const device = { token: 'token', platform: 'ios', userId: 'user' };
@@ -396,7 +396,7 @@ describe('push in production with nothing configured', () => {
 });
 
 describe('push and the sweeps', () => {
-  it('is sent for good: no delivery report is waited for [R14]', async () => {
+  it('is sent for good: no delivery report is waited for (R14)', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();
     const device = { token: 'token-1000', platform: 'android', userId: 'user' };

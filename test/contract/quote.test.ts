@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('quoting an SMS [R21]', () => {
+describe('quoting an SMS (R21)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -54,7 +54,7 @@ describe('quoting an SMS [R21]', () => {
     });
   });
 
-  it('costs nothing with a sandbox key, like the send [contract, Environments: sandbox]', async () => {
+  it('costs nothing with a sandbox key, like the send (R130)', async () => {
     const { body } = await quote({ to: '0700123456', message: 'a'.repeat(1000) }, account.sandboxKey);
     expect(body).toMatchObject({ sandbox: true, cost: 0, sufficientBalance: true, smsCount: 7 });
   });
@@ -74,7 +74,7 @@ describe('quoting an SMS [R21]', () => {
     expect(quoted.body).toEqual(sent.body);
   });
 
-  it('needs SEND_SMS [R22]', async () => {
+  it('needs SEND_SMS (R22)', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     expect((await quote({}, key)).body.message).toBe(
       'Insufficient scopes. Required one of: SEND_SMS, FULL_ACCESS',

@@ -35,7 +35,7 @@ const spend = async (count: number, key: string | undefined, at = gateway) => {
   for (let left = count; left > 0; left--) await get(key, at);
 };
 
-describe('the sliding window [contract, Limits: Request rate, Window, Concurrency; R12]', () => {
+describe('the sliding window (R12, R178, R179, R181)', () => {
   it('lets exactly 100 of 200 requests at once on two processes pass', async () => {
     const key = await newKey();
     const answers = await Promise.all(
@@ -61,7 +61,7 @@ describe('the sliding window [contract, Limits: Request rate, Window, Concurrenc
     expect(remaining((await get(other)).headers)).toBe(99);
   });
 
-  it('refuses the 101st with 429 in shape A, which says when to come back [contract, Errors: 429; R2]', async () => {
+  it('refuses the 101st with 429 in shape A, which says when to come back (R2, R176)', async () => {
     const key = await newKey();
     const first = Math.floor(Date.now() / 1000);
     await spend(100, key);
@@ -83,7 +83,7 @@ describe('the sliding window [contract, Limits: Request rate, Window, Concurrenc
   });
 });
 
-describe('other figures [contract, Limits: Burst, Per-endpoint rates; R12]', () => {
+describe('other figures (R12, R180, R182)', () => {
   it('of RATE_LIMIT_PER_SECOND refuse, and the message names that rule', async () => {
     await using bursty = await startTestGateway(
       { ...DEFAULTS, RATE_LIMIT_PER_SECOND: '3' },
@@ -178,7 +178,7 @@ describe('other figures [contract, Limits: Burst, Per-endpoint rates; R12]', () 
   });
 });
 
-describe('requests without a valid key [R11]', () => {
+describe('requests without a valid key (R11)', () => {
   it('share a budget per address, so that guessing keys is slowed, and valid keys do not feel it', async () => {
     await using behind = await startTestGateway({ ...DEFAULTS, TRUST_PROXY: '127.0.0.1' }, gateway.database);
     const guess = (address: string, index = 0) =>
@@ -212,7 +212,7 @@ describe('requests without a valid key [R11]', () => {
   });
 });
 
-describe('the headers [contract, Limits: Rate-limit headers; R4]', () => {
+describe('the headers (R4, R183)', () => {
   const isComplete = (get: (name: string) => string | null | undefined) => {
     for (const name of HEADERS) expect(get(name)).toMatch(/^\d+$/);
     expect(get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
@@ -270,7 +270,7 @@ describe('the headers [contract, Limits: Rate-limit headers; R4]', () => {
   });
 });
 
-describe('without a database [contract, Errors: 5xx; R3]', () => {
+describe('without a database (R3, R177)', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
   let cutOff: TestGateway;

@@ -90,7 +90,7 @@ async function done(
 }
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
-describe('a sandbox key', () => {
+describe('a sandbox key (R200)', () => {
   /** Ids of production, by the part of a path that they stand behind. */
   const ids: Record<string, string> = {};
   let secrets: readonly string[];
@@ -284,7 +284,7 @@ describe('a sandbox key', () => {
     expect((await done(own.key, 'GET', `/developers/contacts/${made[1].id}`)).id).toBe(made[1].id);
   });
 
-  it('pushes to devices of the sandbox, and a production key to those of production', async () => {
+  it('pushes to devices of the sandbox, and a production key to those of production (R199)', async () => {
     const own = await gateway.createAccount();
     const device = { token: 'same-token', platform: 'android', userId: 'u' };
     const devices: { id: string; environment: string }[] = [];
@@ -309,7 +309,7 @@ describe('a sandbox key', () => {
     expect(codeOf(gone)).toEqual([404, 'not_found']);
   });
 
-  it('has its webhooks told of their tests only, ten of them besides those of production', async () => {
+  it('has its webhooks told of their tests only, ten of them besides those of production (R199)', async () => {
     const own = await gateway.createAccount();
     const hooks = await startWebhookReceiver();
     try {
@@ -352,7 +352,7 @@ describe('a sandbox key', () => {
     }
   });
 
-  it('sees its own messages, and a production key those of both', async () => {
+  it('sees its own messages, and a production key those of both (R201)', async () => {
     const own = await gateway.createAccount();
     const sent: string[] = [];
     for (const key of [own.key, own.sandboxKey])
@@ -380,7 +380,7 @@ interface Thing {
 }
 
 describe('people', () => {
-  it('see both environments, by a switch', async () => {
+  it('see both environments, by a switch (R201)', async () => {
     const own = await gateway.createAccount();
     const hooks = await startWebhookReceiver();
     try {

@@ -11,7 +11,7 @@ const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-describe('scheduledFor and cancellation [contract, POST /developers/sms: scheduledFor; R18]', () => {
+describe('scheduledFor and cancellation (R18, R93)', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -179,7 +179,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
     });
 
-    it('comes too late for what has left, has failed or was canceled [R3]', async () => {
+    it('comes too late for what has left, has failed or was canceled (R3)', async () => {
       const { body: gone } = await send({});
       await eventually(async () => (await get(gone.id)).status === 'sent');
       const { body: canceled } = await send({ scheduledFor: inMs(HOUR_MS) });
@@ -192,7 +192,7 @@ describe('scheduledFor and cancellation [contract, POST /developers/sms: schedul
       expect(await balance()).toBe(before);
     });
 
-    it('is for keys that may send on the channel, and for their own account [R22; contract, Errors: 403, 404]', async () => {
+    it('is for keys that may send on the channel, and for their own account (R22, R174, R175)', async () => {
       const { body: sent } = await send({ scheduledFor: inMs(HOUR_MS) });
       const keyFor = async (scope: string) =>
         (await gateway.createKey(account.accountId, { scopes: [scope] })).key;

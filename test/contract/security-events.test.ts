@@ -7,7 +7,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 const METRICS_TOKEN = 'a-token-for-metrics';
 const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
 
-describe('what is tried with wrong secrets', () => {
+describe('what is tried with wrong secrets (R213)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   const lines: Record<string, unknown>[] = [];

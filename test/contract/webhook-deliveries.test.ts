@@ -28,7 +28,7 @@ const settled = (id: string, status: string, query = '') =>
     return data.length === 1 && data[0].status === status && data[0];
   });
 
-describe('delivery records (contract, Webhook delivery record; R30)', () => {
+describe('delivery records (R30, R79–R84)', () => {
   it('show a success with its attempt', async () => {
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url });
@@ -77,7 +77,7 @@ describe('delivery records (contract, Webhook delivery record; R30)', () => {
     expect(delivery.errorMessage).toMatch(/refused/);
   });
 
-  it('show a receiver that never answers as timed out after 10 seconds [contract, Limits: Webhook timeout]', async () => {
+  it('show a receiver that never answers as timed out after 10 seconds (R190)', async () => {
     const silent = await rawReceiver(() => undefined);
     try {
       const { id } = await bench.register(owner, { url: `http://127.0.0.1:${silent.port}/`, maxRetries: 0 });
@@ -91,7 +91,7 @@ describe('delivery records (contract, Webhook delivery record; R30)', () => {
     }
   });
 
-  it('come in pages, newest first, and by status and event [contract, GET /developers/webhooks/:id/deliveries]', async () => {
+  it('come in pages, newest first, and by status and event (R112)', async () => {
     const receiver = await bench.receiving((hook) => (hook.body.event === 'sms.failed' ? 500 : 200));
     const { id } = await bench.register(owner, {
       url: receiver.url,
@@ -137,7 +137,7 @@ describe('delivery records (contract, Webhook delivery record; R30)', () => {
   });
 });
 
-describe('retries (contract, Delivery and retries)', () => {
+describe('retries (R163–R167)', () => {
   it('come 5 s later with the same id and bytes, and a t and signature of their own', async () => {
     const receiver = await bench.receiving((_hook, count) => (count === 1 ? 503 : 204));
     const { id, secret } = await bench.register(owner, { url: receiver.url });
@@ -465,7 +465,7 @@ describe('deletion (R30)', () => {
   });
 });
 
-describe('fairness (issue 4, 3)', () => {
+describe('fairness', () => {
   it('keeps at most 10 attempts of an endpoint on the wire while others are served at once', async () => {
     let most = 0;
     const dead = await rawReceiver(() => {

@@ -64,7 +64,7 @@ const attempt = (url: string) => ({
   at: new Date(1_700_000_000_000),
 });
 
-describe('webhook targets at registration (contract "URL requirements", R32)', () => {
+describe('webhook targets at registration (R32, R160–R162)', () => {
   it.each(named(entries))('%s', async (_, entry) => {
     const transport = transportWith(entry, { resolve: fromDns(entry.dns) });
     const checked = transport.checkTarget(entry.input as string);
@@ -91,7 +91,7 @@ describe('webhook targets at registration (contract "URL requirements", R32)', (
     },
   );
 
-  it('says in words why, of names and addresses always the same; the operator is told which it was', async () => {
+  it('says in words why, of names and addresses always the same; the operator is told which it was (R210)', async () => {
     const told: unknown[] = [];
     const refused = async (url: string) => {
       const transport = transportWith(entries[0] as Entry, {
@@ -128,7 +128,7 @@ describe('webhook targets at registration (contract "URL requirements", R32)', (
   });
 });
 
-describe('ports of webhook targets', () => {
+describe('ports of webhook targets (R210)', () => {
   const client = (allowedNetworks: string[], looked: string[], dialled: string[] = []) =>
     createWebhookTransport({
       client: createGuardedClient({

@@ -56,7 +56,7 @@ echo json_encode(array_map(fn($c) => is_genuine($c['secret'], $c['header'], base
   },
 } as const;
 
-describe('the check on the page for receivers (contract, Signature verification)', () => {
+describe('the check on the page for receivers (R155–R159)', () => {
   let bench: Awaited<ReturnType<typeof startWebhookBench>>;
   let directory: string;
   const cases: Case[] = [];

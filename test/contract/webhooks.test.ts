@@ -53,7 +53,7 @@ async function sendSms(owner: TestAccount, message: string): Promise<string> {
 const isSignedWith = (secret: string, hook: ReceivedHook) =>
   verifyWebhook(secret, String(hook.headers['x-service-signature']), hook.raw, hook.at / 1000);
 
-describe('registration (contract, POST /developers/webhooks; R29)', () => {
+describe('registration (R29, R105–R109)', () => {
   it('answers 201 with the endpoint and its secret', async () => {
     const { webhook, secret } = await register({ description: 'Mine' });
     expect(secret).toMatch(SECRET);
@@ -135,7 +135,7 @@ describe('registration (contract, POST /developers/webhooks; R29)', () => {
   });
 });
 
-describe('tokens in the query of a URL', () => {
+describe('tokens in the query of a URL (R212)', () => {
   const WHOLE = 'http://127.0.0.1:4999/hook?token=s3cret&v=2';
   const SHOWN = 'http://127.0.0.1:4999/hook?token=***&v=***';
 
@@ -311,7 +311,7 @@ describe('management (R28)', () => {
   });
 });
 
-describe('rotate-secret (contract, POST /developers/webhooks/:id/rotate-secret)', () => {
+describe('rotate-secret (R111)', () => {
   it('signs the very next delivery with the new secret only', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
@@ -341,7 +341,7 @@ describe('rotate-secret (contract, POST /developers/webhooks/:id/rotate-secret)'
   });
 });
 
-describe('test (contract, POST /developers/webhooks/:id/test; R28)', () => {
+describe('test (R28, R113)', () => {
   it('makes one attempt at once and answers with its record', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
@@ -411,7 +411,7 @@ describe('test (contract, POST /developers/webhooks/:id/test; R28)', () => {
   });
 });
 
-describe('event types (contract, GET /developers/webhooks/events; R28)', () => {
+describe('event types (R28, R110)', () => {
   it('lists all eleven with channel, description and a sample envelope', async () => {
     const { body } = await call('GET', '/events');
     expect(body.pagination).toEqual({ page: 1, limit: 20, total: 11, pages: 1 });

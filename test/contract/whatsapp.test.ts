@@ -17,7 +17,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const TEMPLATE = { type: 'template', template: { name: 'order_shipped', language: 'en_US' } };
 const HOUR_MS = 3_600_000;
 
-describe('WhatsApp over the Cloud API [R25]', () => {
+describe('WhatsApp over the Cloud API (R25)', () => {
   let gateway: TestGateway;
   let platform: Awaited<ReturnType<typeof startCloudApi>>;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -176,7 +176,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
       expect(rows).toHaveLength(2);
     });
 
-    it('is closed in the sandbox, whoever wrote to production', async () => {
+    it('is closed in the sandbox, whoever wrote to production (R200)', async () => {
       const to = '+256700000022';
       await answers('256700000022', 'wamid.in-22', new Date());
       expect(await windowOf(to)).toMatchObject({ open: true });
@@ -210,7 +210,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
       await gateway.call('DELETE', `/developers/messages/${inTime.body.id}`, { key: account.key });
     });
 
-    describe('belongs to the account that wrote to the number last', () => {
+    describe('belongs to the account that wrote to the number last (R205)', () => {
       const CLOSED = { open: false, lastInboundAt: null, closesAt: null };
       const text = (to: string) => ({ to, type: 'text', text: { body: 'Hello' } });
       let other: TestAccount;
@@ -349,7 +349,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
   });
 
   describe('status callbacks', () => {
-    it('make it delivered, then read: one event each, however often and in whatever order they come [contract, Events: whatsapp.delivered; contract, Events: whatsapp.read]', async () => {
+    it('make it delivered, then read: one event each, however often and in whatever order they come (R142, R143)', async () => {
       const { id, sid } = await accepted();
       await say(statusCallback(sid, 'sent'));
       expect((await lookUp(id)).status).toBe('sent');
@@ -417,7 +417,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
       await say(inboundCallback('256700123999', `wamid.\0${'y'.repeat(12_000)}`, new Date()));
     });
 
-    it('make it failed, with what the code means; nothing that comes later changes that [contract, Events: whatsapp.failed]', async () => {
+    it('make it failed, with what the code means; nothing that comes later changes that (R144)', async () => {
       const { id, sid } = await accepted();
       const errors = [
         {
@@ -581,7 +581,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
     expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');
   });
 
-  it('repeats its first answer under an idempotency key, also where the window is closed [R19]', async () => {
+  it('repeats its first answer under an idempotency key, also where the window is closed (R19)', async () => {
     const body = {
       to: '+256700000020',
       type: 'text',
@@ -595,7 +595,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  it('can be scheduled and canceled, and stands in its history [R18 and R20]', async () => {
+  it('can be scheduled and canceled, and stands in its history (R18, R20)', async () => {
     const scheduledFor = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ to: '+256700000030', scheduledFor });
     expect(sent.body).toMatchObject({ status: 'pending', scheduledFor });
@@ -610,7 +610,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
     expect(history.body.data).toMatchObject([{ id: sent.body.id, status: 'failed', to: ['+256700000030'] }]);
   });
 
-  it('needs SEND_WHATSAPP [R22]', async () => {
+  it('needs SEND_WHATSAPP (R22)', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS', 'READ_MESSAGES'] });
     expect((await send({}, key)).status).toBe(403);
     expect((await gateway.call('GET', '/developers/whatsapp/window?to=0700123456', { key })).status).toBe(
@@ -618,7 +618,7 @@ describe('WhatsApp over the Cloud API [R25]', () => {
     );
   });
 
-  it('in the sandbox leaves nothing and tells nothing [R26]', async () => {
+  it('in the sandbox leaves nothing and tells nothing (R26)', async () => {
     const before = platform.requests.length;
     const sent = await send({}, account.sandboxKey);
     expect(sent.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
@@ -640,7 +640,7 @@ describe('WhatsApp with nothing configured', () => {
     });
   });
 
-  it('is 503 in production, and believes no callback [R26]', async () => {
+  it('is 503 in production, and believes no callback (R26)', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const body = { to: '+256700123456', ...TEMPLATE };

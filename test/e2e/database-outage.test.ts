@@ -289,7 +289,7 @@ describe('a database that goes away', () => {
       expect(performance.now() - told).toBeLessThan(DRAIN_MS);
     });
 
-    it('says that nobody knows where the answer to a commit was lost: the message is there, and charged once', async () => {
+    it('says that nobody knows where the answer to a commit was lost: the message is there, and charged once (R217)', async () => {
       const { proxy, gateway, account, client } = await startBehindProxy({ ROLES: 'api' });
       const call = (method: string, path: string, more: object = {}) =>
         gateway.call(method, path, { key: account.key, ...more });

@@ -11,7 +11,7 @@ import { withUnitOfWork } from '../support/unit-of-work.ts';
 const PRICE = 30;
 const HOUR_MS = 3_600_000;
 
-describe('the refund of what may have left', () => {
+describe('the refund of what may have left (R218)', () => {
   let first: SmsApi;
   let second: SmsApi;
   let gateway: TestGateway;

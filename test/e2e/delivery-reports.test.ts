@@ -7,7 +7,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROVIDER_OF = (smsc: Smsc) => `smpp:gateway@127.0.0.1:${smsc.port}`;
 
-describe('delivery reports over SMPP [R13] [R15] [R16]', () => {
+describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -194,7 +194,7 @@ describe('delivery reports over SMPP [R13] [R15] [R16]', () => {
     });
   };
 
-  it('a report that names another number is not applied to an id that only looks alike', async () => {
+  it('a report that names another number is not applied to an id that only looks alike (R220)', async () => {
     smsc.behave({ messageIds: 'decimal' });
     const id = await send('+256700200007', 'mine');
     const { sid } = await becomes(id, 'sent');
@@ -229,7 +229,7 @@ describe('delivery reports over SMPP [R13] [R15] [R16]', () => {
     expect((await details(first)).body.status).toBe('sent');
   });
 
-  it('a carrier that rewrites numbers: after five minutes the only message with the id has the report', async () => {
+  it('a carrier that rewrites numbers: after five minutes the only message with the id has the report (R220)', async () => {
     const id = await send('+256700200023', 'rewritten');
     const { sid } = await becomes(id, 'sent');
     await report(sid, 'delivered', '256711111111');

@@ -187,7 +187,7 @@ describe('delivery reports that come while PostgreSQL is stopped', () => {
   });
 });
 
-describe('callbacks of carriers that come while PostgreSQL is stopped', () => {
+describe('callbacks of carriers that come while PostgreSQL is stopped (R211)', () => {
   it('are answered 200 and applied when it is back, where their sender is proven', async () => {
     const postgres = await startPostgres();
     const port = await freePort();

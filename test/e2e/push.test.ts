@@ -8,7 +8,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { decryptPush, newBrowser, startPushService } from '../support/push-service.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe('one push message to a phone of each kind and a browser, over their real wires [R24]', () => {
+describe('one push message to a phone of each kind and a browser, over their real wires (R24)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let directory: string;

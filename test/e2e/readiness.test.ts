@@ -106,7 +106,7 @@ async function isToldOf(
   expect(await gateway.metrics('gateway_refusing')).toEqual([`gateway_refusing{reason="${refusal}"} 0`]);
 }
 
-describe('a gateway whose database cannot store a message', () => {
+describe('a gateway whose database cannot store a message (R215)', () => {
   (mayMount ? it : it.skip)('says so when its disk is full, and goes on when there is room', async () => {
     await using disk = mountDisk(await workplace.directory('disk'), '160m');
     const gateway = await start({ DATA_DIR: disk.path });

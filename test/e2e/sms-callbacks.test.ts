@@ -6,7 +6,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { africasTalkingAnswer, type SmsApi, startSmsApi, twilioAnswer } from '../support/sms-api.ts';
 import { openSql } from '../support/sql.ts';
 
-describe('carriers’ callbacks [R15]', () => {
+describe('carriers’ callbacks (R15)', () => {
   let api: SmsApi;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -119,7 +119,7 @@ describe('carriers’ callbacks [R15]', () => {
     expect((await details(id)).status).toBe('delivered');
   });
 
-  it('callbacks that prove nothing count on the budget of their address, the others on none [R11]', async () => {
+  it('callbacks that prove nothing count on the budget of their address, the others on none (R11, R211)', async () => {
     const route = (query: string) => ({
       SMS_ROUTES: `*=africastalking://acme:key@${api.host}${query}`,
       RATE_LIMIT_PER_MINUTE: '5',

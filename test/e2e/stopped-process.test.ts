@@ -17,7 +17,7 @@ const RECIPIENTS = 40;
 /** Messages that may be with the carrier unanswered. */
 const WINDOW = 5;
 
-describe('a process that slept while another took its jobs over', () => {
+describe('a process that slept while another took its jobs over (R219)', () => {
   let workplace: Workplace;
   let database: TestDatabase;
   let smsc: Smsc;

@@ -63,7 +63,7 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
   };
 }
 
-describe('kill -9 in the middle of a delivery (issue 4, 2; contract, Delivery and retries: 1, 4)', () => {
+describe('kill -9 in the middle of a delivery (R163, R166)', () => {
   // All go on at once, since most of that is waiting for the heartbeat of the dead; they start one after the other.
   const crashes = new Map<string, ReturnType<typeof recover>>();
   beforeAll(() => {

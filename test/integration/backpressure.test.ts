@@ -136,7 +136,7 @@ describe('a database slower than the senders', () => {
 });
 
 describe('more requests than can be answered', () => {
-  /** A gateway's REST contract on a server of its own, where three requests may be under way. */
+  /** A gateway's REST API on a server of its own, where three requests may be under way. */
   const startNarrow = async () => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);

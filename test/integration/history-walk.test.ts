@@ -8,7 +8,7 @@ interface Entry {
   readonly createdAt: string;
 }
 
-describe('walking a history page by page while messages are added (R20; contract, Limits: Pagination)', () => {
+describe('walking a history page by page while messages are added (R20, R188)', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();

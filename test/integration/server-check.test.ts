@@ -29,7 +29,7 @@ it('a server says which version it is, and that nothing stands between', async (
   expect(Math.floor(facts.versionNumber / 10_000)).toBe(testVersion());
 });
 
-it('a server that is too old is told with what is needed', () => {
+it('a server that is too old is told with what is needed (R214)', () => {
   const facts = { isStandby: false, readOnlyBy: null, isPooled: false };
   expect(faultOfServer({ ...facts, version: '13.11', versionNumber: 130_011 })).toMatch(
     /^PostgreSQL 13\.11 is too old: the gateway needs 14 or newer\./,
@@ -65,7 +65,7 @@ it.each(['database', 'user'])('a database that only reads says so, and that the 
   }
 });
 
-describe('behind a pool', () => {
+describe('behind a pool (R214)', () => {
   it('of sessions, which takes no `options`, a gateway works and every connection has its settings', async () => {
     await using pooler = await startPooler(database.connection, { mode: 'session' });
     expect(await checkServer(pooler.url)).toMatchObject({ isPooled: true });

@@ -537,7 +537,7 @@ describe('over smpps://', () => {
   });
 });
 
-describe('a transmitter and a receiver (bind=tx+rx)', () => {
+describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
   const BIND = '?bind=tx+rx';
   const commands = (smsc: Smsc) => smsc.binds.map(({ command }) => command);
 

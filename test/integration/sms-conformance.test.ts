@@ -41,7 +41,7 @@ describeProvider<SmsSubmission>(
 );
 
 describeProvider<SmsSubmission>(
-  'The SMS simulator [R226]',
+  'The SMS simulator (R226)',
   async () => ({
     provider: new SimulatorCarrier(silentLogger),
     content,

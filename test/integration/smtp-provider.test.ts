@@ -62,7 +62,7 @@ const signal = new AbortController().signal;
 const submit = (provider: SmtpProvider, members: Members = {}): Promise<SubmitOutcome> =>
   provider.submit(email(members), signal);
 
-describe('a mail [R23]', () => {
+describe('a mail (R23)', () => {
   it('carries what was given, and nothing else', async () => {
     const server = await serve();
     const outcome = await submit(provide(server.url), {
@@ -166,7 +166,7 @@ describe('a mail [R23]', () => {
   });
 });
 
-describe('what the server answers [R23]', () => {
+describe('what the server answers (R23)', () => {
   it('a greylisted recipient is put off, and taken later', async () => {
     const server = await serve({ rcpt: (_to, count) => (count === 1 ? 451 : 'accept') });
     const provider = provide(server.url);
@@ -254,7 +254,7 @@ describe('what the server answers [R23]', () => {
   });
 });
 
-describe('copies go with the first mail [R23]', () => {
+describe('copies go with the first mail (R23)', () => {
   it('a refused copy does not hold back the recipient', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
     const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
@@ -417,7 +417,7 @@ describe('login and encryption', () => {
     }
   });
 
-  it('trusts the authority that the URL names, and nobody else then, on this machine too', async () => {
+  it('trusts the authority that the URL names, and nobody else then, on this machine too (R209)', async () => {
     const ca = `?ca=${TLS}ca.pem`;
     for (const [name, fault] of [
       ['server', undefined],

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 400;
 const PID = statement('test-pid', 'SELECT pg_backend_pid() AS pid');
 const SLEEP = statement('test-sleep', 'SELECT pg_sleep($1)');
 
-describe('a statement that PostgreSQL does not answer', () => {
+describe('a statement that PostgreSQL does not answer (R217)', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
   let knex: Knex;

@@ -56,7 +56,7 @@ export interface TestGateway extends AsyncDisposable {
 
 /**
  * A whole gateway in this process: real HTTP, real PostgreSQL (a clone of the template, or `database`, which then
- * stays), workers running. `environment` holds variables of running.md; webhook targets on loopback are allowed.
+ * stays), workers running. `environment` holds environment variables (docs/operations/environment.md); webhook targets on loopback are allowed.
  */
 export async function startTestGateway(
   environment: Record<string, string> = {},

@@ -3,7 +3,7 @@ import { createAddressGuard } from '../../src/channels/http/address-guard.ts';
 import { CLOUD_ADDRESSES } from '../../src/channels/http/cloud-addresses.ts';
 import { portFault } from '../../src/channels/http/open-ports.ts';
 
-describe('address guard (contract "URL requirements" 2, R32)', () => {
+describe('address guard (R32, R161)', () => {
   const open = createAddressGuard([]);
 
   it.each(['1.0.0.1', '8.8.8.8', '172.32.0.0', '100.128.0.0', '2606:4700:4700::1111', '2a00:1450::1'])(
@@ -93,7 +93,7 @@ describe('address guard (contract "URL requirements" 2, R32)', () => {
     expect(open.isAllowed(address)).toBe(false),
   );
 
-  it('takes no wide network for leave to dial what a cloud serves', () => {
+  it('takes no wide network for leave to dial what a cloud serves (R210)', () => {
     const wide = createAddressGuard(['fd00::/8', '100.64.0.0/10', '0.0.0.0/0', '::/0', '169.254.0.0/16']);
     for (const { network } of CLOUD_ADDRESSES)
       expect(wide.isAllowed(network.split('/')[0] ?? '')).toBe(false);

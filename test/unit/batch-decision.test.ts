@@ -38,7 +38,7 @@ const message = fc.record({
 });
 const balances = fc.tuple(fc.nat(500), fc.nat(500), fc.nat(500));
 
-describe('a batch is decided message by message (contract, POST /developers/sms: rule 4; R17)', () => {
+describe('a batch is decided message by message (R17, R99)', () => {
   it('as a cashier would who serves them one after the other, whatever the batch', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 40 }), balances, (wanted, purses) => {

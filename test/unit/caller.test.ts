@@ -10,7 +10,7 @@ const keyWith = (...scopes: Scope[]): Caller => ({
 });
 const FULL = keyWith('FULL_ACCESS');
 
-describe('who may do what (contract, Authentication 4)', () => {
+describe('who may do what (R117)', () => {
   it.each<[string, Access]>([
     ['operators only', { operator: true }],
     ['roles only', { roles: ['OWNER'] }],

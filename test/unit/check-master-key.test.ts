@@ -33,7 +33,7 @@ function check({ key, previous = [], lost = [], isGenerated = false, samples }: 
   }
 }
 
-describe('the master key and the secrets that are stored (running.md, MASTER_KEY)', () => {
+describe('the master key and the secrets that are stored', () => {
   it.each<[string, Case]>([
     ['a database without secrets', { key: NEW, samples: [] }],
     ['the key that sealed them', { key: OLD, samples: [sealedBy(OLD)] }],

@@ -8,7 +8,7 @@ import {
   splitAddresses,
 } from '../../src/domain/messages/email-address.ts';
 
-describe('mail addresses [R23]', () => {
+describe('mail addresses (R23)', () => {
   it.each([
     ['ann@example.com', 'ann@example.com'],
     [' Ann.B+tag@Example.COM ', 'Ann.B+tag@example.com'],

@@ -17,7 +17,7 @@ function fill(lane: Lane): number {
   }
 }
 
-describe('lanes of endpoints (issue 4, 3: fairness)', () => {
+describe('lanes of endpoints', () => {
   it('have 10 places each, apart from one another, and pass them on in order', async () => {
     const lanes = new EndpointLanes();
     expect([fill(lanes.of('a')), fill(lanes.of('b'))]).toEqual([10, 10]);

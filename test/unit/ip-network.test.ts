@@ -11,7 +11,7 @@ function holds(cidr: string, address: string): boolean {
   return holdsIpAddress(network, value);
 }
 
-describe('networks of an allowlist (contract, API key: IP allowlist)', () => {
+describe('networks of an allowlist (R70)', () => {
   it.each([
     ['10.0.0.0/8', '10.255.0.1', true],
     ['10.0.0.0/8', '11.0.0.1', false],

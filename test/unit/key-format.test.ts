@@ -24,7 +24,7 @@ const SECRET = '00112233445566778899aabbccddeeff01234567';
 // Well-formed, but another key: the form alone cannot tell.
 const WELL_FORMED = ['VEC-KEY-09', 'VEC-KEY-10'];
 
-describe('parseKey and formatKey (contract, API key)', () => {
+describe('parseKey and formatKey (R64–R70)', () => {
   it('has vectors to go by', () => {
     expect(ofKind('api-key-format').length).toBeGreaterThanOrEqual(1);
     expect(ofKind('api-key-negative').length).toBeGreaterThanOrEqual(12);

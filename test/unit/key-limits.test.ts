@@ -66,7 +66,7 @@ describe('what a key can give (R7)', () => {
   });
 });
 
-describe('a network inside another one (contract, API key: IP allowlist)', () => {
+describe('a network inside another one (R70)', () => {
   const address = fc.oneof(fc.ipV4(), fc.ipV6());
   const network = fc.tuple(address, fc.nat(128)).map(([text, bits]) => {
     const most = text.includes(':') ? 128 : 32;

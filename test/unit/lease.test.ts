@@ -3,7 +3,7 @@ import { Gate } from '../../src/channels/gate.ts';
 import { SubmitWindow } from '../../src/channels/sms/submit-window.ts';
 import { Lease } from '../../src/queue/lease.ts';
 
-describe('the lease of what a process holds', () => {
+describe('the lease of what a process holds (R219)', () => {
   function leaseOf(ms: number) {
     const clock = { now: 1_000, wall: 50_000 };
     const lease = new Lease(ms, () => [clock.now, clock.wall]);

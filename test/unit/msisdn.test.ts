@@ -4,7 +4,7 @@ import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
 import { maskMsisdn, parseMsisdn, parseRecipients } from '../../src/domain/messages/msisdn.ts';
 
-describe('parseMsisdn: Ugandan forms (contract, POST /developers/sms, rule 1; R34)', () => {
+describe('parseMsisdn: Ugandan forms (R34, R96)', () => {
   it.each([
     ['+256700123456', '+256700123456'],
     ['256700123456', '+256700123456'],
@@ -157,7 +157,7 @@ describe('parseMsisdn: properties', () => {
   });
 });
 
-describe('parseRecipients (contract, POST /developers/sms, rules 1–3)', () => {
+describe('parseRecipients (R96–R98)', () => {
   it.each([
     ['+256700123456', ['+256700123456'], [], 0],
     ['0700123456, 0700123457', ['+256700123456', '+256700123457'], [], 0],

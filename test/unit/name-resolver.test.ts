@@ -12,7 +12,7 @@ describe('paced lookup', () => {
     return { lookup, count: () => lookups, advance: (ms: number) => (clock += ms) };
   };
 
-  it('gives every attempt a lookup of its own (contract "URL requirements" 2)', async () => {
+  it('gives every attempt a lookup of its own (R161)', async () => {
     const { lookup } = counting();
     expect(await lookup('a')).toEqual(['a#1']);
     expect(await lookup('a')).toEqual(['a#2']);

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 
 const settings = { faultOf: databaseFault, clockFault: () => undefined, logger: silentLogger, timeoutMs: 20 };
 
-describe('readiness', () => {
+describe('readiness (R215)', () => {
   it('is looked at once for all who ask together, and soon after', async () => {
     let looks = 0;
     const look = async () => {

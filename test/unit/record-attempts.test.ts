@@ -15,7 +15,7 @@ const result = (ok: boolean): AttemptResult => ({
 const failing = (maxRetries: number, number: number, event: 'sms.sent' | 'webhook.test' = 'sms.sent') =>
   attemptRecord({ maxRetries }, { ...DELIVERY, event }, number, AT, ENDED_AT, result(false));
 
-describe('the schedule (contract, Delivery and retries: 2, 3; Limits: Webhook maxRetries)', () => {
+describe('the schedule (R164, R165, R189)', () => {
   it.each([
     [1, 5],
     [2, 15],

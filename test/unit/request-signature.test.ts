@@ -52,7 +52,7 @@ function signed(change: Partial<SignedRequest>): SignedRequest {
   return { ...request, signature: createHmac('sha256', request.secret).update(message).digest('hex') };
 }
 
-describe('signRequest (contract, Optional request signing; R10)', () => {
+describe('signRequest (R10, R131–R134)', () => {
   it('has vectors to go by', () => {
     expect(ofKind('request-signature').length).toBeGreaterThanOrEqual(11);
     expect(ofKind('request-signature-negative').length).toBeGreaterThanOrEqual(30);

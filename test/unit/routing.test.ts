@@ -55,7 +55,7 @@ describe('routing', () => {
     { channel: 'email', prefix: '', providers: [alive] },
   ]);
 
-  it('goes by the longest prefix of the channel [R225]', () => {
+  it('goes by the longest prefix of the channel (R225)', () => {
     expect(routing.routeFor('sms', '+256771234567')).toBe('sms:25677');
     expect(routing.routeFor('sms', '+256701234567')).toBe('sms:256');
     expect(routing.routeFor('sms', '+447911123456')).toBe('sms:*');

@@ -5,7 +5,7 @@ const OLD = Buffer.alloc(32, 1);
 const NEW = Buffer.alloc(32, 2);
 const SECRET = 'whsec_sécret 😀';
 
-describe('the secret box (issue 4, 1; running.md, MASTER_KEY_PREVIOUS)', () => {
+describe('the secret box', () => {
   it('opens what it sealed, and never seals the same way twice', () => {
     const box = createSecretBox(NEW);
     const sealed = [box.seal(SECRET), box.seal(SECRET)];

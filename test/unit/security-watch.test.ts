@@ -31,7 +31,7 @@ const event = (target: string): AuditedEvent => ({
   target,
 });
 
-describe('security events', () => {
+describe('security events (R213)', () => {
   it('are all counted, ten of a kind are logged a minute, and how many more there were', async () => {
     const { watch, lines, state } = watched();
     const guess = (kind: 'api_key' | 'password') =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseSenderId } from '../../src/domain/messages/sender-id.ts';
 
-describe('parseSenderId (contract, POST /developers/sms, from; R22)', () => {
+describe('parseSenderId (R22, R92)', () => {
   it.each(['INFO', 'ABC123', 'MyBrand', 'a', 'Z', '0', '9', 'z', '12345678901', 'ABCDEFGHIJK'])(
     'keeps %s',
     (raw) => {

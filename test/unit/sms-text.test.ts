@@ -122,7 +122,7 @@ describe('encoding (GSM 03.38)', () => {
   });
 });
 
-describe('segments (contract, Limits: 160/153, 70/67)', () => {
+describe('segments (R192)', () => {
   it.each([
     ['empty', '', 0],
     ['one character', 'a', 1],
@@ -178,7 +178,7 @@ describe('segments (contract, Limits: 160/153, 70/67)', () => {
   });
 });
 
-describe('billing units and length (contract, smsCount, messageLength; R5)', () => {
+describe('billing units and length (R5, R56, R57, R193)', () => {
   it.each([
     ['', 0, 0],
     ['a', 1, 1],

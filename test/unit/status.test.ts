@@ -9,7 +9,7 @@ function count(statuses: readonly MessageStatus[]): Partial<Record<MessageStatus
   return counts;
 }
 
-describe('canMove (contract, States and transitions; R13)', () => {
+describe('canMove (R13, R86–R89)', () => {
   const allowed = ['pending sent', 'pending failed', 'sent delivered', 'sent failed'];
   const pairs = MESSAGE_STATUSES.flatMap((from) => MESSAGE_STATUSES.map((to) => [from, to] as const));
 

@@ -62,7 +62,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
 describe('the next try of a message that a carrier did not take', () => {
   const unavailable = { kind: 'unavailable', reason: 'no' } as const;
 
-  it('comes every five minutes where nothing has left, and ever later where it may have arrived', async () => {
+  it('comes every five minutes where nothing has left, and ever later where it may have arrived (R221)', async () => {
     expect((await recorded(12, { ...unavailable, definitelyNotSent: true })).nextTryAfter).toBe(300);
     expect((await recorded(12, unavailable)).nextTryAfter).toBe(3_600);
     expect((await recorded(3, unavailable)).nextTryAfter).toBe(8);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { retryDelayMs } from '../../src/domain/messages/submit-retries.ts';
 
 describe('pauses between hand-overs', () => {
-  it('of an email are 10 s, 30 s, 2 min, then doubling up to four hours [R23]', () => {
+  it('of an email are 10 s, 30 s, 2 min, then doubling up to four hours (R23)', () => {
     const minutes = Array.from({ length: 13 }, (_, attempt) => retryDelayMs('email', attempt) / 60_000);
     expect(minutes).toEqual([1 / 6, 0.5, 2, 4, 8, 16, 32, 64, 128, 240, 240, 240, 240]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnderWay } from '../../src/rest/under-way.ts';
 
-describe('requests under way [issue 7, 7]', () => {
+describe('requests under way', () => {
   let now = 0;
   const start = (most: number) => new UnderWay(most, () => now);
   /** How many of so many get a place. */

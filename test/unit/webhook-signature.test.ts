@@ -28,7 +28,7 @@ const named = (...kinds: string[]) =>
     .filter(({ kind }) => kinds.includes(kind))
     .map((vector) => [`${vector.id}: ${vector.note}`, vector] as const);
 
-describe('webhook signature (contract "Signature verification")', () => {
+describe('webhook signature (R155–R159)', () => {
   it.each(named('webhook-signature'))('signs %s', (_, { input, expect: wanted }) => {
     const t = Number(input.t);
     const bytes = Buffer.from(input.bodyBase64, 'base64');

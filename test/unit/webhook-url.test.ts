@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMasked, maskedUrl } from '../../src/domain/webhooks/webhook-url.ts';
 
-describe('a webhook’s URL as lists and the audit log show it', () => {
+describe('a webhook’s URL as lists and the audit log show it (R212)', () => {
   it.each([
     ['https://example.com/hook', 'https://example.com/hook'],
     ['https://example.com/hook?token=s3cret', 'https://example.com/hook?token=***'],

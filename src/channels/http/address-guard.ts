@@ -1,4 +1,4 @@
-/** Which IP addresses a customer's URL may make this process dial (contract "URL requirements" 2, R32). */
+/** Which IP addresses a customer's URL may make this process dial (R32, R161). */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LRUCache } from 'lru-cache';

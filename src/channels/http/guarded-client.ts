@@ -5,7 +5,7 @@
  * (name-resolver, address-guard), one judged address dialled and the socket's own remote address judged again
  * (guarded-connector), kept-alive sockets reused only while their address is among those just resolved
  * (origin-pools). Redirects are not followed, environment proxies not used, bodies not decompressed.
- * One deadline covers all of it (contract "URL requirements", R32).
+ * One deadline covers all of it (R32, R160–R162).
  */
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';

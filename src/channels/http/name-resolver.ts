@@ -106,7 +106,7 @@ interface NameState {
 }
 
 /**
- * `resolve`, with lookups of one name paced. The contract rechecks resolution before every attempt, so an
+ * `resolve`, with lookups of one name paced. R161 rechecks resolution before every attempt, so an
  * attempt gets a lookup of its own, or joins one that is under way (its answer is newer than the attempt).
  * Only a name that is being hit hard, over 20 lookups a second, shares an answer, at most 1 s old:
  * thousands of attempts a second would otherwise mean twice as many DNS packets, which cloud resolvers drop

@@ -25,7 +25,7 @@ const refuse = (message: string): never => {
 
 /**
  * The parts of an absolute http(s) URL (https only when `requireHttps`), IPv4 in all spellings and IDN made
- * canonical. Throws `GuardedHttpError` `invalid_url` (contract "URL requirements", R32).
+ * canonical. Throws `GuardedHttpError` `invalid_url` (R32, R160–R162).
  */
 export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (typeof url !== 'string') return refuse('the URL must be a string');

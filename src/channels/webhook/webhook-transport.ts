@@ -1,4 +1,4 @@
-/** Webhook attempts over the guarded client (contract "Events", R29, R30 and R32). */
+/** Webhook attempts over the guarded client (R29, R30, R32). */
 import {
   type AttemptRequest,
   type AttemptResult,
@@ -16,11 +16,11 @@ export interface WebhookTransportOptions {
   readonly own?: { readonly receiver: OwnReceiver; readonly client: GuardedClient } | undefined;
   /** The segment in the header names and the user agent (SERVICE_NAME). */
   readonly serviceName: string;
-  /** Milliseconds for the whole attempt; 10,000 by the contract, shorter in tests. */
+  /** Milliseconds for the whole attempt; 10,000 (R163), shorter in tests. */
   readonly timeoutMs?: number;
 }
 
-/** How long an attempt may take, name lookup included (contract "Delivery and retries" 1, R32). */
+/** How long an attempt may take, name lookup included (R32, R163). */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 /** How much of an answer is read and kept (R30 and R32). */
 const MAX_RESPONSE_BYTES = 10_240;
@@ -97,7 +97,7 @@ function toResult(exchange: HttpExchange): AttemptResult {
     return { ok: false, httpStatus: null, responseBody: null, errorMessage: exchange.message, durationMs };
   }
   const { status, body, incomplete } = exchange;
-  // A 2xx whose body breaks off or outlasts the deadline is no whole answer: the contract retries a timeout,
+  // A 2xx whose body breaks off or outlasts the deadline is no whole answer: R163 retries a timeout,
   // and an event delivered twice is deduplicated by the receiver while a lost one is lost. A body that
   // reaches the limit counts as whole, since it is this side that stops reading.
   const ok = status >= 200 && status < 300 && incomplete === null;

@@ -34,7 +34,7 @@ export function accountOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
 
   return {
-    /** The caller's own account (contract, GET /account). */
+    /** The caller's own account (R103). */
     get: operation(
       'account.get',
       { scopes: 'any', roles: ACCOUNT_ROLES },

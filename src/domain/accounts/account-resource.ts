@@ -1,7 +1,7 @@
 import { fromMinor } from '../money/money.ts';
 import type { Account } from './account.ts';
 
-/** An account as every answer about it shows it (contract, GET /account). */
+/** An account as every answer about it shows it (R103). */
 export function accountResource(account: Account) {
   return {
     id: account.id,

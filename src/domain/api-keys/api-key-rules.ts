@@ -1,4 +1,4 @@
-/** What the properties of an API key must be (contract, API key and Scopes; R5 and R7). */
+/** What the properties of an API key must be (R5, R7, R67, R120). */
 import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
 import { DomainError, validationError } from '../errors.ts';
 import { parseIpNetwork } from '../ip-network.ts';

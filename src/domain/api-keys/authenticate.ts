@@ -55,7 +55,7 @@ export class KeyRefused extends DomainError {
 const invalidKey = (reason: string, known?: ApiKeyCredentials) =>
   new KeyRefused('api_key', reason, 'The API key is not valid.', known);
 
-/** Checks API keys and the requests that carry them (contract, Authentication), and remembers when each was last used. */
+/** Checks API keys and the requests that carry them (R114–R119), and remembers when each was last used. */
 export class Authenticator {
   readonly #store: ApiKeyStore;
   readonly #clock: Clock;
@@ -103,7 +103,7 @@ export class Authenticator {
 
   /**
    * The body of a request that is signed as the key demands; spends the signature, whatever becomes of the request
-   * (contract, Optional request signing; R10). The body is read for headers that can be genuine only. Throws
+   * (R10, R131–R134). The body is read for headers that can be genuine only. Throws
    * `unauthorized`, and what reading throws.
    */
   async checkSignature(known: KnownKey, request: SignableRequest): Promise<Buffer | undefined> {
@@ -137,7 +137,7 @@ export class Authenticator {
     return rawBody;
   }
 
-  /** Passes when the key may be used from this address; throws `forbidden` (contract, Authentication 5). */
+  /** Passes when the key may be used from this address; throws `forbidden` (R118). */
   checkAddress(known: KnownKey, addressOf: () => bigint | undefined): void {
     const { key, networks } = known;
     if (key.ipAllowlist.length === 0) return;

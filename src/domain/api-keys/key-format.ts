@@ -14,7 +14,7 @@ export interface KeyParts {
   readonly secret: string;
 }
 
-/** Takes a key apart (contract, API key), or gives undefined when the text has not exactly its form. */
+/** Takes a key apart (R64–R70), or gives undefined when the text has not exactly its form. */
 export function parseKey(raw: string): KeyParts | undefined {
   const [, keyId, secret] = KEY.exec(raw) ?? [];
   return keyId === undefined || secret === undefined ? undefined : { keyId, secret };
@@ -25,7 +25,7 @@ export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
 
-/** Puts a key together as it is shown once (contract, API key). Throws RangeError when `parseKey` could not read it. */
+/** Puts a key together as it is shown once (R64–R70). Throws RangeError when `parseKey` could not read it. */
 export function formatKey(keyId: string, secret: string): string {
   const key = `msg_${keyId}_${secret}`;
   // The text stays out of the error: it holds a secret.

@@ -31,7 +31,7 @@ export interface SignedRequest {
 export type SignatureVerdict = 'ok' | 'bad_timestamp' | 'stale' | 'bad_signature';
 
 /**
- * The signature of a request in lowercase hex (contract, Optional request signing, 1–3; R10):
+ * The signature of a request in lowercase hex (R10, R131–R133):
  * HMAC-SHA-256 over method, path, timestamp and the hex SHA-256 of the raw body, without separators.
  */
 export function signRequest(
@@ -45,7 +45,7 @@ export function signRequest(
 }
 
 /**
- * Judges the signature of a request (contract, Optional request signing, 1–4). The timestamp is Unix
+ * Judges the signature of a request (R131–R134). The timestamp is Unix
  * seconds in plain digits and lies at most 120 seconds, inclusive, from the whole second of `now`; the
  * signature is exactly 64 lowercase hex digits and is compared in constant time. Never throws.
  */

@@ -8,7 +8,7 @@ interface Refusal {
 
 /**
  * Goes through a batch in the order of arrival with the accounts' balances, in minor units: each message that its
- * account can still pay is taken, each other is refused and leaves the rest alone (contract, rule 4).
+ * account can still pay is taken, each other is refused and leaves the rest alone (R99).
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],

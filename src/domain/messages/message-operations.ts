@@ -50,7 +50,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
   }
 
   return {
-    /** Sends an SMS (contract, POST /developers/sms). */
+    /** Sends an SMS (R90–R101). */
     sendSms: sendOperation<SendSmsRequest>(context, 'message.sendSms', 'sms', (sender, input) =>
       sendSms(context, sender, input),
     ),
@@ -103,7 +103,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
     ),
 
     /**
-     * One page of a channel's messages, newest first (contract, history; R20). `filter.to` may be in any
+     * One page of a channel's messages, newest first (R20). `filter.to` may be in any
      * form that a send takes.
      */
     history: operation(

@@ -9,8 +9,8 @@ export function shownTo(message: Message): readonly string[] {
 }
 
 /**
- * A message as every answer about it shows it (contract, SMS message; R21). Members are written in the
- * order of the contract's table.
+ * A message as every answer about it shows it (R21, R41–R52). Members are written in the
+ * order of R41 to R52.
  */
 export function messageResource(message: Message) {
   return {

@@ -59,7 +59,7 @@ function compact(raw: string): string | undefined {
 }
 
 /**
- * Reads one phone number (contract, POST /developers/sms, rule 1; R34), or gives undefined when
+ * Reads one phone number (R34, R96), or gives undefined when
  * the text is none. Ugandan: `+256`, `256`, `0` or nothing before any nine digits. Others: `+`, a known
  * country code and a possible length. Spaces, hyphens, dots and parentheses are dropped first; digits
  * that are not ASCII, control characters and everything else make it no number.
@@ -69,7 +69,7 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   if (number === undefined) return undefined;
   if (number.charCodeAt(0) === PLUS) {
     if (!number.startsWith(UGANDA, 1)) return parseForeign(number as Msisdn);
-    // Never left to the library: it would drop a trunk 0 (+256 0700…), which the contract does not list.
+    // Never left to the library: it would drop a trunk 0 (+256 0700…), which R96 does not list.
     return number.length === 1 + UGANDA.length + UGANDAN_NATIONAL_DIGITS ? (number as Msisdn) : undefined;
   }
   switch (number.length) {
@@ -142,8 +142,7 @@ function callingCodeEnd(number: Msisdn): number | undefined {
 }
 
 /**
- * Splits the `to` of a request at its commas and parses each element (contract, POST /developers/sms,
- * rules 1–3; R34). An element of nothing but spaces is ignored; every other one is counted once,
+ * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). An element of nothing but spaces is ignored; every other one is counted once,
  * so `valid.length + invalid.length + duplicatesRemoved` is the number of elements that are not empty.
  * Reading stops at the first valid number beyond `limit`: more than `limit` in `valid` means too many. It stops as well
  * when it has met more than twice `limit` different spellings with a `+`: the library takes 20 µs for one, valid or not,

@@ -6,7 +6,7 @@ import { parseRecipients } from './msisdn.ts';
 import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
 import { describeText, type SmsTextDescription } from './sms-text.ts';
 
-/** Longest SMS, in UTF-16 code units (contract, Limits). */
+/** Longest SMS, in UTF-16 code units (R184). */
 const SMS_MAX_LENGTH = 1000;
 /** Recipients a request may have after invalid and repeated ones are gone (R22). */
 const SMS_MAX_RECIPIENTS = 1000;
@@ -35,7 +35,7 @@ export interface PricedSms {
 }
 
 /**
- * Every rule of a send up to the charge (contract, POST /developers/sms; R17, R18, R22, R34), the same
+ * Every rule of a send up to the charge (R17, R18, R22, R34, R90–R101), the same
  * for send and quote. Throws the refusal that the first broken rule has.
  */
 export function priceSms(

@@ -16,7 +16,7 @@ export interface SendSmsInput extends SmsInput {
 }
 
 /**
- * Accepts an SMS (contract, POST /developers/sms). Throws the refusal of the first broken rule, and what
+ * Accepts an SMS (R90–R101). Throws the refusal of the first broken rule, and what
  * `acceptMessage` throws.
  */
 export async function sendSms(

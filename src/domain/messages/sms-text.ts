@@ -1,7 +1,7 @@
 /**
  * Terms. **Septet**: the unit of GSM-7; a character of the extension table takes two. **Segment**: the
  * carrier's part of a text (160 septets alone, 153 when there are more; 70 and 67 code units in UCS-2).
- * **Billing unit**: 160 UTF-16 code units (contract, `smsCount`). Segments and billing units differ and
+ * **Billing unit**: 160 UTF-16 code units (R193). Segments and billing units differ and
  * are never interchanged: the first is what goes over the air, the second is what is charged.
  */
 export type SmsEncoding = 'GSM-7' | 'UCS-2';
@@ -10,9 +10,9 @@ export interface SmsTextDescription {
   readonly encoding: SmsEncoding;
   /** Parts the text takes on the wire; 0 for the empty text. */
   readonly segments: number;
-  /** Units of 160 UTF-16 code units that are charged (contract, `smsCount`); 0 for the empty text. */
+  /** Units of 160 UTF-16 code units that are charged (R193); 0 for the empty text. */
   readonly billingUnits: number;
-  /** UTF-16 code units (contract, `messageLength`; R5). */
+  /** UTF-16 code units (R5). */
   readonly length: number;
 }
 
@@ -44,8 +44,7 @@ function septetTable(): Uint8Array {
 }
 
 /**
- * Tells how a text travels and what it is billed as (contract, Limits: SMS segment length, Billing unit;
- * R5). A part never ends inside an escaped GSM-7 character or a surrogate pair, so a text may
+ * Tells how a text travels and what it is billed as (R5, R192, R193). A part never ends inside an escaped GSM-7 character or a surrogate pair, so a text may
  * need a segment more than its length alone suggests.
  */
 export function describeText(text: string): SmsTextDescription {

@@ -1,5 +1,5 @@
 /**
- * The states of a message and of each of its recipients (contract, States and transitions; R13).
+ * The states of a message and of each of its recipients (R13, R86–R89).
  *
  * Invariant. A recipient moves only as `MOVES` says, always forward, and nothing else assigns its status.
  * A message's status is never assigned: it follows from its recipients', and so moves only forward too.

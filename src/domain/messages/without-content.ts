@@ -35,7 +35,7 @@ export function withoutContent(members: Readonly<Record<string, unknown>>): Reco
   );
 }
 
-/** The envelope of an event (contract, Events) without content. */
+/** The envelope of an event (R135–R145) without content. */
 export function envelopeWithoutContent(body: string): string {
   const envelope: { data?: Record<string, unknown> } & Record<string, unknown> = JSON.parse(body);
   const { data } = envelope;

@@ -1,6 +1,6 @@
 /** How a webhook attempt leaves the house: one signed POST to a customer's URL, and the record of what came back. */
 
-/** The URL may not be a webhook target; `reason` says why in words for the customer, which do not tell an unknown name from an address inside (contract "URL requirements"). */
+/** The URL may not be a webhook target; `reason` says why in words for the customer, which do not tell an unknown name from an address inside (R160–R162). */
 export class TargetRefused extends Error {
   readonly reason: string;
 
@@ -35,7 +35,7 @@ export interface AttemptResult {
   readonly durationMs: number;
 }
 
-/** Names of the headers that come with every attempt (contract "Delivery headers"). */
+/** Names of the headers that come with every attempt (R151–R154). */
 export interface WebhookHeaderNames {
   readonly signature: string;
   readonly event: string;
@@ -46,7 +46,7 @@ export interface WebhookTransport {
   readonly headerNames: WebhookHeaderNames;
   /** Where webhooks of newcomers may go: a receiver that the gateway serves itself. Null where it does not. */
   readonly simulatorUrl: string | null;
-  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (contract "URL requirements", R32). */
+  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (R32, R160–R162). */
   checkTarget(url: string): Promise<string>;
   /** Judges the address of something that is no webhook as strictly, the gateway's own receiver included. */
   checkAddress(url: string): Promise<void>;

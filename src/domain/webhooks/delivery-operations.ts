@@ -104,7 +104,7 @@ export function deliveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** An endpoint's deliveries, the newest first (contract, GET /developers/webhooks/:id/deliveries). */
+    /** An endpoint's deliveries, the newest first (R112). */
     deliveries: operation(
       'webhook.deliveries',
       READ_WEBHOOKS,
@@ -190,7 +190,7 @@ export function deliveryOperations(deps: Dependencies) {
 
     /**
      * Sends a `webhook.test` event to the endpoint, active or not, in one attempt made now; there are no retries
-     * (contract, POST /developers/webhooks/:id/test; R28). `isSuccess` is the attempt's, also where the
+     * (R28, R113). `isSuccess` is the attempt's, also where the
      * endpoint is deleted meanwhile.
      */
     test: operation(

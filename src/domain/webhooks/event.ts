@@ -19,7 +19,7 @@ export interface RecordedEvent {
 
 export type NewEvent = Omit<RecordedEvent, 'seq'>;
 
-/** The envelope of the contract, "Events", as the JSON text that is stored and sent. */
+/** The envelope of an event (R146–R150) as the JSON text that is stored and sent. */
 export function eventEnvelope(event: {
   type: EventType;
   channel: Channel | 'system';

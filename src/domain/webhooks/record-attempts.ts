@@ -22,7 +22,7 @@ export interface RecordedAttempt {
 
 /**
  * What an attempt makes of its delivery (R30): success on 2xx, else a retry while one is left, counted
- * from the end of this attempt (contract, Delivery and retries 3). `number` is the attempt's, from 1, among those that
+ * from the end of this attempt (R165). `number` is the attempt's, from 1, among those that
  * count against `maxRetries`. A test is attempted once.
  */
 export function attemptRecord(

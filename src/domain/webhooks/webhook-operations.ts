@@ -97,7 +97,7 @@ export function webhookOperations(deps: Dependencies) {
   }
 
   return {
-    /** Registers an endpoint (contract, POST /developers/webhooks; R29). */
+    /** Registers an endpoint (R29, R105–R109). */
     register: operation(
       'webhook.register',
       MANAGE_WEBHOOKS,
@@ -165,7 +165,7 @@ export function webhookOperations(deps: Dependencies) {
       return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
     }),
 
-    /** Names of the headers that deliveries come with (contract "Delivery headers"). */
+    /** Names of the headers that deliveries come with (R151–R154). */
     headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
 
     /**
@@ -195,7 +195,7 @@ export function webhookOperations(deps: Dependencies) {
       }));
     }),
 
-    /** Issues a new secret; the next attempt is signed with it, and the old one is gone (contract, rotate-secret). */
+    /** Issues a new secret; the next attempt is signed with it, and the old one is gone (R111). */
     rotateSecret: operation(
       'webhook.rotateSecret',
       MANAGE_WEBHOOKS,

@@ -1,7 +1,7 @@
-/** The signature on webhook deliveries and the check that receivers make (contract "Signature verification"). */
+/** The signature on webhook deliveries and the check that receivers make (R155–R159). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How old a `t` a receiver should accept, seconds (contract "Signature verification" 4). */
+/** How old a `t` a receiver should accept, seconds (R158). */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
 /**
@@ -12,7 +12,7 @@ export function signWebhook(secret: string, timestampSeconds: number, rawBody: s
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');
 }
 
-/** The signature header's value, `t=<unix seconds>,v1=<hex hmac>` (contract "Delivery headers"). */
+/** The signature header's value, `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
 export function webhookSignatureHeader(
   secret: string,
   timestampSeconds: number,

@@ -40,7 +40,7 @@ export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
 /** Endpoints an account may have in an environment (R29). */
 export const WEBHOOK_LIMIT = 10;
-/** Pause before the nth retry, counted from the end of the attempt before it (contract, Delivery and retries 3). */
+/** Pause before the nth retry, counted from the end of the attempt before it (R165). */
 export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
 
 export interface WebhookDelivery {

@@ -11,7 +11,7 @@ import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
 import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
 
 const TAG = 'API keys';
-/** The contract's singular, and what one expects beside `/developers/…` (R7). */
+/** The documented singular, and the plural that matches `/developers/…` (R7). */
 const at = (rest: string) => ({ path: `/developer/keys${rest}`, aliases: [`/developers/keys${rest}`] });
 
 const scopes = z.array(z.string().meta({ enum: SCOPES })).describe('What the key may do; case-sensitive.');

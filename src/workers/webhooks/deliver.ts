@@ -27,7 +27,7 @@ interface Endpoint {
   readonly secret: string;
 }
 
-/** Carries out webhook jobs: attempts, their records and the retries they call for (contract, Delivery and retries). */
+/** Carries out webhook jobs: attempts, their records and the retries they call for (R163–R167). */
 export class DeliverWebhooks {
   readonly #stores: Pick<Stores, 'webhooks' | 'deliveries'>;
   readonly #uow: UnitOfWork;
