@@ -60,8 +60,8 @@ import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
 import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
-// Endpoints bound their own connections; an origin that many customers share must not bound them together.
-const CONNECTIONS_PER_ORIGIN = 4_096;
+/** To one origin. More than an endpoint's own bound of 10 needs: a push to many browsers goes to one push service. */
+const CONNECTIONS_PER_ACCOUNT = 1_024;
 
 /** The running parts of one process, wired. */
 export type Gateway = Awaited<ReturnType<typeof compose>>;
@@ -148,7 +148,7 @@ function ownReceiverOf(config: Config) {
   const client = createGuardedClient({
     allowedNetworks: ['0.0.0.0/0', '::/0'],
     requireHttps: false,
-    maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+    maxConnectionsPerAccount: CONNECTIONS_PER_ACCOUNT,
   });
   return { receiver, client };
 }
@@ -162,7 +162,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const client = createGuardedClient({
     allowedNetworks: config.webhookAllowedNetworks,
     requireHttps: config.isProduction,
-    maxConnectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
+    maxConnectionsPerAccount: CONNECTIONS_PER_ACCOUNT,
     onConcealed: (failure) =>
       logger.warn(failure, 'a URL of a customer cannot be reached, who was told less'),
   });

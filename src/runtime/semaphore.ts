@@ -1,54 +1,90 @@
-/** At most `places` holders at once. The others wait in the order in which they came, and may give up. */
-export class Semaphore {
-  #free: number;
-  readonly #line = new Set<() => void>();
+import { WaitQueue } from './wait-queue.ts';
 
-  constructor(places: number) {
-    this.#free = places;
+/**
+ * At most `limit` holders of a permit at once. The others wait in the order in which they came, and may give up.
+ * A released permit goes straight to the caller that has waited longest, so a newcomer cannot overtake it.
+ */
+export class Semaphore {
+  readonly #limit: () => number;
+  readonly #queue = new WaitQueue();
+  #held = 0;
+  #isClosed = false;
+  #onIdle: (() => void) | undefined;
+
+  /** `limit` may be a function when it changes. A raised limit takes effect with the next `release`. */
+  constructor(limit: number | (() => number)) {
+    this.#limit = typeof limit === 'number' ? () => limit : limit;
   }
 
-  /** How many wait. */
+  /** Permits that are held. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** How many callers wait. */
   get waiting(): number {
-    return this.#line.size;
+    return this.#queue.size;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** True when no permit is free, so that a caller would have to wait. */
+  get isFull(): boolean {
+    return this.#held >= this.#limit();
+  }
+
+  /** Takes a permit if one is free. Each true needs one `release`. */
+  tryAcquire(): boolean {
+    if (this.#isClosed || this.isFull) return false;
+    this.#held += 1;
+    return true;
   }
 
   /**
-   * Resolves with true once the caller holds a place, which `release` must give back. Resolves with false, without a
-   * place, when `signal` is aborted first.
+   * Resolves with true once the caller holds a permit; each true needs one `release`. Resolves with false, without a
+   * permit, when `signal` is aborted, after `timeoutMs`, on `rejectWaiters`, and once the semaphore is closed. Never
+   * rejects.
    */
-  async acquire(signal?: AbortSignal): Promise<boolean> {
-    if (signal?.aborted) return false;
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return true;
-    }
-    return new Promise((resolve) => {
-      const enter = () => {
-        signal?.removeEventListener('abort', leave);
-        resolve(true);
-      };
-      const leave = () => {
-        this.#line.delete(enter);
-        resolve(false);
-      };
-      this.#line.add(enter);
-      signal?.addEventListener('abort', leave, { once: true });
-    });
+  async acquire(signal?: AbortSignal, timeoutMs?: number): Promise<boolean> {
+    if (signal?.aborted || this.#isClosed) return false;
+    if (this.tryAcquire()) return true;
+    if (!(await this.#queue.wait(signal, timeoutMs))) return false;
+    if (!signal?.aborted && !this.#isClosed) return true;
+    // It came to an end after the caller was woken. The signal of a lease aborts when it is read.
+    this.release();
+    return false;
   }
 
-  /** Gives a place back: to the first that waits, if any. */
+  /** Gives a permit back. */
   release(): void {
-    for (const enter of this.#line) {
-      this.#line.delete(enter);
-      enter();
-      return;
-    }
-    this.#free += 1;
+    this.#held -= 1;
+    while (!this.isFull && this.#queue.wakeFirst()) this.#held += 1;
+    if (this.#held === 0) this.#onIdle?.();
   }
 
-  /** Runs `work` while holding a place. Settles as `work` does. */
+  /** Ends all waits: what the callers wait for cannot be had now. Later callers may wait again. */
+  rejectWaiters(): void {
+    this.#queue.rejectAll();
+  }
+
+  /** Gives no more permits, and ends all waits. Resolves when no permit is held, or after `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosed = true;
+    this.rejectWaiters();
+    if (this.#held === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      timer = setTimeout(resolve, graceMs);
+    });
+    clearTimeout(timer);
+  }
+
+  /** Runs `work` while it holds a permit. Settles as `work` does; rejects when the semaphore is closed. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    await this.acquire();
+    if (!(await this.acquire())) throw new Error('the semaphore is closed');
     try {
       return await work();
     } finally {

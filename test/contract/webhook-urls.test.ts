@@ -49,7 +49,7 @@ const transportWith = (entry: Entry, options: Partial<GuardedClientOptions>) =>
     client: createGuardedClient({
       allowedNetworks: entry.env === 'development' ? ['127.0.0.0/8', '::1'] : [],
       requireHttps: entry.env === 'production',
-      maxConnectionsPerOrigin: 2,
+      maxConnectionsPerAccount: 2,
       ...options,
     }),
     serviceName: 'Service',
@@ -57,6 +57,7 @@ const transportWith = (entry: Entry, options: Partial<GuardedClientOptions>) =>
   });
 const attempt = (url: string) => ({
   url,
+  accountId: 'account',
   secret: 'whsec_test',
   deliveryId: 'd1',
   event: 'sms.sent',
@@ -134,7 +135,7 @@ describe('ports of webhook targets (R210)', () => {
       client: createGuardedClient({
         allowedNetworks,
         requireHttps: false,
-        maxConnectionsPerOrigin: 2,
+        maxConnectionsPerAccount: 2,
         resolve: async (name) => {
           looked.push(name);
           return name === 'in.example.com' ? ['10.0.0.5'] : ['93.184.215.14'];

@@ -14,7 +14,7 @@ import { TEST_VAPID } from '../support/vapid.ts';
 const timeoutMs = 2_000;
 const content = {
   to: 'android:00000000-0000-7000-8000-000000000000',
-  target: { token: 'device-token', keys: null, registeredAt: new Date() },
+  target: { accountId: 'account', token: 'device-token', keys: null, registeredAt: new Date() },
   title: 'Hello',
   body: 'there',
   data: {},
@@ -78,7 +78,7 @@ describeProvider<PushSubmission>('Web Push', async () => {
   const client = createGuardedClient({
     allowedNetworks: ['127.0.0.0/8'],
     requireHttps: false,
-    maxConnectionsPerOrigin: 8,
+    maxConnectionsPerAccount: 8,
   });
   const answers = {
     accept: undefined,
@@ -103,7 +103,12 @@ describeProvider<PushSubmission>('Web Push', async () => {
     }),
     content: {
       ...content,
-      target: { token: service.endpoint('browser'), keys: newBrowser().keys, registeredAt: new Date() },
+      target: {
+        accountId: 'account',
+        token: service.endpoint('browser'),
+        keys: newBrowser().keys,
+        registeredAt: new Date(),
+      },
     },
     arrange(treatment: Treatment) {
       service.behaviour.answer = () => answers[treatment];

@@ -22,7 +22,7 @@ const submission = (more: Partial<PushSubmission> = {}): PushSubmission => ({
   from: 'ACME',
   attempt: 0,
   expiresAt: new Date(Date.now() + 3_600_000),
-  target: { token: 'device-token', keys: null, registeredAt: new Date() },
+  target: { accountId: 'account', token: 'device-token', keys: null, registeredAt: new Date() },
   title: 'Title',
   body: 'Body with ünïcödé 🎉',
   data: { orderId: '42' },
@@ -350,7 +350,7 @@ describe('APNs', () => {
   ])('answers %s as it means', async (_name, answer, expected) => {
     const { apns, provider } = await open();
     apns.behaviour.answer = () => answer;
-    const target = { token: 'device-token', keys: null, registeredAt: before };
+    const target = { accountId: 'account', token: 'device-token', keys: null, registeredAt: before };
     const outcome = await provider.submit(submission({ target }), signal);
     expect(outcome).toMatchObject(expected);
     if (!('definitelyNotSent' in expected)) expect(outcome).not.toHaveProperty('definitelyNotSent');
@@ -381,7 +381,7 @@ describe('APNs', () => {
 describe('Web Push', () => {
   const open = async (allowedNetworks = ['127.0.0.0/8']) => {
     const service = await startPushService();
-    const client = createGuardedClient({ allowedNetworks, requireHttps: false, maxConnectionsPerOrigin: 8 });
+    const client = createGuardedClient({ allowedNetworks, requireHttps: false, maxConnectionsPerAccount: 8 });
     const provider = new WebPushProvider({
       client,
       keys: TEST_VAPID,
@@ -396,7 +396,12 @@ describe('Web Push', () => {
     const browser = newBrowser();
     const to = (more: Partial<PushSubmission> = {}) =>
       submission({
-        target: { token: service.endpoint('b1'), keys: browser.keys, registeredAt: new Date() },
+        target: {
+          accountId: 'account',
+          token: service.endpoint('b1'),
+          keys: browser.keys,
+          registeredAt: new Date(),
+        },
         ...more,
       });
     return { service, provider, browser, to };
@@ -496,7 +501,7 @@ describe('Web Push', () => {
       p256dh: Buffer.alloc(65, 4).toString('base64url'),
       auth: Buffer.alloc(16).toString('base64url'),
     };
-    const target = { token: to().target.token, keys, registeredAt: new Date() };
+    const target = { accountId: 'account', token: to().target.token, keys, registeredAt: new Date() };
     expect(await provider.submit(to({ target }), signal)).toMatchObject({
       kind: 'rejected',
       code: 'invalid_keys',

@@ -42,7 +42,7 @@ function transporting(
     client: createGuardedClient({
       allowedNetworks: ['127.0.0.0/8'],
       requireHttps: false,
-      maxConnectionsPerOrigin: 4,
+      maxConnectionsPerAccount: 4,
       resolve: async () => [PUBLIC],
       dial: internet,
       tls: { ca: fixture('tls-test-only/ca.pem') },
@@ -55,8 +55,21 @@ function transporting(
   return transport;
 }
 
-const post = (transport: WebhookTransport, url: string, body: string | Uint8Array = '{"event":"sms.sent"}') =>
-  transport.attempt({ url, secret: 'whsec_test', deliveryId: 'd-1', event: 'sms.sent', body, at: AT });
+const post = (
+  transport: WebhookTransport,
+  url: string,
+  body: string | Uint8Array = '{"event":"sms.sent"}',
+  accountId = 'account',
+) =>
+  transport.attempt({
+    accountId,
+    url,
+    secret: 'whsec_test',
+    deliveryId: 'd-1',
+    event: 'sms.sent',
+    body,
+    at: AT,
+  });
 const raw = (text: string) => (socket: Socket) => {
   socket.write(text);
 };
@@ -512,7 +525,7 @@ describe('kept-alive connections and changing names', () => {
       if (!slow) socket.write(answer(200));
     });
     // Long enough for two connections to be made on any machine.
-    const transport = transporting({ maxConnectionsPerOrigin: 2 }, 3_000);
+    const transport = transporting({ maxConnectionsPerAccount: 2 }, 3_000);
     const url = `http://hooks.example.test:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
     expect(results.map(({ errorMessage }) => errorMessage)).toEqual([
@@ -526,5 +539,24 @@ describe('kept-alive connections and changing names', () => {
     slow = false;
     expect((await post(transport, url)).ok).toBe(true);
     await eventually(() => receiver.open <= 1);
+  });
+
+  it('of one account take no connection from another account on the same origin', async () => {
+    const receiver = await receiving((socket, request) => {
+      if (request.includes('/fast')) socket.write(answer(200));
+    });
+    const transport = transporting({ maxConnectionsPerAccount: 2 });
+    const url = (path: string) => `http://hooks.example.test:${receiver.port}${path}`;
+    let ended = 0;
+    const slow = Array.from({ length: 3 }, async () => {
+      const result = await post(transport, url('/slow'), '{}', 'slow account');
+      ended += 1;
+      return result;
+    });
+    await eventually(() => receiver.requests.length === 2);
+    expect((await post(transport, url('/fast'), '{}', 'other account')).ok).toBe(true);
+    expect([receiver.requests.length, ended]).toEqual([3, 0]);
+    await transport.close();
+    expect((await Promise.all(slow)).every(({ ok }) => !ok)).toBe(true);
   });
 });

@@ -4,17 +4,11 @@ import { EndpointLanes, type Lane } from '../../src/workers/webhooks/endpoint-la
 const ANSWERED = { ok: true, durationMs: 5 };
 const TIMED_OUT = { ok: false, durationMs: 10_000 };
 
-/** Takes places until one has to wait; how many. */
+/** Takes all free permits; how many. */
 function fill(lane: Lane): number {
   let taken = 0;
-  for (;;) {
-    const place = lane.enter();
-    if (place !== true) {
-      place.giveUp();
-      return taken;
-    }
-    taken += 1;
-  }
+  while (lane.tryEnter()) taken += 1;
+  return taken;
 }
 
 describe('lanes of endpoints', () => {
@@ -24,14 +18,11 @@ describe('lanes of endpoints', () => {
     const lane = lanes.of('a');
     const order: string[] = [];
     const waits = ['first', 'second', 'third'].map((name) => {
-      const ticket = lane.enter();
-      if (ticket === true) throw new Error('there was room');
-      return {
-        ticket,
-        done: ticket.place.then((given) => order.push(`${name} ${given}`)),
-      };
+      const patience = new AbortController();
+      const done = lane.enter(patience.signal).then((given) => order.push(`${name} ${given}`));
+      return { patience, done };
     });
-    waits[1]?.ticket.giveUp();
+    waits[1]?.patience.abort();
     lane.leave(ANSWERED);
     lane.leave(ANSWERED);
     await Promise.all(waits.map(({ done }) => done));
@@ -42,11 +33,13 @@ describe('lanes of endpoints', () => {
   it('are full when 4,000 wait: what comes beyond belongs into the backlog', () => {
     const lane = new EndpointLanes().of('a');
     fill(lane);
-    for (let waiting = 0; waiting < 3_999; waiting += 1) lane.enter();
+    const never = new AbortController().signal;
+    for (let waiting = 0; waiting < 3_999; waiting += 1) void lane.enter(never);
     expect(lane.isFull).toBe(false);
-    const last = lane.enter();
+    const patience = new AbortController();
+    void lane.enter(patience.signal);
     expect(lane.isFull).toBe(true);
-    if (last !== true) last.giveUp();
+    patience.abort();
     expect(lane.isFull).toBe(false);
   });
 
@@ -79,7 +72,7 @@ describe('lanes of endpoints', () => {
   it('leave a slow endpoint one place when many sockets wait, so that sockets never run out', () => {
     const lanes = new EndpointLanes();
     const slow = lanes.of('slow');
-    slow.enter();
+    slow.tryEnter();
     slow.leave(TIMED_OUT);
     for (let index = 0; index < 101; index += 1) fill(lanes.of(`endpoint ${index}`));
     expect(lanes.isUnderPressure).toBe(true);
@@ -90,7 +83,7 @@ describe('lanes of endpoints', () => {
   it('forget endpoints that have nothing on the wire', () => {
     const lanes = new EndpointLanes();
     const busy = lanes.of('busy');
-    busy.enter();
+    busy.tryEnter();
     const idle = lanes.of('idle');
     for (let index = 0; index < 1_000; index += 1) lanes.of(`endpoint ${index}`);
     expect(lanes.of('busy')).toBe(busy);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Gate } from '../../src/channels/gate.ts';
 import { SubmitWindow } from '../../src/channels/sms/submit-window.ts';
 import { Lease } from '../../src/queue/lease.ts';
+import { Semaphore } from '../../src/runtime/semaphore.ts';
 
 describe('the lease of what a process holds (R219)', () => {
   function leaseOf(ms: number) {
@@ -80,19 +80,19 @@ describe('the lease of what a process holds (R219)', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('once over lets nobody through a gate, also whom an answer wakes before any timer', async () => {
+  it('once over, gives a semaphore’s permits to others, also when an answer wakes its callers before any timer', async () => {
     const { clock, signal } = leaseOf(10);
-    const gate = new Gate(1);
-    expect(await gate.enter(signal)).toBe(true);
-    const late = [gate.enter(signal), gate.enter(signal)];
-    const own = gate.enter(new AbortController().signal);
+    const semaphore = new Semaphore(1);
+    expect(await semaphore.acquire(signal)).toBe(true);
+    const late = [semaphore.acquire(signal), semaphore.acquire(signal)];
+    const own = semaphore.acquire(new AbortController().signal);
     clock.now += 11;
-    gate.leave();
+    semaphore.release();
     expect(await Promise.all(late)).toEqual([false, false]);
     expect(await own).toBe(true);
   });
 
-  it('once over lets nobody through a submit window either', async () => {
+  it('once over, gives the places of a submit window to others', async () => {
     const { clock, signal } = leaseOf(10);
     const window = new SubmitWindow(1, 1);
     expect(await window.acquire(signal)).toBe(true);

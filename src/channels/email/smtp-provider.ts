@@ -17,7 +17,7 @@ import type {
   ProviderHealth,
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
-import { Gate } from '../gate.ts';
+import { Semaphore } from '../../runtime/semaphore.ts';
 import type { DkimSigning } from './dkim.ts';
 import { type Mail, mailOf } from './smtp-mail.ts';
 import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
@@ -63,7 +63,6 @@ const CONNECTIONS = 10;
 const MAX_WAITING = 10_000;
 
 const GIVEN_UP = 'copies of a mail that were put off are given up';
-const NEVER = new AbortController().signal;
 
 type Failure = ReadFailure['outcome'];
 type Pool = ReturnType<typeof createPool>;
@@ -79,7 +78,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #timing: SmtpTiming;
   readonly #logger: Logger;
   readonly #pool: Pool;
-  readonly #gate = new Gate(CONNECTIONS);
+  readonly #connections = new Semaphore(CONNECTIONS);
   /** Copies that wait for another try, a number of them for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
   readonly #takenCopies: TakenCopies;
@@ -109,18 +108,19 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (!(await this.#gate.enter(signal))) return untouched('the mail server has no connection free');
+    if (!(await this.#connections.acquire(signal)))
+      return untouched('the mail server has no connection free');
     try {
       if (this.#now() < submission.expiresAt) return await this.#send(submission);
       return { ...untouched('the message expired before it could be sent'), onlyThis: true };
     } finally {
-      this.#gate.leave();
+      this.#connections.release();
     }
   }
 
   health(): ProviderHealth {
     const health = this.#stopped ? { state: 'down' as const, detail: 'stopped' } : this.#health;
-    return { name: this.name, ...health, inFlight: this.#gate.inside };
+    return { name: this.name, ...health, inFlight: this.#connections.held };
   }
 
   stop(): Promise<void> {
@@ -134,7 +134,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       this.#logger.warn(fields, GIVEN_UP);
     }
     this.#waiting.clear();
-    await this.#gate.close(this.#timing.stopGraceMs);
+    await this.#connections.close(this.#timing.stopGraceMs);
     this.#pool.transporter.close?.({ force: true });
   }
 
@@ -249,14 +249,14 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async #retryCopies(submission: EmailSubmission, copies: readonly string[], attempt: number): Promise<void> {
-    if (!(await this.#gate.enter(NEVER))) return this.#retryLater(submission, copies, attempt);
+    if (!(await this.#connections.acquire())) return this.#retryLater(submission, copies, attempt);
     try {
       const mail = await this.#compose(submission);
       if (!('kind' in mail)) {
         this.#settleCopies(submission, copies, await this.#transmit(mail, submission, copies), attempt);
       } else if (mail.kind === 'unavailable') this.#retryLater(submission, copies, attempt);
     } finally {
-      this.#gate.leave();
+      this.#connections.release();
     }
   }
 
@@ -272,7 +272,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
     // Each of those who wait would meet the same.
-    this.#gate.turnBack();
+    this.#connections.rejectWaiters();
   }
 }
 

@@ -10,6 +10,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import { createAddressGuard } from './address-guard.ts';
+import { ConnectionLimits } from './connection-limits.ts';
 import { type Dial, refusalOf, type TlsTrust } from './guarded-connector.ts';
 import {
   exchangeFailure,
@@ -22,7 +23,6 @@ import {
 } from './http-errors.ts';
 import { createPacedLookup, createSystemResolver, type Resolve } from './name-resolver.ts';
 import { portFault } from './open-ports.ts';
-import { OriginGate } from './origin-gate.ts';
 import { OriginPools } from './origin-pools.ts';
 import { dispatchOnce, type ResponseHeaders, storableText } from './response-reader.ts';
 import { parseTarget, type Target } from './target-url.ts';
@@ -31,8 +31,8 @@ export interface GuardedClientOptions {
   /** CIDRs, otherwise refused, that targets may resolve to (WEBHOOK_ALLOWED_NETWORKS). */
   readonly allowedNetworks: readonly string[];
   readonly requireHttps: boolean;
-  /** Sockets to one origin, all customers together; further requests wait, within their own deadline. */
-  readonly maxConnectionsPerOrigin: number;
+  /** Requests of one account under way to one origin. More of them wait, within their own deadline. */
+  readonly maxConnectionsPerAccount: number;
   readonly userAgent?: string;
   /** Told of failures whose particulars customers are not shown: for the operator's log. */
   readonly onConcealed?: (failure: ConcealedFailure) => void;
@@ -45,6 +45,8 @@ export interface GuardedClientOptions {
 }
 
 interface HttpRequest {
+  /** The customer that named the URL. */
+  readonly accountId: string;
   readonly url: string;
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
@@ -107,13 +109,13 @@ const MAX_TARGETS = 1_000;
 
 /** The guarded client (see the head of this file). Throws when `allowedNetworks` cannot be read. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
-  const { allowedNetworks, requireHttps, maxConnectionsPerOrigin, tls, dial } = options;
+  const { allowedNetworks, requireHttps, maxConnectionsPerAccount, tls, dial } = options;
   const guard = createAddressGuard(allowedNetworks);
   const lookup = createPacedLookup(
     options.resolve ?? createSystemResolver({ privateNames: allowedNetworks.length > 0 }),
   );
-  const pools = new OriginPools({ guard, maxConnectionsPerOrigin, tls, dial });
-  const gate = new OriginGate(maxConnectionsPerOrigin);
+  const pools = new OriginPools({ guard, tls, dial });
+  const limits = new ConnectionLimits(maxConnectionsPerAccount);
   const targets = new LRUCache<string, Target>({ max: MAX_TARGETS });
   const told = new LRUCache<string, true>({ max: MAX_CONCEALED, ttl: CONCEALED_EVERY_MS });
   let closed = false;
@@ -203,14 +205,13 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     wanted: HttpRequest,
     deadline: number,
   ) => {
-    const place = gate.enter(target.origin, deadline);
     const late = () => timedOut(wanted.timeoutMs, 'waiting for earlier requests to the same host');
-    if (place !== true && !(await place)) throw late();
+    if (!(await limits.acquire(target.origin, wanted.accountId, deadline))) throw late();
     try {
       if (performance.now() >= deadline) throw late();
       return await send(target, addresses, wanted, deadline);
     } finally {
-      gate.leave(target.origin);
+      limits.release(target.origin, wanted.accountId);
     }
   };
 

@@ -3,6 +3,7 @@ import { promises as dns, type LookupAddress } from 'node:dns';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import { Semaphore } from '../../runtime/semaphore.ts';
 
 /** Every address of a name, IPv4 and IPv6. Rejects with an error whose `code` is a dns one (`ENOTFOUND`, …); may resolve empty. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -45,20 +46,12 @@ export function createSystemResolver({ privateNames }: { privateNames: boolean }
 }
 
 function createSystemLookup(): Resolve {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  const threads = new Semaphore(MAX_SYSTEM_LOOKUPS);
   return async (hostname) => {
-    if (running >= MAX_SYSTEM_LOOKUPS) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      const found: LookupAddress[] = await dns.lookup(hostname, { all: true, order: 'verbatim' });
-      return found.map(({ address }) => address);
-    } finally {
-      // The place is handed over, not freed, so that a newcomer cannot overtake the queue.
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
+    const found: LookupAddress[] = await threads.run(() =>
+      dns.lookup(hostname, { all: true, order: 'verbatim' }),
+    );
+    return found.map(({ address }) => address);
   };
 }
 

@@ -11,7 +11,6 @@ import type { Target } from './target-url.ts';
 
 export interface OriginPoolsOptions {
   readonly guard: AddressGuard;
-  readonly maxConnectionsPerOrigin: number;
   readonly tls?: TlsTrust | undefined;
   readonly dial?: Dial | undefined;
 }
@@ -117,7 +116,8 @@ export class OriginPools {
       connectBy: () => entry.connectBy,
     });
     const pool = new Pool(target.origin, {
-      connections: this.#options.maxConnectionsPerOrigin,
+      // As many as `ConnectionLimits` admits.
+      connections: null,
       pipelining: 1,
       allowH2: false,
       // One deadline covers the attempt; per-phase timers would only cut it short.

@@ -1,7 +1,7 @@
 /** Requests to a provider's own API, whose address the operator configured (customers' addresses go through the guarded client). */
 import { Pool } from 'undici';
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
-import { Gate } from '../gate.ts';
+import { Semaphore } from '../../runtime/semaphore.ts';
 
 /**
  * An answer of the provider, or why none came. `definitelyNotSent`: no byte of the request can have reached it. `onlyThis`: it
@@ -52,7 +52,6 @@ const CONNECTIONS = 32;
 const STOP_GRACE_MS = 10_000;
 /** What stands before an API gave up on the request, which says nothing of the message. */
 export const REQUEST_TIMEOUT = 408;
-const NEVER = new AbortController().signal;
 const MAX_ANSWER_BYTES = 256 * 1024;
 /** A longer pause than this is no pause but a fault of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
@@ -67,7 +66,7 @@ const BEFORE_SENDING =
  */
 export class ProviderHttp {
   readonly #pool: Pool;
-  readonly #gate: Gate;
+  readonly #connections: Semaphore;
   readonly #basePath: string;
   readonly #timeoutMs: number;
   readonly #now: () => Date;
@@ -82,7 +81,7 @@ export class ProviderHttp {
     const url = new URL(baseUrl);
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#timeoutMs = timeoutMs;
-    this.#gate = new Gate(connections);
+    this.#connections = new Semaphore(connections);
     this.#pool = new Pool(url.origin, {
       connections,
       connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs) },
@@ -91,31 +90,28 @@ export class ProviderHttp {
 
   /** Requests that have a connection. */
   get inFlight(): number {
-    return this.#gate.inside;
+    return this.#connections.held;
   }
 
   get isClosed(): boolean {
-    return this.#gate.isClosed;
+    return this.#connections.isClosed;
   }
 
   /** POSTs what `write` gives once a connection is free, and reads the answer; never rejects. */
-  async post(
-    write: () => ProviderRequest,
-    { signal = NEVER, expiresAt }: Patience,
-  ): Promise<ProviderExchange> {
-    if (!(await this.#gate.enter(signal))) return turnedAway('no connection is free');
+  async post(write: () => ProviderRequest, { signal, expiresAt }: Patience): Promise<ProviderExchange> {
+    if (!(await this.#connections.acquire(signal))) return turnedAway('no connection is free');
     try {
       if (expiresAt && this.#now() >= expiresAt)
         return turnedAway('the message expired before it could be sent');
       return await this.#exchange(write());
     } finally {
-      this.#gate.leave();
+      this.#connections.release();
     }
   }
 
   /** Lets requests under way end, and sends away those that wait. */
   async close(): Promise<void> {
-    await this.#gate.close(STOP_GRACE_MS);
+    await this.#connections.close(STOP_GRACE_MS);
     await this.#pool.close().catch(() => undefined);
   }
 

@@ -66,6 +66,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
     this.#inFlight += 1;
     try {
       const exchange = await this.#options.client.request({
+        accountId: submission.target.accountId,
         url: submission.target.token,
         method: 'POST',
         ...request,

@@ -17,6 +17,10 @@ interface Waiting {
   readonly acknowledge: (status: number) => void;
 }
 
+/**
+ * Not a `Batcher`: that one begins a batch a turn of the event loop later. A report that came before the answer to its
+ * submit_sm would then be recorded after it.
+ */
 export class ReportBatcher {
   readonly #provider: string;
   readonly #sink: ReportSink;

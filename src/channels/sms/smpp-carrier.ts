@@ -162,7 +162,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   }
 
   async #stop(): Promise<void> {
-    for (const link of this.#links) link.refuseFresh();
+    for (const link of this.#links) link.refuseNew();
     let timer: NodeJS.Timeout | undefined;
     const grace = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#settings.timing.stopGraceMs);
@@ -227,7 +227,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   /** A message half sent is worth finishing, so this waits through throttling, and the caller's signal no longer counts. */
   async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     for (let tries = 1; ; tries++) {
-      if (!(await session.window.acquireNext(this.#settings.timing.submitTimeoutMs))) {
+      if (!(await session.window.acquireForLaterPart(this.#settings.timing.submitTimeoutMs))) {
         return unavailable('it could not be sent on the session of the first part');
       }
       const outcome = await this.#sendPart(session, draft, index);

@@ -1,6 +1,6 @@
 /** Keeps one session bound: connects, binds, and does so again with growing pauses whenever it ends. */
 import type { ProviderHealth, SubmitOutcome } from '../../domain/ports/provider.ts';
-import { WaitLine } from '../wait-line.ts';
+import { WaitQueue } from '../../runtime/wait-queue.ts';
 import { type SessionOptions, SmppSession } from './smpp-session.ts';
 
 /** A session that held for so long was a good one: the next reconnection begins with the shortest pause. */
@@ -15,8 +15,8 @@ export type Unavailable = Extract<SubmitOutcome, { kind: 'unavailable' }>;
 
 export class SmppLink {
   readonly #options: LinkOptions;
-  readonly #waiting = new WaitLine();
-  readonly #pause = new WaitLine();
+  readonly #waiting = new WaitQueue();
+  readonly #pause = new WaitQueue();
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #session: SmppSession | undefined;
   #running: Promise<void> | undefined;
@@ -56,15 +56,15 @@ export class SmppLink {
   }
 
   /** Sends waiting submissions away; messages that have begun to leave may finish. */
-  refuseFresh(): void {
+  refuseNew(): void {
     this.#stopping = true;
-    this.#waiting.dismissAll();
-    this.#session?.window.refuseFresh();
+    this.#waiting.rejectAll();
+    this.#session?.window.refuseNew();
   }
 
   /** Unbinds, closes the socket and ends the reconnecting. */
   async stop(): Promise<void> {
-    this.refuseFresh();
+    this.refuseNew();
     this.#pause.wakeAll();
     if (this.#health.state === 'up') await this.#session?.unbind();
     else this.#session?.end('stopped');

@@ -204,7 +204,7 @@ export class SmppSession {
     this.#awaited--;
     if (isOverdue && !this.#isRetired) {
       this.#isRetired = true;
-      this.window.refuseFresh();
+      this.window.refuseNew();
       this.#options.logger.warn({ reason: this.#overdueReason }, 'SMPP session takes no more messages');
     }
     if (!this.#isRetired || this.#awaited > 0) return;

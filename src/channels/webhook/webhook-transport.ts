@@ -56,7 +56,7 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
 
   const attempt = async (request: AttemptRequest): Promise<AttemptResult> => {
-    const { url, secret, deliveryId, event, body, at } = request;
+    const { accountId, url, secret, deliveryId, event, body, at } = request;
     const timestampSeconds = Math.floor(at.getTime() / 1000);
     const headers = {
       ...fixed,
@@ -66,6 +66,7 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
     };
     return toResult(
       await clientFor(url).request({
+        accountId,
         url,
         method: 'POST',
         headers,

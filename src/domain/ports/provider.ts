@@ -54,6 +54,8 @@ export interface EmailSubmission extends Submission {
 
 /** Where one device is reached. `token` is an endpoint's address on the web, which has keys as well. */
 export interface PushTarget {
+  /** The account that the device belongs to. */
+  readonly accountId: string;
   readonly token: string;
   readonly keys: { readonly p256dh: string; readonly auth: string } | null;
   /** When the app last gave this token. */

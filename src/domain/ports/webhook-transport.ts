@@ -12,6 +12,8 @@ export class TargetRefused extends Error {
 }
 
 export interface AttemptRequest {
+  /** The account that the endpoint belongs to. */
+  readonly accountId: string;
   readonly url: string;
   /** The endpoint's secret as the customer has it, `whsec_` included. */
   readonly secret: string;

@@ -234,6 +234,7 @@ export function deliveryOperations(deps: Dependencies) {
         const { url } = found.webhook;
         const secret = secrets.open(found.secretSealed);
         const result = await transport.attempt({
+          accountId: webhook.accountId,
           url,
           secret,
           deliveryId: delivery.id,

@@ -104,21 +104,13 @@ export class DeliverWebhooks {
     signal: AbortSignal,
   ): Promise<string[]> {
     const left: string[] = [];
-    const tickets = new Set<{ giveUp(): void }>();
-    const stopWaiting = () => {
-      for (const ticket of tickets) ticket.giveUp();
-    };
+    const patience = new AbortController();
+    const stopWaiting = () => patience.abort();
     const timer = setTimeout(stopWaiting, patienceMs);
     signal.addEventListener('abort', stopWaiting, { once: true });
     const attemptOne = async (delivery: DueDelivery) => {
-      const place = signal.aborted ? undefined : lane.enter();
-      if (place !== undefined && place !== true) {
-        tickets.add(place);
-        const isGiven = await place.place;
-        tickets.delete(place);
-        if (!isGiven) return void left.push(delivery.id);
-      }
-      if (place === undefined) return void left.push(delivery.id);
+      const isGiven = !signal.aborted && (lane.tryEnter() || (await lane.enter(patience.signal)));
+      if (!isGiven) return void left.push(delivery.id);
       let attempted: { recorded: RecordedAttempt; result: AttemptResult } | undefined;
       try {
         attempted = await this.#attempt(await endpoint.get(), delivery);
@@ -145,6 +137,7 @@ export class DeliverWebhooks {
     const { webhook, secret } = endpoint;
     const at = this.#clock.now();
     const result = await this.#transport.attempt({
+      accountId: webhook.accountId,
       url: webhook.url,
       secret,
       deliveryId: delivery.id,

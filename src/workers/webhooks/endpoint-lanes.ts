@@ -3,7 +3,7 @@
  * An endpoint is **slow** when it holds its places without answering, or lately failed to answer in time: its jobs
  * then wait in the backlog, where they are in nobody's way.
  */
-import { PassingMap } from '../../runtime/passing-map.ts';
+import { Semaphore } from '../../runtime/semaphore.ts';
 
 /** Attempts that one endpoint has on the wire at once, in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
@@ -17,12 +17,6 @@ const SLOW_MS = 1_000;
 const SLOW_MEMORY_MS = 60_000;
 /** Lanes kept before those that say nothing any more are dropped. */
 const MAX_IDLE_LANES = 1_000;
-
-/** Waiting for a place: `place` resolves with whether one was given; `giveUp` ends the wait with false. */
-interface Ticket {
-  readonly place: Promise<boolean>;
-  giveUp(): void;
-}
 
 export class EndpointLanes {
   readonly #lanes = new Map<string, Lane>();
@@ -55,11 +49,8 @@ export class EndpointLanes {
 
 export class Lane {
   readonly #all: EndpointLanes;
-  /** In order of arrival, by its number; each is called with its place already taken. */
-  readonly #waiting = new PassingMap<number, () => void>();
-  #arrivals = 0;
-  #running = 0;
-  /** When a place was last given back or, in an empty lane, first taken (performance.now, ms). */
+  readonly #permits = new Semaphore(() => this.#limit);
+  /** When a permit was last released or, in an empty lane, first taken (performance.now, ms). */
   #movedAt = 0;
   #slowUntil = 0;
 
@@ -68,53 +59,43 @@ export class Lane {
   }
 
   get isIdle(): boolean {
-    return this.#running === 0 && this.#waiting.size === 0 && performance.now() >= this.#slowUntil;
+    return this.#permits.held === 0 && this.#permits.waiting === 0 && performance.now() >= this.#slowUntil;
   }
 
   get isSlow(): boolean {
     const now = performance.now();
-    return now < this.#slowUntil || (this.#running >= this.#limit && now - this.#movedAt > SLOW_MS);
+    return now < this.#slowUntil || (this.#permits.isFull && now - this.#movedAt > SLOW_MS);
   }
 
   /** True when another attempt would have to wait long, or behind many. */
   get isFull(): boolean {
-    return this.isSlow || this.#waiting.size >= MAX_WAITING;
+    return this.isSlow || this.#permits.waiting >= MAX_WAITING;
   }
 
-  /** Takes a place, or a ticket for one. After a place was had, `leave` must follow. */
-  enter(): true | Ticket {
-    if (this.#running < this.#limit) {
-      if (this.#running === 0) this.#movedAt = performance.now();
-      this.#running += 1;
-      this.#all.count(1);
-      return true;
-    }
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const arrival = this.#arrivals++;
-    this.#waiting.set(arrival, () => resolve(true));
-    return {
-      place: promise,
-      giveUp: () => {
-        if (this.#waiting.delete(arrival)) resolve(false);
-      },
-    };
+  /** Takes a permit for one attempt if one is free. Each true needs one `leave`. */
+  tryEnter(): boolean {
+    if (!this.#permits.tryAcquire()) return false;
+    if (this.#permits.held === 1) this.#movedAt = performance.now();
+    this.#all.count(1);
+    return true;
   }
 
-  /** Gives a place back after an attempt that took `durationMs`; undefined when none was made. */
+  /** Waits for a permit for one attempt; resolves with false when `signal` aborts. Each true needs one `leave`. */
+  async enter(signal: AbortSignal): Promise<boolean> {
+    if (this.tryEnter()) return true;
+    if (!(await this.#permits.acquire(signal))) return false;
+    this.#all.count(1);
+    return true;
+  }
+
+  /** Releases a permit after an attempt that took `durationMs`; undefined when none was made. */
   leave(attempt: { readonly ok: boolean; readonly durationMs: number } | undefined): void {
     const now = performance.now();
     this.#movedAt = now;
     if (attempt && attempt.durationMs < SLOW_MS) this.#slowUntil = 0;
     else if (attempt && !attempt.ok) this.#slowUntil = now + SLOW_MEMORY_MS;
-    this.#running -= 1;
     this.#all.count(-1);
-    for (const [arrival, admitted] of this.#waiting.entries()) {
-      if (this.#running >= this.#limit) break;
-      this.#waiting.delete(arrival);
-      this.#running += 1;
-      this.#all.count(1);
-      admitted();
-    }
+    this.#permits.release();
   }
 
   get #limit(): number {

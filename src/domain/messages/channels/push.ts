@@ -44,7 +44,12 @@ export const pushRules: ChannelRules = {
       from: message.from,
       attempt,
       expiresAt: message.expiresAt,
-      target: { token: device.token, keys: device.keys, registeredAt: device.updatedAt },
+      target: {
+        accountId: device.accountId,
+        token: device.token,
+        keys: device.keys,
+        registeredAt: device.updatedAt,
+      },
       title: payload.title,
       body: message.content,
       data: payload.data,
