@@ -23,9 +23,9 @@ import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
-import type { CreateCache } from './domain/ports/caches.ts';
+import type { CreateCache } from './domain/ports/changes.ts';
 import type { Logger } from './domain/ports/logger.ts';
-import { Refusals } from './domain/refusals.ts';
+import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import { Readiness } from './http/readiness.ts';
 import { PgBossQueue } from './queue/pg-boss-queue.ts';
@@ -263,7 +263,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     faultOf: databaseFault,
     logger,
   });
-  const refusals = new Refusals({
+  const refusals = new RefusalMonitor({
     logger,
     takesWrites: async () => {
       const verdict = await readiness.check();

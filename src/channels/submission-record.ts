@@ -1,6 +1,6 @@
 import type { SubmitOutcome } from '../domain/ports/provider.ts';
 import type { ProviderRecord } from '../domain/ports/routing.ts';
-import { storable } from '../domain/storable.ts';
+import { storable } from '../domain/text.ts';
 
 const MINUTE_MS = 60_000;
 /** Minutes that are counted, the one that goes on included. */

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { accountResource } from '../domain/accounts/account-resource.ts';
-import { RETENTION_MAX_DAYS } from '../domain/accounts/retention-operations.ts';
-import { apiKeyResource } from '../domain/api-keys/api-key-resource.ts';
+import { accountResource } from '../domain/accounts/account.ts';
+import { RETENTION_MAX_DAYS } from '../domain/accounts/account-operations.ts';
+import { apiKeyResource } from '../domain/api-keys/api-key.ts';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES, type SystemCaller } from '../domain/caller.ts';

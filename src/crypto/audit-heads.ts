@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { AuditHead, AuditHeads } from '../domain/ports/audit-heads.ts';
+import type { AuditHead, AuditHeads } from '../domain/ports/audit-stores.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { sealedUnder } from './secret-box.ts';

@@ -22,13 +22,13 @@ export type Scope = (typeof SCOPES)[number];
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** One account, and of it one environment, or both where `environment` is undefined: what a caller reaches (reach.ts). */
-export interface Reach {
+/** One account, and of it one environment, or both where `environment` is undefined: what a caller reaches. */
+export interface Visibility {
   readonly accountId: string;
   readonly environment: Environment | undefined;
 }
 /** One environment of one account: where a thing belongs. */
-export interface Home extends Reach {
+export interface AccountEnvironment extends Visibility {
   readonly environment: Environment;
 }
 
@@ -116,4 +116,43 @@ export function actorOf(caller: Caller): string {
 export function accountIdOf(caller: Caller): string {
   if (caller.kind === 'api-key' || caller.kind === 'member') return caller.accountId;
   throw forbidden('Only a key or a member of an account can do this.');
+}
+
+/**
+ * The wall between the environments. Messages, events, webhook endpoints, deliveries, contacts, devices and imports
+ * belong to the environment they were made in. A sandbox key reaches the sandbox only; a production key and a person
+ * reach both. What a caller does not reach is `not_found` to it, and no list shows it.
+ *
+ * Stores that serve API keys take a `Visibility` or a `AccountEnvironment`, never a bare account id: so an operation cannot forget it.
+ */
+
+/** What a caller may look up and change. Throws `forbidden` for callers that belong to no account. */
+export function visibilityOf(caller: Caller): Visibility {
+  const isWalledIn = caller.kind === 'api-key' && caller.environment === 'sandbox';
+  return { accountId: accountIdOf(caller), environment: isWalledIn ? 'sandbox' : undefined };
+}
+
+/** Where what a caller makes belongs: a key's own environment; for a person the one they chose, or production. */
+export function environmentOf(caller: Caller, chosen?: Environment): Environment {
+  return caller.kind === 'api-key' ? caller.environment : (chosen ?? 'production');
+}
+
+/** The account and environment in which a caller makes something. Throws as `visibilityOf` does. */
+export function accountEnvironmentOf(caller: Caller, chosen?: Environment): AccountEnvironment {
+  return { accountId: accountIdOf(caller), environment: environmentOf(caller, chosen) };
+}
+
+/** The environment that a list of one environment shows; undefined when the caller does not reach it: the list is empty. */
+export function listedEnvironment(
+  caller: Caller,
+  asked: Environment | undefined,
+): AccountEnvironment | undefined {
+  const { accountId, environment } = visibilityOf(caller);
+  const shown = asked ?? environmentOf(caller);
+  return environment === undefined || environment === shown ? { accountId, environment: shown } : undefined;
+}
+
+/** What a list of both environments shows; undefined when the caller does not reach what it asks for. */
+export function listedVisibility(caller: Caller, asked: Environment | undefined): Visibility | undefined {
+  return asked === undefined ? visibilityOf(caller) : listedEnvironment(caller, asked);
 }

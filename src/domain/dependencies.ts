@@ -1,8 +1,8 @@
 import type { Budgets } from './accounts/budgets.ts';
-import type { PlannedRate } from './api-keys/key-limits.ts';
+import type { PlannedRate } from './api-keys/api-key-rules.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
-import type { AuditHeads } from './ports/audit-heads.ts';
-import type { CreateCache } from './ports/caches.ts';
+import type { AuditHeads } from './ports/audit-stores.ts';
+import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';

@@ -1,4 +1,4 @@
-import { cut } from './quote.ts';
+import { truncate } from './text.ts';
 
 /** Every way in which an operation can refuse (R3). The edges map codes to statuses; operations never do. */
 export type ErrorCode =
@@ -83,11 +83,11 @@ export const unauthorized = (message: string) => new DomainError('unauthorized',
 export const forbidden = (message: string) => new DomainError('forbidden', message);
 /** Names the first 20 faults: a hostile input can have a hundred thousand. */
 export const validationError = (faults: readonly FieldFault[]) => {
-  const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: cut(path), message }));
+  const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: truncate(path), message }));
   const message = fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message));
   return new DomainError('validation_error', message.join('; '), { fields });
 };
-export const notFound = (what: string) => new DomainError('not_found', `${cut(what)} not found`);
+export const notFound = (what: string) => new DomainError('not_found', `${truncate(what)} not found`);
 export const payloadTooLarge = (maxBytes: number) =>
   new DomainError('payload_too_large', `The body has more than ${maxBytes} bytes.`, { maximum: maxBytes });
 export const insufficientBalance = (balance: number, required: number, currency: string) =>

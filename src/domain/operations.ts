@@ -2,7 +2,6 @@ import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
 import { permissionOperations } from './accounts/permission-operations.ts';
 import { planOperations } from './accounts/plan-operations.ts';
-import { retentionOperations } from './accounts/retention-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
 import { apiKeyOperations } from './api-keys/api-key-operations.ts';
@@ -30,7 +29,7 @@ import { webhookOperations } from './webhooks/webhook-operations.ts';
 export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
   const nouns = {
-    accounts: { ...accountOperations(deps), ...retentionOperations(deps) },
+    accounts: accountOperations(deps),
     plans: planOperations(deps),
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),

@@ -71,3 +71,16 @@ export function emptySlice(range: KeyRange): Slice<never> {
 /** Cursors of lists that are ordered by a UUID of version 7, and by a dense number. */
 export const UUID_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const SEQ_KEY = /^[0-9]{1,15}$/;
+
+/** One page of a list and the number of all its rows. */
+export interface Page<T> {
+  readonly rows: readonly T[];
+  readonly total: number;
+}
+/** The page of a list of which the caller reaches nothing. */
+export const EMPTY_PAGE: Page<never> = { rows: [], total: 0 };
+/** `page` counts from 1. */
+export interface PageRequest {
+  readonly page: number;
+  readonly limit: number;
+}

@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
 import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
-import { cut, withShortQuotes } from '../domain/quote.ts';
+import { truncate, truncateQuotes } from '../domain/text.ts';
 
 /** Where GraphQL has words of its own (R223); every other code is the REST code in capitals. */
 const CODES: Partial<Record<ErrorCode, string>> = {
@@ -38,7 +38,7 @@ const SHOWN: ReadonlySet<unknown> = new Set([
 
 /** A refusal of what was given at `path`, before anything runs; `node` is where the document asks for it. */
 export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
-  const place = cut(path);
+  const place = truncate(path);
   const fields = [{ path: place, message }];
   return new GraphQLError(place === '' ? message : `${place}: ${message}`, {
     nodes: node,
@@ -111,7 +111,7 @@ export function formatError(
   faultOf: (error: unknown) => DomainError | undefined,
 ): GraphQLFormattedError {
   const { locations, path } = formatted;
-  const message = withShortQuotes(formatted.message);
+  const message = truncateQuotes(formatted.message);
   const where = { ...(locations ? { locations } : {}), ...(path ? { path } : {}) };
   const refused = refusalOf(error, faultOf);
   if (refused) return { message: refused.message, ...where, extensions: extensionsOf(refused) };
@@ -149,13 +149,13 @@ export function markValueErrors(document: DocumentNode, errors: readonly GraphQL
   const paths = wanted.size > 0 ? valuePaths(document, wanted) : new Map<ASTNode, string>();
   for (const error of errors) {
     const inside = error.nodes?.[0] && paths.get(error.nodes[0]);
-    const message = withShortQuotes(error.message);
+    const message = truncateQuotes(error.message);
     const missing =
       /^Field "[^"]*" argument "([^"]*)" of type .* is required/.exec(message)?.[1] ??
       /^Field "[^"]*\.([^".]*)" of required type/.exec(message)?.[1];
     const path = [inside, missing].filter((part) => part !== undefined && part !== '').join('.');
     if (inside === undefined && missing === undefined) continue;
-    error.extensions.details = { fields: [{ path: cut(path), message }] };
+    error.extensions.details = { fields: [{ path: truncate(path), message }] };
   }
 }
 

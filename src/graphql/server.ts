@@ -21,7 +21,7 @@ import { DomainError, payloadTooLarge, serviceUnavailable, validationError } fro
 import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import type { Refusals } from '../domain/refusals.ts';
+import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
 import { createContext, type GraphqlContext } from './context.ts';
@@ -68,7 +68,7 @@ export interface GraphqlOptions {
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly refusals: Pick<RefusalMonitor, 'note'>;
   /** The budget that each request counts on (R11). */
   readonly budgets: Pick<Budgets, 'countAnyone' | 'countRequest'>;
   /** Reads a request's body; throws `DomainError`. */

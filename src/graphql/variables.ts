@@ -9,7 +9,7 @@ import {
   type VariableDefinitionNode,
   valueFromAST,
 } from 'graphql';
-import { withShortQuotes } from '../domain/quote.ts';
+import { truncateQuotes } from '../domain/text.ts';
 import { badUserInput } from './error-format.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
@@ -44,7 +44,7 @@ function coerceVariable(definition: VariableDefinitionNode, type: GraphQLInputTy
     (path, _value, error) => {
       throw badUserInput(
         [definition.variable.name.value, ...path].join('.'),
-        withShortQuotes(error.message),
+        truncateQuotes(error.message),
         definition,
       );
     },

@@ -2,8 +2,8 @@ import type { PgBoss } from 'pg-boss';
 import type {
   JobData,
   JobHandler,
-  JobKnowledge,
   NewJob,
+  PrefetchedData,
   QueueName,
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
@@ -35,7 +35,7 @@ interface FetchedJob<Q extends QueueName> {
 interface HeldJob<Q extends QueueName> extends HeldRow {
   readonly data: JobData[Q];
   readonly routeKey: string;
-  readonly prefetched?: JobKnowledge[Q] | undefined;
+  readonly prefetched?: PrefetchedData[Q] | undefined;
   readonly isRepeat: boolean;
 }
 

@@ -1,7 +1,7 @@
 import express, { type Request, type Response, type Router } from 'express';
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import type { Refusals } from '../domain/refusals.ts';
+import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import { sendJson } from './answer.ts';
 import { errorResponse } from './error-response.ts';
 import { requestIdOf } from './request-id.ts';
@@ -10,7 +10,7 @@ export interface CallbackOptions {
   readonly logger: Logger;
   /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly refusals: Pick<RefusalMonitor, 'note'>;
 }
 
 type Work = (request: Request, response: Response) => Promise<void>;

@@ -14,7 +14,7 @@ import {
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
-import type { Refusals } from '../domain/refusals.ts';
+import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { Admission } from './admission.ts';
 import { type AnswerHeaders, sendJson } from './answer.ts';
@@ -46,7 +46,7 @@ export interface RestOptions {
   readonly faultOf: (error: unknown) => DomainError | undefined;
   /** Headers of every answer, for those that go to a bare socket. */
   readonly always: Readonly<Record<string, string>>;
-  readonly refusals: Pick<Refusals, 'note'>;
+  readonly refusals: Pick<RefusalMonitor, 'note'>;
   /** Requests that may wait for the database at once; more are refused before anything is done for them. */
   readonly maxUnderWay?: number;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ENVIRONMENTS } from '../domain/caller.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
-import { storable } from '../domain/storable.ts';
+import { storable } from '../domain/text.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
 /** Several values: text with commas between them, or a list. */

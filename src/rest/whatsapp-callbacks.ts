@@ -3,7 +3,7 @@ import type { SystemCaller } from '../domain/caller.ts';
 import { forbidden, unauthorized } from '../domain/errors.ts';
 import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
-import type { WhatsAppCallbacks } from '../domain/ports/whatsapp-callbacks.ts';
+import type { WhatsAppCallbacks } from '../domain/ports/whatsapp.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import { sendJson } from './answer.ts';
 import { type CallbackOptions, createCallbackRouter } from './callback-router.ts';

@@ -10,8 +10,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { join } from 'node:path';
 import { serviceUnavailable } from '../domain/errors.ts';
 import type { DeliveryReport } from '../domain/ports/provider.ts';
-import type { ReportSpool, SpoolBatch } from '../domain/ports/report-spool.ts';
-import type { KeptReport } from '../domain/ports/report-store.ts';
+import type { KeptReport, ReportSpool, SpoolBatch } from '../domain/ports/report-stores.ts';
 import { OwnerLock } from './embedded-postgres/owner-lock.ts';
 
 /** A file takes no more reports above this size: what is applied is given back to the disk file by file. */

@@ -1,12 +1,12 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { PublishHealth } from '../domain/messages/provider-health.ts';
+import type { UsageStore } from '../domain/ports/account-stores.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
-import type { UsageStore } from '../domain/ports/usage-store.ts';
-import type { Refusals } from '../domain/refusals.ts';
+import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
@@ -66,7 +66,7 @@ export async function startWorkers(parts: {
     fault(): string | undefined;
   };
   usage: UsageStore;
-  refusals: Refusals;
+  refusals: RefusalMonitor;
   /** One round of the check of balances against ledgers. */
   checkLedgers: () => Promise<unknown>;
   logger: Logger;

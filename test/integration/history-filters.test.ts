@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import { ENVIRONMENTS, type Environment } from '../../src/domain/caller.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../src/domain/messages/message.ts';
 import type { MessageListFilter } from '../../src/domain/ports/list-stores.ts';
-import type { MessageFilter } from '../../src/domain/ports/stores.ts';
+import type { MessageFilter } from '../../src/domain/ports/message-stores.ts';
 import { uuidFloor } from '../../src/domain/uuid.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
 import { PgMessageStore } from '../../src/storage/stores/message.store.ts';

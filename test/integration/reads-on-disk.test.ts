@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Knex } from 'knex';
-import type { Reach } from '../../src/domain/caller.ts';
-import type { AuditHeads } from '../../src/domain/ports/audit-heads.ts';
+import type { Visibility } from '../../src/domain/caller.ts';
+import type { AuditHeads } from '../../src/domain/ports/audit-stores.ts';
 import type { Stores } from '../../src/domain/ports/stores.ts';
 import { createKnex, Sql, statement } from '../../src/storage/postgres/sql.ts';
 import { createStores } from '../../src/storage/postgres/unit-of-work.ts';
@@ -14,7 +14,7 @@ const READ_ONLY = statement('test-read-only', 'SET TRANSACTION ISOLATION LEVEL R
 
 const DAY_MS = 24 * 3_600_000;
 const ANY = randomUUID();
-const all = (accountId: string): Reach => ({ accountId, environment: undefined });
+const all = (accountId: string): Visibility => ({ accountId, environment: undefined });
 
 /** All that is read in order to be told to others; each by itself. */
 const READS: Record<string, (stores: Stores, accountId: string) => Promise<unknown>> = {

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { KeptReport } from '../../src/domain/ports/report-store.ts';
+import type { KeptReport } from '../../src/domain/ports/report-stores.ts';
 import { FileReportSpool } from '../../src/storage/report-spool.ts';
 
 let directory: string;

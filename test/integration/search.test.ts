@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import type { Home } from '../../src/domain/caller.ts';
+import type { AccountEnvironment } from '../../src/domain/caller.ts';
 import { type Contact, type ContactFilter, foldForSearch } from '../../src/domain/contacts/contact.ts';
 import { parseMsisdn } from '../../src/domain/messages/msisdn.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
@@ -77,7 +77,7 @@ describe('a search finds by its index what it would find without one', () => {
   }
 
   /** What is read page by page, and slice by slice, with the totals that came. */
-  async function found(home: Home, filter: ContactFilter) {
+  async function found(home: AccountEnvironment, filter: ContactFilter) {
     const pages: string[] = [];
     const totals = new Set([await contacts.count(home, filter)]);
     for (let page = 1, more = true; more; page += 1) {

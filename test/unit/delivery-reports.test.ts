@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { KeptPlace } from '../../src/domain/ports/report-store.ts';
+import type { KeptPlace } from '../../src/domain/ports/report-stores.ts';
 import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
 import { DeliveryReports } from '../../src/workers/reports/delivery-reports.ts';
 import { silentLogger } from '../support/database.ts';

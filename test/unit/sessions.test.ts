@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Sessions } from '../../src/domain/accounts/sessions.ts';
-import type { CreateCache } from '../../src/domain/ports/caches.ts';
+import type { CreateCache } from '../../src/domain/ports/changes.ts';
 import { ChangeCache } from '../../src/runtime/change-cache.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');

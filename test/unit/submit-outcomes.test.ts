@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NewJob } from '../../src/domain/ports/job-queue.ts';
+import type { RecipientKey, TimelineNote } from '../../src/domain/ports/message-stores.ts';
 import type { SubmitOutcome } from '../../src/domain/ports/provider.ts';
-import type { RecipientKey, TimelineNote, Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
+import type { Tx, UnitOfWork } from '../../src/domain/ports/stores.ts';
 import { SubmitOutcomes } from '../../src/workers/submit/submit-outcomes.ts';
 import { silentLogger } from '../support/database.ts';
 

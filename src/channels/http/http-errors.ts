@@ -1,5 +1,5 @@
 /** Why an exchange with a guarded target failed: a closed set, with words that an operator can act on. */
-import { cut } from '../../domain/quote.ts';
+import { truncate } from '../../domain/text.ts';
 
 /** Every way in which a request of the guarded client can end without a whole answer. */
 export type HttpErrorCode =
@@ -82,10 +82,13 @@ export function lookupTimedOut(timeoutMs: number, hostname: string): GuardedHttp
 export function lookupFailure(hostname: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ENONAME') {
-    return new GuardedHttpError('name_not_found', `name ${cut(hostname)} not found`);
+    return new GuardedHttpError('name_not_found', `name ${truncate(hostname)} not found`);
   }
   const why = code === 'ETIMEOUT' ? 'the name server did not answer' : code || 'no answer';
-  return new GuardedHttpError('name_lookup_failed', `name ${cut(hostname)} could not be looked up (${why})`);
+  return new GuardedHttpError(
+    'name_lookup_failed',
+    `name ${truncate(hostname)} could not be looked up (${why})`,
+  );
 }
 
 /** Words for a TCP connection that did not come about. */

@@ -2,8 +2,8 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
-import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp-callbacks.ts';
-import { storable } from '../../domain/storable.ts';
+import type { WhatsAppCallback, WhatsAppCallbacks } from '../../domain/ports/whatsapp.ts';
+import { storable } from '../../domain/text.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiCallbackOptions {

@@ -2,13 +2,12 @@ import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type DomainError, notFound, validationError } from '../errors.ts';
-import { checkAmount, checkReference } from '../money/checks.ts';
-import { BALANCE_MAX_MINOR, fromMinor, isCurrency } from '../money/money.ts';
+import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import type { LedgerFilter } from '../ports/ledger-store.ts';
+import type { LedgerFilter } from '../ports/account-stores.ts';
 import { isUuid } from '../uuid.ts';
-import type { Account, LedgerEntry } from './account.ts';
+import type { Account, LedgerEntry, RetentionDays } from './account.ts';
 import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
@@ -175,6 +174,36 @@ export function accountOperations(deps: Dependencies) {
       });
     }),
 
+    /**
+     * From now on the text of a message is erased `contentDays` after its acceptance and the message is deleted
+     * after `messageDays`, which are no fewer; null keeps for ever. What is forgotten cannot be had back.
+     */
+    setRetention: operation(
+      'account.setRetention',
+      { roles: ['OWNER'], operator: true },
+      async (caller, { accountId, contentDays, messageDays }: SetRetentionInput): Promise<RetentionDays> => {
+        const id = namedAccountId(caller, accountId);
+        checkDays('contentDays', contentDays);
+        checkDays('messageDays', messageDays);
+        if (contentDays !== null && messageDays !== null && messageDays < contentDays) {
+          throw validationError([{ path: 'messageDays', message: 'must not be fewer than contentDays' }]);
+        }
+        const retention = { contentDays, messageDays };
+        await uow.run(async (tx) => {
+          const before = await tx.accounts.setRetention(id, retention);
+          if (!before) throw notFound('Account');
+          await recordChange(tx, deps, caller, {
+            accountId: id,
+            action: 'account.setRetention',
+            target: id,
+            before,
+            after: retention,
+          });
+        });
+        return retention;
+      },
+    ),
+
     /** Creates a platform operator, above accounts. */
     createOperator: operation('operator.create', {}, async (caller, input: { readonly email: string }) => {
       await refuseTakenEmail(deps, input.email);
@@ -227,4 +256,17 @@ function credit(
 ) {
   const actor = actorOf(caller);
   return { accountId, kind, amountMinor, messageId: null, position: null, reference, actor, createdAt };
+}
+
+/** A century: longer is for ever. */
+export const RETENTION_MAX_DAYS = 36_500;
+
+export interface SetRetentionInput extends RetentionDays {
+  /** Absent for the caller's own account. */
+  readonly accountId?: string | null | undefined;
+}
+
+function checkDays(path: string, days: number | null): void {
+  if (days === null || (Number.isInteger(days) && days >= 1 && days <= RETENTION_MAX_DAYS)) return;
+  throw validationError([{ path, message: `must be a whole number from 1 to ${RETENTION_MAX_DAYS}` }]);
 }

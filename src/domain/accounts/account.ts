@@ -1,3 +1,5 @@
+import { fromMinor } from '../money/money.ts';
+
 /** An **account** owns keys, messages, webhooks and a balance; its balance always equals its ledger's sum (R17). */
 export interface Account {
   readonly id: string;
@@ -39,4 +41,14 @@ export interface LedgerEntry {
 export interface RetentionDays {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
+}
+
+/** An account as every answer shows it (R60–R63, R103). */
+export function accountResource(account: Account) {
+  return {
+    id: account.id,
+    email: account.email,
+    balance: fromMinor(account.balanceMinor, account.currency),
+    currency: account.currency,
+  };
 }

@@ -5,9 +5,9 @@
  */
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
-import type { Cache, CreateCache } from '../ports/caches.ts';
+import type { AccountStore } from '../ports/account-stores.ts';
+import type { Cache, CreateCache } from '../ports/changes.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../ports/rate-limiter.ts';
-import type { AccountStore } from '../ports/stores.ts';
 import type { Plan } from './account.ts';
 
 /** What holds where an account has no plan, or its plan has no figure (the RATE_LIMIT_* variables). */

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../api-keys/api-key.ts';
-import { revokeLiving } from '../api-keys/change-key.ts';
+import { revokeLiving } from '../api-keys/api-key-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -8,7 +8,7 @@ import { operation } from '../operation.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { Tx } from '../ports/stores.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
-import { refuseFormer } from './refuse-former.ts';
+import { refuseStaleRole } from './refuse-stale-role.ts';
 import type { Sessions } from './sessions.ts';
 import { forgiveAttempts } from './sign-in-attempts.ts';
 import {
@@ -49,7 +49,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   /** Before anything is recorded: a change of keys locks in this order, too, and would wait in a ring otherwise. */
   async function lockPeopleAndKeys(tx: Tx, caller: Caller, accountId: string): Promise<readonly User[]> {
     const members = await tx.users.lockMembers(accountId);
-    await refuseFormer(tx, caller);
+    await refuseStaleRole(tx, caller);
     await tx.apiKeys.lockAccount(accountId);
     return members;
   }
@@ -175,7 +175,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         await uow.run(async (tx) => {
           await tx.users.forgetExpired(accountId);
           keepInvitationsFew(await tx.users.lockMembers(accountId));
-          await refuseFormer(tx, caller);
+          await refuseStaleRole(tx, caller);
           await addUser(tx, invited);
           await recordChange(tx, deps, caller, {
             accountId,

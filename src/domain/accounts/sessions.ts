@@ -8,7 +8,7 @@ import type { MemberCaller, OperatorCaller, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
-import type { Cache } from '../ports/caches.ts';
+import type { Cache } from '../ports/changes.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';

@@ -1,13 +1,15 @@
 import { namedAccountId } from '../accounts/account-operations.ts';
-import { refuseFormer } from '../accounts/refuse-former.ts';
+import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type Access, accountIdOf, actorOf, type Caller, refusal } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound, unauthorized } from '../errors.ts';
 import { operation } from '../operation.ts';
-import type { PageRequest } from '../ports/page.ts';
+import type { PageRequest } from '../paging.ts';
+import type { ApiKeyPatch } from '../ports/api-key-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { ApiKey } from './api-key.ts';
+import { hasEnded, refuseEnded, refuseLaterEnd, refuseRotated } from './api-key.ts';
 import {
   checkEnvironment,
   checkExpiry,
@@ -16,11 +18,11 @@ import {
   checkOverlap,
   checkRateLimit,
   checkScopes,
+  type KeyLimits,
+  type PlannedRate,
+  refuseBeyond,
 } from './api-key-rules.ts';
-import { auditView, changeKey, revokeLiving } from './change-key.ts';
-import { hasEnded, refuseEnded, refuseLaterEnd, refuseRotated } from './key-end.ts';
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
-import { type KeyLimits, type PlannedRate, refuseBeyond } from './key-limits.ts';
 
 export interface CreateApiKeyInput {
   /** Named by operators and the system; the others have their own and can name no other. */
@@ -104,7 +106,7 @@ export function apiKeyOperations(deps: Dependencies) {
    */
   async function begin(tx: Tx, caller: Caller, accountId: string): Promise<Author> {
     await tx.apiKeys.lockAccount(accountId);
-    await refuseFormer(tx, caller);
+    await refuseStaleRole(tx, caller);
     if (caller.kind !== 'api-key') return { caller };
     const key = await tx.apiKeys.find(caller.keyId, accountId);
     if (!key || hasEnded(key, clock.now())) throw unauthorized('The API key has ended.');
@@ -294,4 +296,50 @@ function isInReach({ own }: Author, key: ApiKey): boolean {
 function refuseWider({ caller, own }: Author, result: KeyLimits): void {
   if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
   if (own) refuseBeyond(own.key, result, own.plan);
+}
+
+type System = Pick<Dependencies, 'clock' | 'ids'>;
+
+/** Changes a key of which the account is locked; every process hears of it with the commit (R9). */
+async function changeKey(
+  tx: Tx,
+  system: System,
+  caller: Caller,
+  action: string,
+  before: ApiKey,
+  patch: ApiKeyPatch,
+): Promise<ApiKey> {
+  const after = await tx.apiKeys.update(before.keyId, patch);
+  tx.announce('api-key', before.keyId);
+  await recordChange(tx, system, caller, {
+    accountId: before.accountId,
+    action,
+    target: before.keyId,
+    before: auditView(before),
+    after: auditView(after),
+  });
+  return after;
+}
+
+/** Revokes those of the keys that still work, each with its own audit entry, and returns them. */
+export async function revokeLiving(
+  tx: Tx,
+  system: System,
+  caller: Caller,
+  keys: readonly ApiKey[],
+): Promise<readonly ApiKey[]> {
+  const now = system.clock.now();
+  const revoked: ApiKey[] = [];
+  for (const key of keys) {
+    if (hasEnded(key, now)) continue;
+    revoked.push(await changeKey(tx, system, caller, 'apiKey.revoke', key, { revokedAt: now }));
+  }
+  return revoked;
+}
+
+/** What the audit log keeps of a key: everything that can be changed, and no secret. */
+function auditView(key: ApiKey) {
+  const { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, rotatedAt, revokedAt } =
+    key;
+  return { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, rotatedAt, revokedAt };
 }

@@ -4,6 +4,7 @@
  */
 import type { Plan } from '../accounts/account.ts';
 import type { Environment, Scope } from '../caller.ts';
+import { DomainError } from '../errors.ts';
 
 export interface ApiKey {
   readonly keyId: string;
@@ -48,4 +49,54 @@ export interface ApiKeyCredentials {
   readonly signingSecretSealed: string | null;
   /** The account's plan, where one is set. */
   readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
+}
+
+/** An API key as every answer about it shows it (R7); neither half of a secret is in it. */
+export function apiKeyResource(key: ApiKey) {
+  return {
+    keyId: key.keyId,
+    name: key.name,
+    scopes: key.scopes,
+    environment: key.environment,
+    enableHmac: key.enableHmac,
+    ipAllowlist: key.ipAllowlist,
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+/** The **end** of a key: it was revoked, or its time has passed. What has ended is never changed or revived. */
+
+type Ending = Pick<ApiKey, 'expiresAt' | 'rotatedAt' | 'revokedAt'>;
+
+const keyEnded = (message: string) => new DomainError('key_ended', message);
+
+/** Whether the key works no more at `now`. */
+export function hasEnded(key: Ending, now: Date): boolean {
+  return key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now);
+}
+
+/** Throws `key_ended` for a key that was revoked, has expired, or was rotated and is past its overlap. */
+export function refuseEnded(key: Ending, now: Date): void {
+  if (!hasEnded(key, now)) return;
+  const how = key.revokedAt ? 'was revoked' : key.rotatedAt ? 'was rotated' : 'has expired';
+  const at = (key.revokedAt ?? key.expiresAt)?.toISOString();
+  throw keyEnded(`The API key ${how} and ended at ${at}: it cannot be changed. Create a new one.`);
+}
+
+/** Throws `key_ended` when a key that another one replaced would be replaced again. */
+export function refuseRotated({ rotatedAt }: Ending): void {
+  if (!rotatedAt) return;
+  const when = rotatedAt.toISOString();
+  throw keyEnded(`The API key was rotated at ${when}. Rotate the key that replaced it.`);
+}
+
+/** Throws `key_ended` when a key that another one replaced would end later than its overlap does. */
+export function refuseLaterEnd({ rotatedAt, expiresAt }: Ending, later: Date | null): void {
+  if (!rotatedAt || !expiresAt || (later && later <= expiresAt)) return;
+  throw keyEnded(
+    `The API key was rotated and ends at ${expiresAt.toISOString()}: it can end sooner, not later.`,
+  );
 }

@@ -1,9 +1,8 @@
 import { type Access, type ApiKeyCaller, admittingScope, type Scope } from '../caller.ts';
 import { DomainError, unauthorized } from '../errors.ts';
 import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts';
-import type { Cache, CreateCache } from '../ports/caches.ts';
-import type { SpentSignatures } from '../ports/spent-signatures.ts';
-import type { ApiKeyStore } from '../ports/stores.ts';
+import type { ApiKeyStore, SpentSignatures } from '../ports/api-key-stores.ts';
+import type { Cache, CreateCache } from '../ports/changes.ts';
 import type { Clock, SecretBox } from '../ports/system.ts';
 import type { RefusalKind } from '../security/security-watch.ts';
 import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';

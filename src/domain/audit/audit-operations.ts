@@ -2,7 +2,7 @@ import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import type { AuditHead } from '../ports/audit-heads.ts';
+import type { AuditHead } from '../ports/audit-stores.ts';
 import type { AuditFilter } from '../ports/list-stores.ts';
 import { maskedUrl } from '../webhooks/webhook-url.ts';
 import { type AuditLink, CHAIN_START, nextLink } from './audit-chain.ts';

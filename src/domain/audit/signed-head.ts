@@ -1,4 +1,4 @@
-import type { AuditHeads } from '../ports/audit-heads.ts';
+import type { AuditHeads } from '../ports/audit-stores.ts';
 import type { Stores } from '../ports/stores.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { DomainError, type FieldFault, validationError } from '../errors.ts';
 import { parseMsisdn } from '../messages/msisdn.ts';
-import { cut } from '../quote.ts';
+import { truncate } from '../text.ts';
 import {
   CONTACT_ATTRIBUTES_MAX_BYTES,
   CONTACT_EMAIL_MAX_LENGTH,
@@ -62,7 +62,7 @@ function phoneOf(phone: string | null): string | null {
   throw new DomainError(
     'invalid_phone_number',
     'phone must be a number in E.164 form, such as +256700123456, or a Ugandan one.',
-    { field: 'phone', value: cut(phone) },
+    { field: 'phone', value: truncate(phone) },
   );
 }
 

@@ -1,10 +1,17 @@
-import { ACCOUNT_ROLES, accountIdOf, actorOf, type Environment } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  accountEnvironmentOf,
+  accountIdOf,
+  actorOf,
+  type Environment,
+  listedEnvironment,
+  visibilityOf,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { emptySlice, keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { CsvReader } from '../ports/csv-reader.ts';
-import { homeOf, reachOf, shownHome } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import {
   type ContactImport,
@@ -35,7 +42,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
         caller,
         input: { readonly csv: string; readonly environment?: Environment | undefined },
       ): Promise<ContactImport> => {
-        const home = homeOf(caller, input.environment);
+        const home = accountEnvironmentOf(caller, input.environment);
         const { accountId } = home;
         const one: ContactImport = {
           id: ids.uuid(),
@@ -72,7 +79,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       'contact.findImport',
       READ,
       async (caller, input: { readonly id: string }): Promise<ContactImport> => {
-        const found = isUuid(input.id) && (await stores.contactImports.find(reachOf(caller), input.id));
+        const found = isUuid(input.id) && (await stores.contactImports.find(visibilityOf(caller), input.id));
         if (!found) throw notFound('Import');
         return found;
       },
@@ -87,7 +94,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
         input: SliceInput & { readonly environment?: Environment | undefined },
       ): Promise<Slice<ContactImport>> => {
         const range = keyRange(input, UUID_KEY);
-        const home = shownHome(caller, input.environment);
+        const home = listedEnvironment(caller, input.environment);
         if (!home) return emptySlice(range);
         const rows = await stores.contactImports.slice(home, range);
         return sliceOf(

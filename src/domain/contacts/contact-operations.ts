@@ -1,12 +1,27 @@
-import { ACCOUNT_ROLES, type Environment, type Home } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  type AccountEnvironment,
+  accountEnvironmentOf,
+  type Environment,
+  listedEnvironment,
+  visibilityOf,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { emptySlice, keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
+import {
+  EMPTY_PAGE,
+  emptySlice,
+  keyRange,
+  type Page,
+  type PageRequest,
+  type Slice,
+  type SliceInput,
+  sliceOf,
+  UUID_KEY,
+} from '../paging.ts';
 import type { Tx } from '../ports/stores.ts';
-import { cut } from '../quote.ts';
-import { homeOf, reachOf, shownHome } from '../reach.ts';
+import { truncate } from '../text.ts';
 import { isUuid } from '../uuid.ts';
 import {
   CONTACT_TAG_MAX_LENGTH,
@@ -37,7 +52,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       ): Promise<Page<Contact>> => {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
-        const home = shownHome(caller, input.environment);
+        const home = listedEnvironment(caller, input.environment);
         return home ? stores.contacts.page(home, input.filter, input.page) : EMPTY_PAGE;
       },
     ),
@@ -53,7 +68,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
         const range = keyRange(input, UUID_KEY);
-        const home = shownHome(caller, input.environment);
+        const home = listedEnvironment(caller, input.environment);
         if (!home) return emptySlice(range);
         const rows = await stores.contacts.slice(home, input.filter, range);
         return sliceOf(
@@ -66,7 +81,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
     ),
 
     get: operation('contact.get', READ, async (caller, input: { id: string }): Promise<Contact> => {
-      const contact = isUuid(input.id) && (await stores.contacts.find(reachOf(caller), input.id));
+      const contact = isUuid(input.id) && (await stores.contacts.find(visibilityOf(caller), input.id));
       if (!contact) throw notFound('Contact');
       return contact;
     }),
@@ -76,7 +91,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       'contact.create',
       WRITE,
       async (caller, { environment, ...input }: ContactInput & InEnvironment): Promise<Contact> => {
-        const home = homeOf(caller, environment);
+        const home = accountEnvironmentOf(caller, environment);
         const fields = changedFields(NO_FIELDS, input);
         const now = clock.now();
         const contact = { ...fields, ...home, id: ids.uuid(), createdAt: now, updatedAt: now };
@@ -94,7 +109,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       'contact.update',
       WRITE,
       async (caller, input: { id: string; changes: ContactInput }): Promise<Contact> => {
-        const reach = reachOf(caller);
+        const reach = visibilityOf(caller);
         return uow.run(async (tx) => {
           await tx.contacts.lockAll(reach.accountId);
           const before = isUuid(input.id) && (await tx.contacts.find(reach, input.id));
@@ -109,7 +124,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
     ),
 
     remove: operation('contact.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
-      const isRemoved = isUuid(input.id) && (await stores.contacts.remove(reachOf(caller), input.id));
+      const isRemoved = isUuid(input.id) && (await stores.contacts.remove(visibilityOf(caller), input.id));
       if (!isRemoved) throw notFound('Contact');
     }),
   };
@@ -117,7 +132,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
 
 async function refuseTwin(
   tx: Tx,
-  home: Home,
+  home: AccountEnvironment,
   ownId: string,
   { phone, externalId }: ContactFields,
 ): Promise<void> {
@@ -125,10 +140,14 @@ async function refuseTwin(
   if (!twin) return;
   const [field, value] =
     phone !== null && twin.phone === phone ? ['phone', phone] : ['externalId', externalId ?? ''];
-  throw new DomainError('contact_exists', `There is a contact with the ${field} ${cut(value)} already.`, {
-    id: twin.id,
-    field,
-  });
+  throw new DomainError(
+    'contact_exists',
+    `There is a contact with the ${field} ${truncate(value)} already.`,
+    {
+      id: twin.id,
+      field,
+    },
+  );
 }
 
 function checkLength(path: string, text: string | undefined, most: number): void {

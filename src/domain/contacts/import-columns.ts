@@ -1,6 +1,6 @@
 import { validationError } from '../errors.ts';
 import type { CsvRow } from '../ports/csv-reader.ts';
-import { cut } from '../quote.ts';
+import { truncate } from '../text.ts';
 import type { ContactInput } from './contact-fields.ts';
 import { IMPORT_MAX_COLUMNS } from './contact-import.ts';
 
@@ -39,7 +39,7 @@ export function readColumns({ line, cells }: CsvRow): readonly Column[] {
   const seen = new Set<string>();
   for (const { header, member, attribute } of columns) {
     const key = `${member} ${attribute}`;
-    if (seen.has(key)) throw refuse(`the column ${cut(header)} is there twice`);
+    if (seen.has(key)) throw refuse(`the column ${truncate(header)} is there twice`);
     seen.add(key);
   }
   if (!columns.some(({ member }) => member === 'phone' || member === 'email' || member === 'externalId')) {

@@ -1,11 +1,25 @@
-import { ACCOUNT_ROLES, type Environment } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  accountEnvironmentOf,
+  type Environment,
+  listedEnvironment,
+  visibilityOf,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type FieldFault, notFound, serviceUnavailable, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { emptySlice, keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
-import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
+import {
+  EMPTY_PAGE,
+  emptySlice,
+  keyRange,
+  type Page,
+  type PageRequest,
+  type Slice,
+  type SliceInput,
+  sliceOf,
+  UUID_KEY,
+} from '../paging.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
-import { homeOf, reachOf, shownHome } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import type { Device, DeviceKeys, Platform } from './device.ts';
 
@@ -52,7 +66,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       'device.register',
       WRITE,
       async (caller, input: RegisterDeviceInput): Promise<Device> => {
-        const home = homeOf(caller, input.environment);
+        const home = accountEnvironmentOf(caller, input.environment);
         const faults = faultsOf(input);
         if (faults.length > 0) throw validationError(faults);
         if (input.platform === 'web') await checkEndpoint(input.token);
@@ -76,7 +90,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       'device.list',
       READ,
       async (caller, input: InEnvironment & { readonly page: PageRequest }): Promise<Page<Device>> => {
-        const home = shownHome(caller, input.environment);
+        const home = listedEnvironment(caller, input.environment);
         return home ? stores.devices.page(home, input.page) : EMPTY_PAGE;
       },
     ),
@@ -87,7 +101,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       READ,
       async (caller, input: SliceInput & InEnvironment): Promise<Slice<Device>> => {
         const range = keyRange(input, UUID_KEY);
-        const home = shownHome(caller, input.environment);
+        const home = listedEnvironment(caller, input.environment);
         if (!home) return emptySlice(range);
         const rows = await stores.devices.slice(home, range);
         return sliceOf(
@@ -100,13 +114,13 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
     ),
 
     get: operation('device.get', READ, async (caller, input: { id: string }): Promise<Device> => {
-      const device = isUuid(input.id) && (await stores.devices.find(reachOf(caller), input.id));
+      const device = isUuid(input.id) && (await stores.devices.find(visibilityOf(caller), input.id));
       if (!device) throw notFound('Device');
       return device;
     }),
 
     remove: operation('device.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
-      const reach = reachOf(caller);
+      const reach = visibilityOf(caller);
       const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(reach, [input.id])) : 0;
       if (removed === 0) throw notFound('Device');
     }),

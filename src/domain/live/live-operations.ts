@@ -1,11 +1,10 @@
-import { ACCOUNT_ROLES, accountIdOf, type Environment } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Environment, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import type { Message } from '../messages/message.ts';
 import { checkSearch } from '../messages/message-list-operations.ts';
 import { operation } from '../operation.ts';
 import type { MessageListFilter } from '../ports/list-stores.ts';
-import { reachOf } from '../reach.ts';
 import type { UsageRow } from '../usage/usage.ts';
 import { isUuid } from '../uuid.ts';
 import type { WebhookDelivery } from '../webhooks/webhook.ts';
@@ -70,7 +69,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         const { webhookId, signal } = input;
         const isKnown =
           webhookId === undefined ||
-          (isUuid(webhookId) && (await stores.webhooks.find(reachOf(caller), webhookId)) !== undefined);
+          (isUuid(webhookId) && (await stores.webhooks.find(visibilityOf(caller), webhookId)) !== undefined);
         if (!isKnown) throw notFound('Webhook');
         const read = (ids: readonly string[]) => stores.lists.findDeliveries(accountId, ids, webhookId);
         return showing(await live.watch(accountId, ['delivery'], signal), read);

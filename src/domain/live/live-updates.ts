@@ -1,4 +1,4 @@
-import type { LiveChange, LiveFeed, LiveKind } from '../ports/live.ts';
+import type { LiveChange, LiveFeed, LiveKind } from '../ports/changes.ts';
 import type { Timers } from '../ports/system.ts';
 import { Watch } from './watch.ts';
 

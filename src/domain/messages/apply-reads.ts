@@ -1,11 +1,11 @@
-import type { MatchedReport } from '../ports/report-store.ts';
+import type { MatchedReport } from '../ports/report-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
+import { announceMessages } from './message-events.ts';
 
 /**
  * Records that recipients read their message, each once, with the event that tells of it, in `tx` (R25).

@@ -1,8 +1,7 @@
-import { type Caller, refusal, type Scope } from '../caller.ts';
+import { type Caller, refusal, type Scope, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound } from '../errors.ts';
-import type { RecipientMove } from '../ports/stores.ts';
-import { reachOf } from '../reach.ts';
+import type { RecipientMove } from '../ports/message-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { Channel, Message, Recipient } from './message.ts';
 import { transitionRecipients } from './transition-recipients.ts';
@@ -22,7 +21,7 @@ export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
  * cancellations both hold the message's lock, so a message is never both sent and refunded.
  */
 export async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
-  const known = isUuid(id) ? await deps.stores.messages.find(reachOf(caller), id) : undefined;
+  const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
   if (!known) throw notFound('Message');
   // The operation let through whoever may send on any channel; its member roles are the same on all.
   if (caller.kind === 'api-key') {

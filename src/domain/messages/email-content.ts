@@ -1,6 +1,6 @@
 import { type FieldFault, validationError } from '../errors.ts';
 import type { EmailAttachment, EmailBody } from '../ports/provider.ts';
-import { quoted } from '../quote.ts';
+import { quote } from '../text.ts';
 import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from './email-address.ts';
 import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
@@ -108,7 +108,7 @@ function copies(path: string, list: string | readonly string[] = [], fault: Faul
     return [];
   }
   const { valid, invalid } = parseAddresses(list);
-  if (invalid.length > 0) fault(path, `${quoted(invalid[0] ?? '')} is no mail address`);
+  if (invalid.length > 0) fault(path, `${quote(invalid[0] ?? '')} is no mail address`);
   if (valid.length > EMAIL_MAX_COPIES) fault(path, `at most ${EMAIL_MAX_COPIES} addresses`);
   return valid;
 }

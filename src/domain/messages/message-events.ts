@@ -1,4 +1,5 @@
-import type { RecipientMove } from '../ports/stores.ts';
+import type { RecipientMove } from '../ports/message-stores.ts';
+import type { Tx } from '../ports/stores.ts';
 import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import type { EventType } from '../webhooks/webhook.ts';
 import type { Message } from './message.ts';
@@ -31,4 +32,17 @@ export function failureData(move: RecipientMove) {
     stage: move.from === 'pending' ? 'submission' : 'delivery',
     permanent: move.error.code !== 'expired',
   };
+}
+
+/** Tells who watches of the messages that something happened to; each once. */
+export function announceMessages(
+  tx: Tx,
+  messages: ReadonlyMap<string, Message>,
+  changed: readonly { readonly messageId: string }[],
+): void {
+  const ids = new Set(changed.map(({ messageId }) => messageId));
+  tx.announceLive(
+    'message',
+    [...ids].flatMap((id) => messages.get(id) ?? []),
+  );
 }

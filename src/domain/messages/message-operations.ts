@@ -1,10 +1,16 @@
-import { ACCOUNT_ROLES, type Environment, type Reach } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  type Environment,
+  environmentOf,
+  listedVisibility,
+  type Visibility,
+  visibilityOf,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
-import type { MessageFilter } from '../ports/stores.ts';
-import { environmentOf, reachOf, shownReach } from '../reach.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
+import type { MessageFilter } from '../ports/message-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
 import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
@@ -41,7 +47,7 @@ const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 /** Sending, and knowing what became of it. */
 export function messageOperations(deps: Dependencies, context: SendContext) {
   const { stores } = deps;
-  async function detailsOf(reach: Reach, id: string, channel?: Channel): Promise<MessageDetails> {
+  async function detailsOf(reach: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
     const message = isUuid(id) ? await stores.messages.find(reach, id) : undefined;
     if (!message || (channel && message.channel !== channel)) throw notFound('Message');
     const recipients = await stores.messages.recipients([message.id]);
@@ -98,7 +104,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
-        return detailsOf(reachOf(caller), input.id);
+        return detailsOf(visibilityOf(caller), input.id);
       },
     ),
 
@@ -119,7 +125,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       ): Promise<Page<Message>> => {
         const { environment, ...filter } = input.filter;
         const to = addressIn(input.channel, filter.to);
-        const reach = shownReach(caller, environment);
+        const reach = listedVisibility(caller, environment);
         if (!reach) return EMPTY_PAGE;
         return stores.messages.history(reach, input.channel, { ...filter, to }, input.page);
       },
@@ -130,7 +136,7 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       'message.get',
       READ,
       async (caller, input: { id: string; channel?: Channel | undefined }): Promise<MessageDetails> => {
-        return detailsOf(reachOf(caller), input.id, input.channel);
+        return detailsOf(visibilityOf(caller), input.id, input.channel);
       },
     ),
   };

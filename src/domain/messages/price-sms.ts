@@ -1,7 +1,7 @@
 import { DomainError, validationError } from '../errors.ts';
 import { parseIsoTime } from '../iso-time.ts';
 import type { Tariff } from '../money/tariff.ts';
-import { cut } from '../quote.ts';
+import { truncate } from '../text.ts';
 import { parseRecipients } from './msisdn.ts';
 import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
 import { describeText, type SmsTextDescription } from './sms-text.ts';
@@ -54,7 +54,7 @@ export function priceSms(
     throw new DomainError(
       'invalid_phone_number',
       'No valid recipient. Give numbers in E.164 form, such as +256700123456, separated by commas.',
-      { field: 'to', value: cut(input.to) },
+      { field: 'to', value: truncate(input.to) },
     );
   }
   if (parsed.valid.length > SMS_MAX_RECIPIENTS) {
@@ -102,7 +102,7 @@ function checkSender(from: string | undefined, defaultSenderId: string): string 
   throw new DomainError(
     'invalid_sender_id',
     `The sender ID must be 1 to ${SENDER_ID_MAX_LENGTH} letters A-Z or digits, without spaces or special characters.`,
-    { field: 'from', value: cut(from) },
+    { field: 'from', value: truncate(from) },
   );
 }
 
@@ -112,7 +112,7 @@ export function checkSchedule(scheduledFor: string | undefined, now: Date): Date
   const refuse = (why: string) =>
     new DomainError('invalid_scheduled_time', `scheduledFor ${why}`, {
       field: 'scheduledFor',
-      value: cut(scheduledFor),
+      value: truncate(scheduledFor),
     });
   const time = parseIsoTime(scheduledFor);
   if (!time) throw refuse('must be an ISO 8601 time with Z or an offset, such as 2030-01-31T09:00:00Z.');

@@ -1,7 +1,6 @@
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
-import type { ProviderHealthStore } from '../ports/provider-health-store.ts';
-import type { Routing } from '../ports/routing.ts';
+import type { ProviderHealthStore, Routing } from '../ports/routing.ts';
 import type { Clock } from '../ports/system.ts';
 
 /** A process says again what it said, though nothing changed, before this is over. */

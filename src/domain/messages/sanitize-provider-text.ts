@@ -3,7 +3,7 @@
  * message handed over again and again, or its report repeated.
  */
 import type { DeliveryReport, SubmitOutcome } from '../ports/provider.ts';
-import { storable } from '../storable.ts';
+import { storable } from '../text.ts';
 
 /** UTF-16 code units. A sid stands in indexes, whose rows have room for 2,700 bytes. */
 const MAX_SID = 500;

@@ -1,6 +1,6 @@
 import type { AccountCaller, Environment } from '../caller.ts';
+import { environmentOf } from '../caller.ts';
 import { type Operation, operation } from '../operation.ts';
-import { environmentOf } from '../reach.ts';
 import type { SendAnswer, SendContext } from './accept-message.ts';
 import { SEND_SCOPES } from './cancel-message.ts';
 import type { Channel } from './message.ts';

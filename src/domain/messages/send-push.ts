@@ -1,8 +1,8 @@
-import type { AccountCaller, Environment, Home } from '../caller.ts';
+import type { AccountCaller, AccountEnvironment, Environment } from '../caller.ts';
 import { type Device, deviceAddress } from '../devices/device.ts';
 import { DomainError, validationError } from '../errors.ts';
 import type { DeviceStore } from '../ports/device-store.ts';
-import { cut } from '../quote.ts';
+import { truncate } from '../text.ts';
 import { isUuid } from '../uuid.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { checkSchedule } from './price-sms.ts';
@@ -90,7 +90,7 @@ function namedTargets({ to = [], deviceIds = [] }: PushInput): NamedTargets {
 
 async function targetsOf(
   devices: Pick<DeviceStore, 'targets'>,
-  home: Home,
+  home: AccountEnvironment,
   { userIds, deviceIds }: NamedTargets,
 ): Promise<readonly Device[]> {
   const found = await devices.targets(home, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
@@ -99,8 +99,8 @@ async function targetsOf(
       'no_target_devices',
       `No ${home.environment} device is registered for these users or under these ids.`,
       {
-        to: userIds.map(cut),
-        deviceIds: deviceIds.map(cut),
+        to: userIds.map(truncate),
+        deviceIds: deviceIds.map(truncate),
       },
     );
   }

@@ -1,8 +1,8 @@
 import type { AccountCaller, Environment } from '../caller.ts';
 import { DomainError, validationError } from '../errors.ts';
-import type { InboundStore } from '../ports/inbound-store.ts';
 import { TargetRefused, type WebhookTransport } from '../ports/webhook-transport.ts';
-import { cut } from '../quote.ts';
+import type { InboundStore } from '../ports/whatsapp.ts';
+import { truncate } from '../text.ts';
 import { acceptMessage, type SendAnswer, type SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import { checkSchedule } from './price-sms.ts';
@@ -64,7 +64,7 @@ export function oneNumber(to: string): string {
   throw new DomainError(
     'invalid_phone_number',
     'A WhatsApp message goes to one number. Give it in E.164 form, such as +256700123456.',
-    { field: 'to', value: cut(to) },
+    { field: 'to', value: truncate(to) },
   );
 }
 

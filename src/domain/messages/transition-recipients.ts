@@ -1,21 +1,21 @@
-import { allDone } from '../all-done.ts';
-import type { DeferredRefund } from '../ports/refund-store.ts';
-import type { KeptReport, SidRow } from '../ports/report-store.ts';
 import type {
+  DeferredRefund,
   LockedMessage,
   MovedRecipient,
   RecipientMove,
   StatusCounts,
   StatusMove,
   TimelineNote,
-  Tx,
-} from '../ports/stores.ts';
+} from '../ports/message-stores.ts';
+import type { KeptReport, SidRow } from '../ports/report-stores.ts';
+import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
+import { settleAll } from '../settle-all.ts';
 import type { NewEvent } from '../webhooks/event.ts';
 import { recordEvents } from '../webhooks/fan-out.ts';
-import { announceMessages } from './announce-messages.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import { type Message, type MessageStatus, REPORT_DEADLINE_MS } from './message.ts';
+import { announceMessages } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
 /** Why a message waits for its refund. */
@@ -80,7 +80,7 @@ export async function transitionRecipients(
     messages,
     allowed.filter((move) => move.to === 'sent' && !done.has(move)),
   );
-  const [early] = await allDone([
+  const [early] = await settleAll([
     tx.reports.addSids([...done.keys(), ...late].flatMap((move) => sidRows(move, messages))),
     recordEvents(tx, ids, events),
   ]);

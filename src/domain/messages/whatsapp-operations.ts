@@ -1,8 +1,7 @@
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, accountEnvironmentOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { operation } from '../operation.ts';
-import type { WhatsAppCallback } from '../ports/whatsapp-callbacks.ts';
-import { homeOf } from '../reach.ts';
+import type { WhatsAppCallback } from '../ports/whatsapp.ts';
 import type { SendContext } from './accept-message.ts';
 import { parseMsisdn } from './msisdn.ts';
 import { type SendRequest, sendOperation } from './send-operation.ts';
@@ -26,7 +25,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
       'message.whatsAppWindow',
       { scopes: ['SEND_WHATSAPP'], roles: ACCOUNT_ROLES },
       (caller, input: { to: string }): Promise<SessionWindow> =>
-        sessionWindow(stores.inbound, homeOf(caller), oneNumber(input.to), clock.now()),
+        sessionWindow(stores.inbound, accountEnvironmentOf(caller), oneNumber(input.to), clock.now()),
     ),
 
     /** Records what a callback of the platform told. Resolves once all of it is stored. */

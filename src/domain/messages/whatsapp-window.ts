@@ -5,9 +5,9 @@
  * another account writes later: that one gets a window with the next inbound message. A message of somebody whom
  * nobody wrote to belongs to nobody. What never left does not count: scheduled, failed and sandbox messages.
  */
-import type { Home } from '../caller.ts';
+import type { AccountEnvironment } from '../caller.ts';
 import { DomainError } from '../errors.ts';
-import type { InboundStore } from '../ports/inbound-store.ts';
+import type { InboundStore } from '../ports/whatsapp.ts';
 
 /** Free text may be sent this long after the recipient's last message (R25). */
 const SESSION_WINDOW_MS = 24 * 3_600_000;
@@ -27,7 +27,7 @@ export interface SessionWindow {
  */
 export async function sessionWindow(
   inbound: Pick<InboundStore, 'lastFrom'>,
-  { accountId, environment }: Home,
+  { accountId, environment }: AccountEnvironment,
   to: string,
   at: Date,
 ): Promise<SessionWindow> {

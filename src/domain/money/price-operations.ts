@@ -4,8 +4,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type DomainError, validationError } from '../errors.ts';
 import { CHANNELS, type Channel } from '../messages/message.ts';
 import { operation } from '../operation.ts';
-import { checkAmount, checkReference } from './checks.ts';
-import { fromMinor, isCurrency } from './money.ts';
+import { checkAmount, checkReference, fromMinor, isCurrency } from './money.ts';
 import type { PriceRow } from './tariff.ts';
 
 /** A message to 1,000 recipients at this price is still an amount that can be told exactly. */

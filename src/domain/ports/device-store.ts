@@ -1,20 +1,19 @@
-import type { Home, Reach } from '../caller.ts';
+import type { AccountEnvironment, Visibility } from '../caller.ts';
 import type { Device } from '../devices/device.ts';
-import type { KeyRange } from '../paging.ts';
-import type { Page, PageRequest } from './page.ts';
+import type { KeyRange, Page, PageRequest } from '../paging.ts';
 
 export interface DeviceStore {
   /** Stores a device, or updates the one of its environment that has its token; returns what is stored then. */
   upsert(device: Device): Promise<Device>;
-  find(reach: Reach, id: string): Promise<Device | undefined>;
+  find(reach: Visibility, id: string): Promise<Device | undefined>;
   /** Newest first. */
-  page(home: Home, request: PageRequest): Promise<Page<Device>>;
+  page(home: AccountEnvironment, request: PageRequest): Promise<Page<Device>>;
   /** Newest first, by id. */
-  slice(home: Home, range: KeyRange): Promise<readonly Device[]>;
-  count(home: Home): Promise<number>;
+  slice(home: AccountEnvironment, range: KeyRange): Promise<readonly Device[]>;
+  count(home: AccountEnvironment): Promise<number>;
   /** Up to `limit` devices of these users, or with these ids, the oldest first. */
   targets(
-    home: Home,
+    home: AccountEnvironment,
     userIds: readonly string[],
     deviceIds: readonly string[],
     limit: number,
@@ -22,5 +21,5 @@ export interface DeviceStore {
   /** Devices of any account by id, for handing messages over. */
   findMany(ids: readonly string[]): Promise<readonly Device[]>;
   /** Forgets devices; how many there were. */
-  remove(reach: Reach, ids: readonly string[]): Promise<number>;
+  remove(reach: Visibility, ids: readonly string[]): Promise<number>;
 }

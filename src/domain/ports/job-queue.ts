@@ -46,7 +46,7 @@ export interface JobData {
  * What the one who causes a job knows of it, and a worker would have to read first. It goes with the job where that is
  * handed over within the process, as of the commit, and is never stored.
  */
-export interface JobKnowledge {
+export interface PrefetchedData {
   submit: readonly Outgoing[];
   webhook: DueAtEndpoint;
   'webhook-backlog': undefined;
@@ -57,7 +57,7 @@ export interface NewJob<Q extends QueueName = QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly routeKey: string;
-  readonly prefetched?: JobKnowledge[Q];
+  readonly prefetched?: PrefetchedData[Q];
   /** Not before this instant; at once when absent. */
   readonly startAfter?: Date;
   /** Fetched before jobs of lower priority; 0 when absent. */
@@ -77,7 +77,7 @@ export interface HeldJob<Q extends QueueName> {
   readonly data: JobData[Q];
   readonly routeKey: string;
   /** Absent where it is to be read. */
-  readonly prefetched?: JobKnowledge[Q] | undefined;
+  readonly prefetched?: PrefetchedData[Q] | undefined;
   /** Its worker died or gave it back before: parts of its work may be done. */
   readonly isRepeat: boolean;
   /**

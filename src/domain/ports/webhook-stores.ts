@@ -1,5 +1,6 @@
 /** What the domain asks of storage for events, the endpoints that are told of them, and what is owed to each. */
-import type { Home, Reach } from '../caller.ts';
+import type { AccountEnvironment, Visibility } from '../caller.ts';
+import type { Page, PageRequest } from '../paging.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
 import type {
   DeliveryAttempt,
@@ -8,13 +9,12 @@ import type {
   Webhook,
   WebhookDelivery,
 } from '../webhooks/webhook.ts';
-import type { Page, PageRequest } from './page.ts';
 
 export interface EventStore {
   /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
   /** An account's events after a number, in the feed's order. */
-  after(reach: Reach, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
+  after(reach: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   /**
    * Events of an endpoint's environment after a number, recorded in a span of time (ends included), that it subscribes to
    * and has no delivery for; nobody forgets them before the transaction ends. Tests are not among them: they were meant for one
@@ -43,11 +43,11 @@ export type WebhookPatch = Partial<
 export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
   /** How many endpoints the account has in an environment. Locks the account's registrations until the transaction ends. */
-  count(home: Home): Promise<number>;
-  find(reach: Reach, id: string): Promise<Webhook | undefined>;
+  count(home: AccountEnvironment): Promise<number>;
+  find(reach: Visibility, id: string): Promise<Webhook | undefined>;
   /** The same, locked until the transaction ends. */
-  lock(reach: Reach, id: string): Promise<Webhook | undefined>;
-  page(reach: Reach, request: PageRequest): Promise<Page<Webhook>>;
+  lock(reach: Visibility, id: string): Promise<Webhook | undefined>;
+  page(reach: Visibility, request: PageRequest): Promise<Page<Webhook>>;
   update(id: string, patch: WebhookPatch): Promise<Webhook>;
   /** The endpoint is not found any more, but its deliveries keep it. */
   markDeleted(id: string, at: Date): Promise<void>;
@@ -124,7 +124,7 @@ export interface DeliveryFilter {
 
 export interface DeliveryStore {
   insert(deliveries: readonly WebhookDelivery[]): Promise<void>;
-  find(reach: Reach, id: string): Promise<WebhookDelivery | undefined>;
+  find(reach: Visibility, id: string): Promise<WebhookDelivery | undefined>;
   /** Newest first. */
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
   /** What was attempted, by delivery, oldest first. */

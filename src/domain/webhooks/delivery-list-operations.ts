@@ -1,10 +1,9 @@
-import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
-import { reachOf } from '../reach.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from './event.ts';
 import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
@@ -66,7 +65,9 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
 
     /** One delivery, also to an endpoint that was deleted. */
     find: operation('delivery.find', READ, async (caller, input: { readonly id: string }) => {
-      const delivery = isUuid(input.id) ? await stores.deliveries.find(reachOf(caller), input.id) : undefined;
+      const delivery = isUuid(input.id)
+        ? await stores.deliveries.find(visibilityOf(caller), input.id)
+        : undefined;
       if (!delivery) throw notFound('Delivery');
       return delivery;
     }),

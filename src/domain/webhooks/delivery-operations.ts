@@ -1,14 +1,14 @@
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
+import { visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
 import { parseIsoTime, shiftedTime } from '../iso-time.ts';
 import { operation } from '../operation.ts';
+import type { Page, PageRequest } from '../paging.ts';
 import type { NewJob } from '../ports/job-queue.ts';
-import type { Page, PageRequest } from '../ports/page.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { DeliveryFilter, TimeSpan } from '../ports/webhook-stores.ts';
-import { reachOf } from '../reach.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import { eventEnvelope } from './event.ts';
 import { firstJobs, newDelivery, retryJobs } from './fan-out.ts';
@@ -36,14 +36,14 @@ export function deliveryOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport } = deps;
 
   async function webhookOf(caller: Caller, id: string): Promise<Webhook> {
-    const webhook = isUuid(id) ? await stores.webhooks.find(reachOf(caller), id) : undefined;
+    const webhook = isUuid(id) ? await stores.webhooks.find(visibilityOf(caller), id) : undefined;
     if (!webhook) throw notFound('Webhook');
     return webhook;
   }
 
   /** A delivery to an endpoint that still exists; `webhookId`, when given, must be its. */
   async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
-    const reach = reachOf(caller);
+    const reach = visibilityOf(caller);
     const delivery = isUuid(id) ? await stores.deliveries.find(reach, id) : undefined;
     const webhook = delivery && (await stores.webhooks.find(reach, delivery.webhookId));
     if (!webhook || (webhookId !== undefined && webhookId !== webhook.id)) throw notFound('Delivery');

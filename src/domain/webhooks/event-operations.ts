@@ -1,8 +1,7 @@
-import { ACCOUNT_ROLES } from '../caller.ts';
+import { ACCOUNT_ROLES, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { reachOf } from '../reach.ts';
 import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
@@ -44,7 +43,7 @@ export function eventOperations({ stores, transport }: Dependencies) {
         if (!/^[0-9]{1,15}$/.test(after)) {
           throw validationError([{ path: 'after', message: 'must be a cursor that this feed gave' }]);
         }
-        const found = await stores.events.after(reachOf(caller), Number(after), input.limit + 1);
+        const found = await stores.events.after(visibilityOf(caller), Number(after), input.limit + 1);
         const events = found.slice(0, input.limit);
         const cursor = String(events.at(-1)?.seq ?? Number(after));
         return { events, cursor, hasMore: found.length > input.limit };

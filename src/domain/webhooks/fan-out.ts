@@ -1,8 +1,8 @@
-import { allDone } from '../all-done.ts';
 import type { NewJob, WebhookJob } from '../ports/job-queue.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Ids } from '../ports/system.ts';
 import type { DueDelivery } from '../ports/webhook-stores.ts';
+import { settleAll } from '../settle-all.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
 import type { Webhook, WebhookDelivery } from './webhook.ts';
 
@@ -13,7 +13,7 @@ const DELIVERIES_PER_JOB = 100;
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   // Asked together: the one does not need to know of the other.
-  const [recorded, { endpoints, readAt }] = await allDone([
+  const [recorded, { endpoints, readAt }] = await settleAll([
     tx.events.append(events),
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
   ]);

@@ -1,13 +1,21 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type Caller, type Environment, refusal } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  accountEnvironmentOf,
+  type Caller,
+  type Environment,
+  environmentOf,
+  listedVisibility,
+  refusal,
+  visibilityOf,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
-import { EMPTY_PAGE, type Page, type PageRequest } from '../ports/page.ts';
+import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
 import type { WebhookPatch } from '../ports/webhook-stores.ts';
 import { TargetRefused } from '../ports/webhook-transport.ts';
-import { cut } from '../quote.ts';
-import { environmentOf, homeOf, reachOf, shownReach } from '../reach.ts';
+import { truncate } from '../text.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import {
   DEFAULT_MAX_RETRIES,
@@ -80,7 +88,7 @@ export function webhookOperations(deps: Dependencies) {
   /** Changes an endpoint that is locked meanwhile, with an audit entry. */
   function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
     return uow.run(async (tx) => {
-      const before = await tx.webhooks.lock(reachOf(caller), id);
+      const before = await tx.webhooks.lock(visibilityOf(caller), id);
       if (!before) throw notFound('Webhook');
       const patch = patchOf(before);
       if (Object.values(patch).every((value) => value === undefined)) return before;
@@ -102,7 +110,7 @@ export function webhookOperations(deps: Dependencies) {
       'webhook.register',
       MANAGE_WEBHOOKS,
       async (caller, input: RegisterWebhookInput): Promise<WebhookWithSecret> => {
-        const home = homeOf(caller, input.environment);
+        const home = accountEnvironmentOf(caller, input.environment);
         const events = checkEvents(input.events);
         const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
         const description = checkDescription(input.description ?? null);
@@ -151,7 +159,7 @@ export function webhookOperations(deps: Dependencies) {
         { environment, ...page }: PageRequest & { readonly environment?: Environment | undefined },
       ): Promise<Page<Webhook>> => {
         const own = caller.kind === 'api-key' ? environmentOf(caller) : undefined;
-        const reach = shownReach(caller, environment ?? own);
+        const reach = listedVisibility(caller, environment ?? own);
         if (!reach) return EMPTY_PAGE;
         const { rows, ...rest } = await stores.webhooks.page(reach, page);
         return { ...rest, rows: rows.map(withMaskedUrl) };
@@ -160,7 +168,9 @@ export function webhookOperations(deps: Dependencies) {
 
     /** One endpoint; whoever may change it sees its whole URL. */
     get: operation('webhook.get', READ_WEBHOOKS, async (caller, input: { readonly id: string }) => {
-      const webhook = isUuid(input.id) ? await stores.webhooks.find(reachOf(caller), input.id) : undefined;
+      const webhook = isUuid(input.id)
+        ? await stores.webhooks.find(visibilityOf(caller), input.id)
+        : undefined;
       if (!webhook) throw notFound('Webhook');
       return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
     }),
@@ -180,7 +190,7 @@ export function webhookOperations(deps: Dependencies) {
       const events = input.events && checkEvents(input.events);
       const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
       // Found before its address is looked up: another account's id must not make this process resolve names.
-      const known = await stores.webhooks.find(reachOf(caller), input.id);
+      const known = await stores.webhooks.find(visibilityOf(caller), input.id);
       if (!known) throw notFound('Webhook');
       const isAsListed = input.url !== known.url && input.url === maskedUrl(known.url);
       const url = input.url === undefined || isAsListed ? undefined : await checkUrl(input.url);
@@ -211,7 +221,7 @@ export function webhookOperations(deps: Dependencies) {
     /** Deletes an endpoint. What is still owed to it is canceled; its records stay (R30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
-      const reach = reachOf(caller);
+      const reach = visibilityOf(caller);
       const { accountId } = reach;
       await uow.run(async (tx) => {
         const webhook = await tx.webhooks.lock(reach, input.id);
@@ -261,8 +271,8 @@ function checkEvents(events: readonly string[]): EventType[] {
   if (unknown !== undefined) {
     throw new DomainError(
       'invalid_event_type',
-      `Unknown event type ${cut(unknown)}. Known: ${EVENT_TYPES.join(', ')}`,
-      { field: 'events', value: cut(unknown) },
+      `Unknown event type ${truncate(unknown)}. Known: ${EVENT_TYPES.join(', ')}`,
+      { field: 'events', value: truncate(unknown) },
     );
   }
   return [...new Set(events)] as EventType[];

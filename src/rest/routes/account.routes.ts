@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accountResource } from '../../domain/accounts/account-resource.ts';
+import { accountResource } from '../../domain/accounts/account.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 
 export const accountRoutes: readonly Route[] = [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { apiKeyResource } from '../../domain/api-keys/api-key.ts';
 import type { NewApiKey } from '../../domain/api-keys/api-key-operations.ts';
-import { apiKeyResource } from '../../domain/api-keys/api-key-resource.ts';
 import {
   IP_ALLOWLIST_MAX,
   KEY_NAME_MAX_LENGTH,

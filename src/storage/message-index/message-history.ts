@@ -1,7 +1,7 @@
 import type { Environment } from '../../domain/caller.ts';
 import type { Channel, Message } from '../../domain/messages/message.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
-import type { MessageFilter } from '../../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../../domain/paging.ts';
+import type { MessageFilter } from '../../domain/ports/message-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import {
   MESSAGE_COLUMNS,

@@ -4,7 +4,7 @@ import {
   type LiveFeed,
   type LiveKind,
   type LiveObject,
-} from '../../domain/ports/live.ts';
+} from '../../domain/ports/changes.ts';
 import type { PgListener } from './pg-listener.ts';
 import type { Sql } from './sql.ts';
 

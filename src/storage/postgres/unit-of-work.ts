@@ -1,4 +1,4 @@
-import type { AuditHeads } from '../../domain/ports/audit-heads.ts';
+import type { AuditHeads } from '../../domain/ports/audit-stores.ts';
 import type { JobSink } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { PgAccountStore } from '../stores/account.store.ts';

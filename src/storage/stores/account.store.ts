@@ -1,6 +1,6 @@
 import type { Account, LedgerEntry, Plan, RetentionDays } from '../../domain/accounts/account.ts';
 import type { KeyRange } from '../../domain/paging.ts';
-import type { AccountStore } from '../../domain/ports/stores.ts';
+import type { AccountStore } from '../../domain/ports/account-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';

@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../../domain/caller.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
-import type { ApiKeyPatch, ApiKeyStore, MakersQuery } from '../../domain/ports/stores.ts';
+import type { Page, PageRequest } from '../../domain/paging.ts';
+import type { ApiKeyPatch, ApiKeyStore, MakersQuery } from '../../domain/ports/api-key-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRows } from './list-counts.ts';
 

@@ -1,7 +1,6 @@
 import { type AuditLink, type ChainedEntry, nextLink } from '../../domain/audit/audit-chain.ts';
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
-import type { AuditHeads } from '../../domain/ports/audit-heads.ts';
-import type { AuditStore } from '../../domain/ports/stores.ts';
+import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const COLUMNS = 'id, account_id, at, actor, action, target, before, after';

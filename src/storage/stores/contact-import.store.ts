@@ -1,4 +1,4 @@
-import type { Environment, Home, Reach } from '../../domain/caller.ts';
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
 import type {
   ContactImport,
   ImportProgress,
@@ -8,7 +8,7 @@ import type {
   RowFaultCode,
 } from '../../domain/contacts/contact-import.ts';
 import type { KeyRange } from '../../domain/paging.ts';
-import type { ContactImportStore } from '../../domain/ports/contact-import-store.ts';
+import type { ContactImportStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { reached } from './reached.ts';
 
@@ -140,21 +140,21 @@ export class PgContactImportStore implements ContactImportStore {
     });
   }
 
-  async find(reach: Reach, id: string): Promise<ContactImport | undefined> {
+  async find(reach: Visibility, id: string): Promise<ContactImport | undefined> {
     const row: ImportRow | undefined = await this.#of(reach)
       .where({ id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async slice(home: Home, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
+  async slice(home: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
     const query = this.#of(home).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) query.where('id', '<', after);
     const rows: ImportRow[] = await query.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(home: Home): Promise<number> {
+  count(home: AccountEnvironment): Promise<number> {
     return this.#sql.count(this.#of(home));
   }
 
@@ -162,7 +162,7 @@ export class PgContactImportStore implements ContactImportStore {
     return this.#sql.count(this.#of({ accountId, environment: undefined }).whereNull('finished_at'));
   }
 
-  #of(reach: Reach) {
+  #of(reach: Visibility) {
     return this.#sql.table<ImportRow>('contact_imports').where(reached(reach));
   }
 

@@ -1,9 +1,8 @@
-import type { Environment, Home, Reach } from '../../domain/caller.ts';
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
 import { type Contact, type ContactFilter, foldForSearch } from '../../domain/contacts/contact.ts';
 import { parseMsisdn } from '../../domain/messages/msisdn.ts';
-import type { KeyRange } from '../../domain/paging.ts';
-import type { ContactNames, ContactStore } from '../../domain/ports/contact-store.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
+import type { ContactNames, ContactStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRowsIn } from './list-counts.ts';
 import { reached } from './reached.ts';
@@ -157,7 +156,7 @@ const FOUND_SLICE = statement(
 );
 
 /** The account, part of the text, phone, tag and environment that a filter asks for; undefined when it asks for everybody. */
-function askedOf({ accountId, environment }: Home, { search = '', tag }: ContactFilter) {
+function askedOf({ accountId, environment }: AccountEnvironment, { search = '', tag }: ContactFilter) {
   // Spaces at the ends mean nothing: one may have been the plus sign of a number, which is found in any of its forms.
   const part = foldForSearch(search.trim());
   if (part === '' && tag === undefined) return undefined;
@@ -183,7 +182,11 @@ export class PgContactStore implements ContactStore {
     await this.#sql.query(LOCK_ALL, [accountId]);
   }
 
-  async page(home: Home, filter: ContactFilter, { page, limit }: PageRequest): Promise<Page<Contact>> {
+  async page(
+    home: AccountEnvironment,
+    filter: ContactFilter,
+    { page, limit }: PageRequest,
+  ): Promise<Page<Contact>> {
     const skipped = (page - 1) * limit;
     const asked = askedOf(home, filter);
     if (asked === undefined) {
@@ -210,7 +213,7 @@ export class PgContactStore implements ContactStore {
   }
 
   async slice(
-    home: Home,
+    home: AccountEnvironment,
     filter: ContactFilter,
     { limit, after = LAST_UUID }: KeyRange,
   ): Promise<readonly Contact[]> {
@@ -227,14 +230,14 @@ export class PgContactStore implements ContactStore {
     return rows.map(mapRow);
   }
 
-  async count(home: Home, filter: ContactFilter): Promise<number> {
+  async count(home: AccountEnvironment, filter: ContactFilter): Promise<number> {
     const asked = askedOf(home, filter);
     if (asked === undefined) return ownRowsIn(this.#sql, home, 'contacts');
     const [counted] = await this.#sql.query<{ total: number }>(COUNT_FOUND, asked);
     return counted?.total ?? 0;
   }
 
-  async find(reach: Reach, id: string): Promise<Contact | undefined> {
+  async find(reach: Visibility, id: string): Promise<Contact | undefined> {
     const row = await this.#sql
       .table<ContactRow>('contacts')
       .where({ ...reached(reach), id })
@@ -243,7 +246,7 @@ export class PgContactStore implements ContactStore {
   }
 
   async findTwin(
-    home: Home,
+    home: AccountEnvironment,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
@@ -259,7 +262,7 @@ export class PgContactStore implements ContactStore {
   }
 
   async findNamed(
-    { accountId, environment }: Home,
+    { accountId, environment }: AccountEnvironment,
     { phones, externalIds, emails }: ContactNames,
   ): Promise<readonly Contact[]> {
     const values = [accountId, phones, externalIds, emails, environment];
@@ -292,7 +295,7 @@ export class PgContactStore implements ContactStore {
     await this.#sql.table('contacts').where({ account_id: accountId, id }).update(toRow(contact));
   }
 
-  async remove(reach: Reach, id: string): Promise<boolean> {
+  async remove(reach: Visibility, id: string): Promise<boolean> {
     const removed: number = await this.#sql
       .table('contacts')
       .where({ ...reached(reach), id })

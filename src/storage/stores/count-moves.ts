@@ -1,4 +1,4 @@
-import type { StatusMove } from '../../domain/ports/stores.ts';
+import type { StatusMove } from '../../domain/ports/message-stores.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 

@@ -1,5 +1,5 @@
-import type { Environment, Reach } from '../../domain/caller.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import type { Environment, Visibility } from '../../domain/caller.ts';
+import type { Page, PageRequest } from '../../domain/paging.ts';
 import type {
   AttemptRecord,
   DeliveryFilter,
@@ -210,7 +210,7 @@ export class PgDeliveryStore implements DeliveryStore {
     return rows.map((row) => ({ id: row.id, accountId: row.account_id }));
   }
 
-  async find({ accountId, environment }: Reach, id: string): Promise<WebhookDelivery | undefined> {
+  async find({ accountId, environment }: Visibility, id: string): Promise<WebhookDelivery | undefined> {
     const [row] = await this.#sql.queryOnDisk<DeliveryRow>(FIND, [accountId, id, environment ?? null]);
     return row && mapRow(row);
   }

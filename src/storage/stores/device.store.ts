@@ -1,8 +1,7 @@
-import type { Environment, Home, Reach } from '../../domain/caller.ts';
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
 import type { Device, Platform } from '../../domain/devices/device.ts';
-import type { KeyRange } from '../../domain/paging.ts';
+import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type { DeviceStore } from '../../domain/ports/device-store.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRowsIn } from './list-counts.ts';
 import { reached } from './reached.ts';
@@ -96,7 +95,7 @@ export class PgDeviceStore implements DeviceStore {
     return mapRow(row);
   }
 
-  async find(reach: Reach, id: string): Promise<Device | undefined> {
+  async find(reach: Visibility, id: string): Promise<Device | undefined> {
     const row: DeviceRow | undefined = await this.#sql
       .table('devices')
       .where({ ...reached(reach), id })
@@ -104,7 +103,7 @@ export class PgDeviceStore implements DeviceStore {
     return row && mapRow(row);
   }
 
-  async page(home: Home, { page, limit }: PageRequest): Promise<Page<Device>> {
+  async page(home: AccountEnvironment, { page, limit }: PageRequest): Promise<Page<Device>> {
     const own = this.#sql.table<DeviceRow>('devices').where(reached(home));
     const total = await this.count(home);
     const rows: DeviceRow[] = await own
@@ -116,19 +115,19 @@ export class PgDeviceStore implements DeviceStore {
     return { rows: rows.map(mapRow), total };
   }
 
-  async slice(home: Home, { limit, after }: KeyRange): Promise<readonly Device[]> {
+  async slice(home: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly Device[]> {
     const own = this.#sql.table<DeviceRow>('devices').where(reached(home)).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) own.where('id', '<', after);
     const rows: DeviceRow[] = await own.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(home: Home): Promise<number> {
+  count(home: AccountEnvironment): Promise<number> {
     return ownRowsIn(this.#sql, home, 'devices');
   }
 
   async targets(
-    { accountId, environment }: Home,
+    { accountId, environment }: AccountEnvironment,
     userIds: readonly string[],
     deviceIds: readonly string[],
     limit: number,
@@ -148,7 +147,7 @@ export class PgDeviceStore implements DeviceStore {
     return rows.map(mapRow);
   }
 
-  async remove({ accountId, environment }: Reach, ids: readonly string[]): Promise<number> {
+  async remove({ accountId, environment }: Visibility, ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     return (await this.#sql.query(REMOVE, [accountId, ids, environment ?? null])).length;
   }

@@ -1,4 +1,4 @@
-import type { Reach } from '../../domain/caller.ts';
+import type { Visibility } from '../../domain/caller.ts';
 import { shiftedTime } from '../../domain/iso-time.ts';
 import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
 import type { NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
@@ -115,7 +115,7 @@ export class PgEventStore implements EventStore {
   }
 
   async after(
-    { accountId, environment }: Reach,
+    { accountId, environment }: Visibility,
     seq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {

@@ -1,4 +1,4 @@
-import type { InboundStore, OwnedInboundMessage, WhatsAppWrite } from '../../domain/ports/inbound-store.ts';
+import type { InboundStore, OwnedInboundMessage, WhatsAppWrite } from '../../domain/ports/whatsapp.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const LAST_FROM = statement(

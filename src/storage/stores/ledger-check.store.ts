@@ -1,4 +1,4 @@
-import type { LedgerCheckStore, LedgerMismatch } from '../../domain/ports/ledger-check-store.ts';
+import type { LedgerCheckStore, LedgerMismatch } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /** Numbers are dense: an account's last entry has the number that the account counts, and the balance after it. */

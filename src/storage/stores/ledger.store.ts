@@ -1,7 +1,7 @@
 import type { LedgerEntry } from '../../domain/accounts/account.ts';
 import { shiftedTime } from '../../domain/iso-time.ts';
 import type { KeyRange } from '../../domain/paging.ts';
-import type { LedgerFilter, LedgerStore } from '../../domain/ports/ledger-store.ts';
+import type { LedgerFilter, LedgerStore } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 export const LEDGER_COLUMNS = `account_id, seq, kind, amount_minor, balance_after_minor, message_id, position, reference,

@@ -1,4 +1,4 @@
-import type { Home } from '../../domain/caller.ts';
+import type { AccountEnvironment } from '../../domain/caller.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const COUNT = statement(
@@ -7,7 +7,11 @@ const COUNT = statement(
 );
 
 /** How many rows an account has in an environment, in a table that triggers count by environment. */
-export function ownRowsIn(sql: Sql, { accountId, environment }: Home, table: 'contacts' | 'devices') {
+export function ownRowsIn(
+  sql: Sql,
+  { accountId, environment }: AccountEnvironment,
+  table: 'contacts' | 'devices',
+) {
   return ownRows(sql, accountId, environment === 'sandbox' ? `${table}_sandbox` : table);
 }
 

@@ -1,6 +1,6 @@
 import type { Environment } from '../../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../../domain/messages/message.ts';
-import type { MovedRecipient, StatusCounts } from '../../domain/ports/stores.ts';
+import type { MovedRecipient, StatusCounts } from '../../domain/ports/message-stores.ts';
 
 export interface MessageRow {
   id: string;

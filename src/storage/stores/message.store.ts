@@ -1,6 +1,6 @@
-import type { Reach } from '../../domain/caller.ts';
+import type { Visibility } from '../../domain/caller.ts';
 import type { Channel, Message, MessageStatus, Recipient } from '../../domain/messages/message.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import type { Page, PageRequest } from '../../domain/paging.ts';
 import type {
   LockedMessage,
   MessageFilter,
@@ -11,8 +11,8 @@ import type {
   RecipientMove,
   StatusMove,
   TimelineNote,
-} from '../../domain/ports/stores.ts';
-import type { SweepMark } from '../../domain/ports/sweep-mark.ts';
+} from '../../domain/ports/message-stores.ts';
+import type { SweepMark } from '../../domain/ports/sweep-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import { messageHistory } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
@@ -119,13 +119,13 @@ export class PgMessageStore implements MessageStore {
     this.#sql = sql;
   }
 
-  async find({ accountId, environment }: Reach, id: string): Promise<Message | undefined> {
+  async find({ accountId, environment }: Visibility, id: string): Promise<Message | undefined> {
     const [row] = await this.#sql.queryOnDisk<MessageRow>(FIND, [accountId, id, environment ?? null]);
     return row && mapMessage(row);
   }
 
   async history(
-    { accountId, environment }: Reach,
+    { accountId, environment }: Visibility,
     channel: Channel,
     filter: MessageFilter,
     request: PageRequest,

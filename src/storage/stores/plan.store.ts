@@ -1,5 +1,5 @@
 import type { Plan } from '../../domain/accounts/account.ts';
-import type { PlanStore } from '../../domain/ports/plan-store.ts';
+import type { PlanStore } from '../../domain/ports/account-stores.ts';
 import type { Sql } from '../postgres/sql.ts';
 
 interface PlanRow {

@@ -1,5 +1,5 @@
 import type { PriceRow } from '../../domain/money/tariff.ts';
-import type { PriceStore } from '../../domain/ports/stores.ts';
+import type { PriceStore } from '../../domain/ports/account-stores.ts';
 import type { Sql } from '../postgres/sql.ts';
 
 /** Prices (R17). */

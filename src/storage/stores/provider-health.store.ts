@@ -1,5 +1,4 @@
-import type { ProviderHealthStore } from '../../domain/ports/provider-health-store.ts';
-import type { ProviderStatus } from '../../domain/ports/routing.ts';
+import type { ProviderHealthStore, ProviderStatus } from '../../domain/ports/routing.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 interface StatusRow {

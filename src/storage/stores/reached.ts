@@ -1,7 +1,7 @@
-import type { Environment, Reach } from '../../domain/caller.ts';
+import type { Environment, Visibility } from '../../domain/caller.ts';
 
 /** The columns that keep a query within a reach, for the builder's `where`. */
-export function reached({ accountId, environment }: Reach): {
+export function reached({ accountId, environment }: Visibility): {
   account_id: string;
   environment?: Environment;
 } {

@@ -1,5 +1,9 @@
-import type { DeferredRefund, LateAcceptance, RefundStore } from '../../domain/ports/refund-store.ts';
-import type { RecipientKey } from '../../domain/ports/stores.ts';
+import type {
+  DeferredRefund,
+  LateAcceptance,
+  RecipientKey,
+  RefundStore,
+} from '../../domain/ports/message-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const DEFER = statement(

@@ -8,7 +8,7 @@ import type {
   SidRow,
   SoughtReport,
   StoredReport,
-} from '../../domain/ports/report-store.ts';
+} from '../../domain/ports/report-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { LOCK_MESSAGES } from './locks.ts';
 

@@ -4,8 +4,8 @@ import type {
   RetentionLane,
   RetentionProgress,
   RetentionStore,
-} from '../../domain/ports/retention-store.ts';
-import type { SweepMark } from '../../domain/ports/sweep-mark.ts';
+  SweepMark,
+} from '../../domain/ports/sweep-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import type { RecordedEvent } from '../../domain/webhooks/event.ts';
 import { BLOCK } from '../message-index/index.ts';

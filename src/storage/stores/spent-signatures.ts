@@ -1,4 +1,4 @@
-import type { SpentSignatures } from '../../domain/ports/spent-signatures.ts';
+import type { SpentSignatures } from '../../domain/ports/api-key-stores.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
 import { type Sql, statement } from '../postgres/sql.ts';

@@ -1,5 +1,4 @@
-import type { SweepStore } from '../../domain/ports/stores.ts';
-import type { SweepMark } from '../../domain/ports/sweep-mark.ts';
+import type { SweepMark, SweepStore } from '../../domain/ports/sweep-stores.ts';
 import { FIRST_UUID } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 

@@ -1,5 +1,5 @@
 import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
-import type { UsageStore } from '../../domain/ports/usage-store.ts';
+import type { UsageStore } from '../../domain/ports/account-stores.ts';
 import type { UsageQuery, UsageRow } from '../../domain/usage/usage.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 

@@ -1,5 +1,5 @@
-import type { Environment, Home, Reach } from '../../domain/caller.ts';
-import type { Page, PageRequest } from '../../domain/ports/page.ts';
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
+import type { Page, PageRequest } from '../../domain/paging.ts';
 import type {
   ActiveEndpoints,
   SealedEndpoint,
@@ -113,21 +113,21 @@ export class PgWebhookStore implements WebhookStore {
     });
   }
 
-  async count(home: Home): Promise<number> {
+  async count(home: AccountEnvironment): Promise<number> {
     // The account's row is locked so that two registrations at once cannot both be the last one allowed.
     const account = { account_id: home.accountId };
     await this.#sql.table('event_feeds').where(account).forUpdate().select('account_id');
     return this.#sql.count(this.#own(home));
   }
 
-  async find(reach: Reach, id: string): Promise<Webhook | undefined> {
+  async find(reach: Visibility, id: string): Promise<Webhook | undefined> {
     const [row] = await this.#own(reach)
       .where({ id })
       .select(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async lock(reach: Reach, id: string): Promise<Webhook | undefined> {
+  async lock(reach: Visibility, id: string): Promise<Webhook | undefined> {
     const [row] = await this.#own(reach)
       .where({ id })
       .forNoKeyUpdate()
@@ -135,7 +135,7 @@ export class PgWebhookStore implements WebhookStore {
     return row && mapRow(row);
   }
 
-  async page(reach: Reach, { page, limit }: PageRequest): Promise<Page<Webhook>> {
+  async page(reach: Visibility, { page, limit }: PageRequest): Promise<Page<Webhook>> {
     const rows = await this.#own(reach)
       .select(...COLUMNS)
       .orderBy([
@@ -200,7 +200,7 @@ export class PgWebhookStore implements WebhookStore {
     return rows.map((row) => ({ webhook: mapRow(row), failingSince: row.failing_since }));
   }
 
-  #own(reach: Reach) {
+  #own(reach: Visibility) {
     return this.#sql.table<WebhookRow>('webhooks').where(reached(reach)).whereNull('deleted_at');
   }
 }

@@ -5,7 +5,8 @@ import {
   settleRefunds,
   transitionRecipients,
 } from '../../domain/messages/transition-recipients.ts';
-import type { RecipientMove, Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { RecipientMove } from '../../domain/ports/message-stores.ts';
+import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
 

@@ -1,4 +1,4 @@
-import type { Home } from '../../domain/caller.ts';
+import type { AccountEnvironment } from '../../domain/caller.ts';
 import type { Contact } from '../../domain/contacts/contact.ts';
 import { ContactBook } from '../../domain/contacts/contact-book.ts';
 import { changedFields, NO_FIELDS } from '../../domain/contacts/contact-fields.ts';
@@ -148,7 +148,7 @@ export class ImportContacts {
 
   /** Writes a row into the book; its faults when it cannot be. */
   #importRow(
-    home: Home,
+    home: AccountEnvironment,
     book: ContactBook,
     reader: RowReader,
     row: ReadRow,
@@ -171,7 +171,7 @@ export class ImportContacts {
   }
 }
 
-function findNamed(tx: Tx, home: Home, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
+function findNamed(tx: Tx, home: AccountEnvironment, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
   return tx.contacts.findNamed(home, {
     phones: rows.flatMap((row) => row.phone ?? []),
     externalIds: rows.flatMap((row) => row.externalId ?? []),

@@ -1,20 +1,21 @@
 import { DomainError, serviceUnavailable } from '../../domain/errors.ts';
-import { announceMessages } from '../../domain/messages/announce-messages.ts';
 import { applyReads } from '../../domain/messages/apply-reads.ts';
 import type { Message } from '../../domain/messages/message.ts';
+import { announceMessages } from '../../domain/messages/message-events.ts';
 import { sanitizeReport } from '../../domain/messages/sanitize-provider-text.ts';
 import { transitionRecipients } from '../../domain/messages/transition-recipients.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import type { RecipientMove, TimelineNote } from '../../domain/ports/message-stores.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
-import type { ReportSpool } from '../../domain/ports/report-spool.ts';
 import type {
   KeptPlace,
   KeptReport,
   MatchedReport,
+  ReportSpool,
   ReportStore,
   StoredReport,
-} from '../../domain/ports/report-store.ts';
-import type { RecipientMove, TimelineNote, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+} from '../../domain/ports/report-stores.ts';
+import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';

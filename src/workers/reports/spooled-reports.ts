@@ -6,8 +6,7 @@
 import { serviceUnavailable } from '../../domain/errors.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
-import type { ReportSpool, SpoolBatch } from '../../domain/ports/report-spool.ts';
-import type { KeptReport, ReportStore } from '../../domain/ports/report-store.ts';
+import type { KeptReport, ReportSpool, ReportStore, SpoolBatch } from '../../domain/ports/report-stores.ts';
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 

@@ -1,6 +1,6 @@
-import { envelopeWithoutContent, withoutContent } from '../../domain/messages/without-content.ts';
-import type { AgedMessage, RetentionLane, RetentionProgress } from '../../domain/ports/retention-store.ts';
+import { redactContent, redactEnvelope } from '../../domain/messages/redact-content.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { AgedMessage, RetentionLane, RetentionProgress } from '../../domain/ports/sweep-stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
 import { FIRST_UUID } from '../../domain/uuid.ts';
 
@@ -140,8 +140,8 @@ async function eraseQuiet(tx: Tx, messages: readonly AgedMessage[]): Promise<Rea
   if (quiet.length === 0) return new Set();
   const events = await tx.retention.events(quiet.map(({ id }) => id));
   await tx.retention.erase(
-    new Map(quiet.map(({ id, payload }) => [id, payload && withoutContent(payload)])),
-    events.map((event) => ({ ...event, body: envelopeWithoutContent(event.body) })),
+    new Map(quiet.map(({ id, payload }) => [id, payload && redactContent(payload)])),
+    events.map((event) => ({ ...event, body: redactEnvelope(event.body) })),
   );
   return new Set(quiet.map(({ id }) => id));
 }

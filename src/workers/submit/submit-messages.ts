@@ -3,9 +3,10 @@ import type { Directory } from '../../domain/messages/channels/channel-rules.ts'
 import { rulesOf } from '../../domain/messages/channels/rules-of.ts';
 import type { Outgoing, OutgoingMessage, OutgoingRecipient } from '../../domain/messages/message.ts';
 import type { HeldJob } from '../../domain/ports/job-queue.ts';
+import type { RecipientKey } from '../../domain/ports/message-stores.ts';
 import type { Provider, Submission, SubmitOutcome } from '../../domain/ports/provider.ts';
 import type { Routing } from '../../domain/ports/routing.ts';
-import type { RecipientKey, Stores, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';

@@ -1,12 +1,13 @@
-import { announceMessages } from '../../domain/messages/announce-messages.ts';
 import type { Message, OutgoingMessage } from '../../domain/messages/message.ts';
+import { announceMessages } from '../../domain/messages/message-events.ts';
 import { sanitizeOutcome } from '../../domain/messages/sanitize-provider-text.ts';
 import { retryDelayMs } from '../../domain/messages/submit-retries.ts';
 import { transitionRecipients } from '../../domain/messages/transition-recipients.ts';
 import type { NewJob } from '../../domain/ports/job-queue.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
+import type { RecipientMove, TimelineNote } from '../../domain/ports/message-stores.ts';
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
-import type { RecipientMove, TimelineNote, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 import { Batcher } from '../../runtime/batcher.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';

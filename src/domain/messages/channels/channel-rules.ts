@@ -1,6 +1,7 @@
 import type { Device } from '../../devices/device.ts';
+import type { MovedRecipient, RecipientMove } from '../../ports/message-stores.ts';
 import type { Submission } from '../../ports/provider.ts';
-import type { MovedRecipient, RecipientMove, Tx } from '../../ports/stores.ts';
+import type { Tx } from '../../ports/stores.ts';
 import type { NewEvent } from '../../webhooks/event.ts';
 import type { Message, OutgoingMessage, OutgoingRecipient, Recipient } from '../message.ts';
 

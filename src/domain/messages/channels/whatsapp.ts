@@ -1,6 +1,6 @@
 import { fromMinor } from '../../money/money.ts';
-import type { WhatsAppWrite } from '../../ports/inbound-store.ts';
 import type { WhatsAppSubmission } from '../../ports/provider.ts';
+import type { WhatsAppWrite } from '../../ports/whatsapp.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';

@@ -1,3 +1,5 @@
+import type { DeliveryReport } from './provider.ts';
+
 /** A message that somebody sent to the gateway's own number. `sid` is the provider's id of it. */
 export interface InboundMessage {
   readonly channel: 'whatsapp';
@@ -36,4 +38,20 @@ export interface InboundStore {
   noteWrites(writes: readonly WhatsAppWrite[]): Promise<void>;
   /** The account that wrote last, by WhatsApp number; numbers that nobody wrote to are left out. */
   lastWriters(numbers: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** What one callback of the platform told. */
+export interface WhatsAppCallback {
+  /** The name of the provider that the reports are about. */
+  readonly provider: string;
+  readonly reports: readonly DeliveryReport[];
+  readonly inbound: readonly Omit<InboundMessage, 'channel' | 'provider'>[];
+}
+
+/** Reads the platform's calls to `/callbacks/whatsapp` (R25). */
+export interface WhatsAppCallbacks {
+  /** The text that answers the handshake of a subscription; undefined to a wrong token. */
+  challengeAnswer(query: Readonly<Record<string, unknown>>): string | undefined;
+  /** What a signed body tells; undefined when the signature is not right. */
+  read(body: Buffer, signature: string | undefined): WhatsAppCallback | undefined;
 }

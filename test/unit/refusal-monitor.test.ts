@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { notFound, serviceUnavailable } from '../../src/domain/errors.ts';
-import { Refusals } from '../../src/domain/refusals.ts';
+import { RefusalMonitor } from '../../src/domain/refusal-monitor.ts';
 import { silentLogger } from '../support/database.ts';
 
 function setUp() {
   const state = { now: 0, takesWrites: true };
   const lines: [string, Record<string, unknown>, string][] = [];
-  const refusals = new Refusals({
+  const refusals = new RefusalMonitor({
     logger: {
       ...silentLogger,
       warn: (fields, message) => void lines.push(['warn', fields as Record<string, unknown>, message]),

@@ -1,4 +1,16 @@
-import type { AuditLink } from '../audit/audit-chain.ts';
+import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
+import type { AuditEntry } from '../audit/audit-entry.ts';
+
+export interface AuditStore {
+  /** Appends to the end of the chain, which stays locked until the transaction ends. */
+  append(entry: AuditEntry): Promise<void>;
+  /** The chain's entries after number `seq`, in their order. */
+  chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
+  /** The end of the chain as it is kept beside the log, and the signed head, null when nobody has signed one yet. */
+  heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
+  /** Replaces the signed head unless it is another one than `before` by now. */
+  replaceSigned(before: string | null, signed: string): Promise<void>;
+}
 
 /** The end that an audit log had: proof that it held so many entries, and which. */
 export interface AuditHead extends AuditLink {

@@ -29,17 +29,17 @@ const KEPT: ReadonlySet<string> = new Set([
 const SENDERS_OWN: ReadonlySet<string> = new Set(['headers', 'components']);
 
 /** `members` with every text that may hold content empty, at any depth, and the order of the members as it was. */
-export function withoutContent(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function redactContent(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([name, value]) => [name, KEPT.has(name) ? value : erased(name, value)]),
   );
 }
 
 /** The envelope of an event (R135–R145) without content. */
-export function envelopeWithoutContent(body: string): string {
+export function redactEnvelope(body: string): string {
   const envelope: { data?: Record<string, unknown> } & Record<string, unknown> = JSON.parse(body);
   const { data } = envelope;
-  return JSON.stringify({ ...envelope, ...(data ? { data: withoutContent(data) } : {}) });
+  return JSON.stringify({ ...envelope, ...(data ? { data: redactContent(data) } : {}) });
 }
 
 function erased(name: string, value: unknown): unknown {
@@ -47,5 +47,5 @@ function erased(name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (SENDERS_OWN.has(name) || name === 'data') return Array.isArray(value) ? [] : {};
   if (Array.isArray(value)) return value.map((item) => erased('', item));
-  return withoutContent(value as Record<string, unknown>);
+  return redactContent(value as Record<string, unknown>);
 }

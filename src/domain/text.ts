@@ -12,16 +12,16 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
 /** The first 100 UTF-16 code units of a value, and `…` where it has more. No surrogate pair is cut in two. */
-export function cut(value: string): string {
-  return cutAt(value, QUOTED_MAX_LENGTH);
+export function truncate(value: string): string {
+  return truncateTo(value, QUOTED_MAX_LENGTH);
 }
 
-/** A value in double quotes, cut as `cut` does. */
-export function quoted(value: string): string {
-  return JSON.stringify(cut(value));
+/** A value in double quotes, cut as `truncate` does. */
+export function quote(value: string): string {
+  return JSON.stringify(truncate(value));
 }
 
-function cutAt(text: string, length: number): string {
+function truncateTo(text: string, length: number): string {
   if (text.length <= length) return text;
   const isInPair = (text.codePointAt(length - 1) ?? 0) > 0xffff;
   return text.slice(0, isInPair ? length - 1 : length) + ELLIPSIS;
@@ -29,9 +29,9 @@ function cutAt(text: string, length: number): string {
 
 /**
  * A message of a library that quotes values whole: each text in double quotes, each list or object in brackets and
- * each word is cut as `cut` does. Takes one pass over the message, however long it is.
+ * each word is cut as `truncate` does. Takes one pass over the message, however long it is.
  */
-export function withShortQuotes(message: string): string {
+export function truncateQuotes(message: string): string {
   if (message.length <= QUOTED_MAX_LENGTH) return message;
   let short = '';
   for (let start = 0; start < message.length && short.length <= MESSAGE_MAX_LENGTH; ) {
@@ -39,10 +39,10 @@ export function withShortQuotes(message: string): string {
     const value = message.slice(start, end);
     // The quotes are the message's; what stands between them is the value's.
     const isText = value.length > 1 && value.startsWith('"') && value.endsWith('"');
-    short += isText ? `"${cut(value.slice(1, -1))}"` : cut(value);
+    short += isText ? `"${truncate(value.slice(1, -1))}"` : truncate(value);
     start = end;
   }
-  return cutAt(short, MESSAGE_MAX_LENGTH);
+  return truncateTo(short, MESSAGE_MAX_LENGTH);
 }
 
 /** Where the text in quotes, the brackets or the word that begins at `start` ends; a space is one by itself. */
@@ -83,4 +83,12 @@ function endOfBrackets(message: string, start: number): number {
 function bracketOf(code: number): number {
   if (code === 0x5b || code === 0x7b) return 1;
   return code === 0x5d || code === 0x7d ? -1 : 0;
+}
+
+/**
+ * Text of others as PostgreSQL keeps it: U+FFFD stands for U+0000 and for halves of characters, and what goes beyond
+ * `maxLength` UTF-16 code units is cut off. What was the same stays the same.
+ */
+export function storable(text: string, maxLength = text.length): string {
+  return text.slice(0, maxLength).toWellFormed().replaceAll('\0', '\uFFFD');
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type KeyLimits, refuseBeyond } from '../../src/domain/api-keys/key-limits.ts';
+import { type KeyLimits, refuseBeyond } from '../../src/domain/api-keys/api-key-rules.ts';
 import {
   holdsIpAddress,
   holdsIpNetwork,

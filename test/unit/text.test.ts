@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { cut, quoted, withShortQuotes } from '../../src/domain/quote.ts';
+import { quote, truncate, truncateQuotes } from '../../src/domain/text.ts';
 
 describe('what messages quote of a value', () => {
   it('is at most 100 characters, and no half of a pair', () => {
-    expect(cut('a'.repeat(100))).toBe('a'.repeat(100));
-    expect(cut('a'.repeat(101))).toBe(`${'a'.repeat(100)}…`);
-    expect(cut(`${'a'.repeat(99)}\u{1f600}b`)).toBe(`${'a'.repeat(99)}…`);
-    expect(quoted('say "no"')).toBe('"say \\"no\\""');
+    expect(truncate('a'.repeat(100))).toBe('a'.repeat(100));
+    expect(truncate('a'.repeat(101))).toBe(`${'a'.repeat(100)}…`);
+    expect(truncate(`${'a'.repeat(99)}\u{1f600}b`)).toBe(`${'a'.repeat(99)}…`);
+    expect(quote('say "no"')).toBe('"say \\"no\\""');
   });
 
   const long = 'x'.repeat(5_000);
@@ -26,11 +26,11 @@ describe('what messages quote of a value', () => {
       'String cannot represent a non string value: [1, 2]',
     ],
   ])('is cut out of the message of a library', (message, expected) => {
-    if (typeof expected === 'string') expect(withShortQuotes(message)).toBe(expected);
-    else expect(withShortQuotes(message)).toMatch(expected);
+    if (typeof expected === 'string') expect(truncateQuotes(message)).toBe(expected);
+    else expect(truncateQuotes(message)).toMatch(expected);
   });
 
   it('leaves no message longer than a screen', () => {
-    expect(withShortQuotes('word '.repeat(10_000)).length).toBeLessThanOrEqual(1_001);
+    expect(truncateQuotes('word '.repeat(10_000)).length).toBeLessThanOrEqual(1_001);
   });
 });

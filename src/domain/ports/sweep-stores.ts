@@ -1,6 +1,20 @@
 import type { Channel } from '../messages/message.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
-import type { SweepMark } from './sweep-mark.ts';
+
+/** How far each sweep over the messages has come. */
+export interface SweepStore {
+  /** Locks a sweep's mark until the transaction ends; undefined when another process is at it. */
+  claim(name: string): Promise<SweepMark | undefined>;
+  advance(name: string, mark: SweepMark): Promise<void>;
+  /** Forgets idempotency records that have expired by the store's own clock; how many. */
+  forgetExpiredClaims(limit: number): Promise<number>;
+}
+
+/** The last message that a sweep has looked at: when it was to leave, and its id. */
+export interface SweepMark {
+  readonly at: Date;
+  readonly id: string;
+}
 
 /** One channel of an account that keeps its messages for a limited time. */
 export interface RetentionLane {

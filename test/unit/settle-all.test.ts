@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { allDone } from '../../src/domain/all-done.ts';
+import { settleAll } from '../../src/domain/settle-all.ts';
 
-describe('allDone', () => {
+describe('settleAll', () => {
   it('gives what each resolves with, in order', async () => {
     const later = new Promise<string>((resolve) => setImmediate(() => resolve('second')));
-    expect(await allDone([Promise.resolve(1), later])).toEqual([1, 'second']);
+    expect(await settleAll([Promise.resolve(1), later])).toEqual([1, 'second']);
   });
 
   it('throws the first failure, and not before the others have ended', async () => {
@@ -13,7 +13,7 @@ describe('allDone', () => {
       await new Promise((resolve) => setImmediate(resolve));
       steps.push('the slow one ended');
     };
-    const failing = allDone([Promise.reject(new Error('no')), slow(), Promise.reject(new Error('later'))]);
+    const failing = settleAll([Promise.reject(new Error('no')), slow(), Promise.reject(new Error('later'))]);
     await failing.catch((error: Error) => steps.push(error.message));
     expect(steps).toEqual(['the slow one ended', 'no']);
   });

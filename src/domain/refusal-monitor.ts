@@ -10,7 +10,7 @@ import type { Logger } from './ports/logger.ts';
 const QUIET_MS = 5_000;
 
 /** What each kind means to the operator. */
-export const REFUSAL_WORDS: Readonly<Record<RefusalKind, string>> = {
+export const REFUSAL_TEXTS: Readonly<Record<RefusalKind, string>> = {
   database_unreachable: 'the database cannot be reached',
   database_silent: 'the database does not answer in time',
   database_full: 'the disk of the database is full',
@@ -45,7 +45,7 @@ interface RefusalsOptions {
   readonly now: () => number;
 }
 
-export class Refusals {
+export class RefusalMonitor {
   readonly #logger: Logger;
   readonly #takesWrites: () => Promise<boolean>;
   readonly #onDatabaseFault: () => void;
@@ -79,7 +79,7 @@ export class Refusals {
     const cause = refused.cause === undefined ? {} : { err: refused.cause };
     this.#logger.warn(
       { refusal: kind, answer: message, ...cause },
-      `requests are refused: ${REFUSAL_WORDS[kind]}`,
+      `requests are refused: ${REFUSAL_TEXTS[kind]}`,
     );
   }
 
@@ -99,7 +99,7 @@ export class Refusals {
           refused: spell.refused,
           durationMs: Math.round(spell.last - spell.since),
         },
-        `requests are no longer refused: ${REFUSAL_WORDS[spell.kind]}`,
+        `requests are no longer refused: ${REFUSAL_TEXTS[spell.kind]}`,
       );
     }
   }
