@@ -77,18 +77,18 @@ describe('a search finds by its index what it would find without one', () => {
   }
 
   /** What is read page by page, and slice by slice, with the totals that came. */
-  async function found(home: AccountEnvironment, filter: ContactFilter) {
+  async function found(owner: AccountEnvironment, filter: ContactFilter) {
     const pages: string[] = [];
-    const totals = new Set([await contacts.count(home, filter)]);
+    const totals = new Set([await contacts.count(owner, filter)]);
     for (let page = 1, more = true; more; page += 1) {
-      const { rows, total } = await contacts.page(home, filter, { page, limit: 3 });
+      const { rows, total } = await contacts.page(owner, filter, { page, limit: 3 });
       pages.push(...rows.map(({ id }) => id));
       totals.add(total);
       more = rows.length > 0;
     }
     const slices: string[] = [];
     for (let more = true; more; ) {
-      const rows = await contacts.slice(home, filter, { limit: 2, after: slices.at(-1) });
+      const rows = await contacts.slice(owner, filter, { limit: 2, after: slices.at(-1) });
       slices.push(...rows.map(({ id }) => id));
       more = rows.length > 0;
     }
@@ -124,7 +124,7 @@ describe('a search finds by its index what it would find without one', () => {
     await fc.assert(
       fc.asyncProperty(course, async ({ people, searches }) => {
         const accountId = await createAccount('one', 'one@example.com');
-        const home = { accountId, environment: 'production' } as const;
+        const owner = { accountId, environment: 'production' } as const;
         const otherId = await createAccount('other', 'other@example.com');
         const phones = new Set<number>();
         const own: Contact[] = [];
@@ -134,9 +134,9 @@ describe('a search finds by its index what it would find without one', () => {
           if (digits !== null) phones.add(digits);
           const at = new Date();
           const rest = { name, phone, email, externalId, tags, attributes: {}, createdAt: at, updatedAt: at };
-          own.push({ id: randomUUID(), ...home, ...rest });
-          await contacts.insert({ ...rest, ...home, id: randomUUID(), accountId: otherId });
-          await contacts.insert({ ...rest, ...home, id: randomUUID(), environment: 'sandbox' });
+          own.push({ id: randomUUID(), ...owner, ...rest });
+          await contacts.insert({ ...rest, ...owner, id: randomUUID(), accountId: otherId });
+          await contacts.insert({ ...rest, ...owner, id: randomUUID(), environment: 'sandbox' });
         }
         await contacts.saveAll(own.map((after) => ({ before: undefined, after })));
         own.sort((one, other) => (one.id < other.id ? 1 : -1));
@@ -157,7 +157,7 @@ describe('a search finds by its index what it would find without one', () => {
             .filter((contact) => tag === undefined || contact.tags.includes(tag))
             .map(({ id }) => id);
           hits += expected.length;
-          expect({ filter, ...(await found(home, filter)) }).toEqual({
+          expect({ filter, ...(await found(owner, filter)) }).toEqual({
             filter,
             pages: expected,
             slices: expected,

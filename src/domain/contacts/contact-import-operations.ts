@@ -42,11 +42,11 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
         caller,
         input: { readonly csv: string; readonly environment?: Environment | undefined },
       ): Promise<ContactImport> => {
-        const home = accountEnvironmentOf(caller, input.environment);
-        const { accountId } = home;
+        const owner = accountEnvironmentOf(caller, input.environment);
+        const { accountId } = owner;
         const one: ContactImport = {
           id: ids.uuid(),
-          ...home,
+          ...owner,
           state: 'pending',
           progress: {
             rowsTotal: await countRows(csv, input.csv),
@@ -94,14 +94,14 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
         input: SliceInput & { readonly environment?: Environment | undefined },
       ): Promise<Slice<ContactImport>> => {
         const range = keyRange(input, UUID_KEY);
-        const home = listedEnvironment(caller, input.environment);
-        if (!home) return emptySlice(range);
-        const rows = await stores.contactImports.slice(home, range);
+        const owner = listedEnvironment(caller, input.environment);
+        if (!owner) return emptySlice(range);
+        const rows = await stores.contactImports.slice(owner, range);
         return sliceOf(
           rows,
           range,
           (one) => one.id,
-          () => stores.contactImports.count(home),
+          () => stores.contactImports.count(owner),
         );
       },
     ),

@@ -52,8 +52,8 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       ): Promise<Page<Contact>> => {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
-        const home = listedEnvironment(caller, input.environment);
-        return home ? stores.contacts.page(home, input.filter, input.page) : EMPTY_PAGE;
+        const owner = listedEnvironment(caller, input.environment);
+        return owner ? stores.contacts.page(owner, input.filter, input.page) : EMPTY_PAGE;
       },
     ),
 
@@ -68,14 +68,14 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
         checkLength('search', input.filter.search, CONTACT_TEXT_MAX_LENGTH);
         checkLength('tag', input.filter.tag, CONTACT_TAG_MAX_LENGTH);
         const range = keyRange(input, UUID_KEY);
-        const home = listedEnvironment(caller, input.environment);
-        if (!home) return emptySlice(range);
-        const rows = await stores.contacts.slice(home, input.filter, range);
+        const owner = listedEnvironment(caller, input.environment);
+        if (!owner) return emptySlice(range);
+        const rows = await stores.contacts.slice(owner, input.filter, range);
         return sliceOf(
           rows,
           range,
           (contact) => contact.id,
-          () => stores.contacts.count(home, input.filter),
+          () => stores.contacts.count(owner, input.filter),
         );
       },
     ),
@@ -91,13 +91,13 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       'contact.create',
       WRITE,
       async (caller, { environment, ...input }: ContactInput & InEnvironment): Promise<Contact> => {
-        const home = accountEnvironmentOf(caller, environment);
+        const owner = accountEnvironmentOf(caller, environment);
         const fields = changedFields(NO_FIELDS, input);
         const now = clock.now();
-        const contact = { ...fields, ...home, id: ids.uuid(), createdAt: now, updatedAt: now };
+        const contact = { ...fields, ...owner, id: ids.uuid(), createdAt: now, updatedAt: now };
         await uow.run(async (tx) => {
-          await tx.contacts.lockAll(home.accountId);
-          await refuseTwin(tx, home, contact.id, fields);
+          await tx.contacts.lockAll(owner.accountId);
+          await refuseTwin(tx, owner, contact.id, fields);
           await tx.contacts.insert(contact);
         });
         return contact;
@@ -109,10 +109,10 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       'contact.update',
       WRITE,
       async (caller, input: { id: string; changes: ContactInput }): Promise<Contact> => {
-        const reach = visibilityOf(caller);
+        const visibility = visibilityOf(caller);
         return uow.run(async (tx) => {
-          await tx.contacts.lockAll(reach.accountId);
-          const before = isUuid(input.id) && (await tx.contacts.find(reach, input.id));
+          await tx.contacts.lockAll(visibility.accountId);
+          const before = isUuid(input.id) && (await tx.contacts.find(visibility, input.id));
           if (!before) throw notFound('Contact');
           const fields = changedFields(before, input.changes);
           await refuseTwin(tx, before, before.id, fields);
@@ -132,11 +132,11 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
 
 async function refuseTwin(
   tx: Tx,
-  home: AccountEnvironment,
+  owner: AccountEnvironment,
   ownId: string,
   { phone, externalId }: ContactFields,
 ): Promise<void> {
-  const twin = await tx.contacts.findTwin(home, ownId, phone, externalId);
+  const twin = await tx.contacts.findTwin(owner, ownId, phone, externalId);
   if (!twin) return;
   const [field, value] =
     phone !== null && twin.phone === phone ? ['phone', phone] : ['externalId', externalId ?? ''];

@@ -66,14 +66,14 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       'device.register',
       WRITE,
       async (caller, input: RegisterDeviceInput): Promise<Device> => {
-        const home = accountEnvironmentOf(caller, input.environment);
+        const owner = accountEnvironmentOf(caller, input.environment);
         const faults = faultsOf(input);
         if (faults.length > 0) throw validationError(faults);
         if (input.platform === 'web') await checkEndpoint(input.token);
         const now = clock.now();
         const device: Device = {
           id: ids.uuid(),
-          ...home,
+          ...owner,
           platform: input.platform,
           token: input.token,
           keys: input.platform === 'web' && input.keys ? input.keys : null,
@@ -90,8 +90,8 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       'device.list',
       READ,
       async (caller, input: InEnvironment & { readonly page: PageRequest }): Promise<Page<Device>> => {
-        const home = listedEnvironment(caller, input.environment);
-        return home ? stores.devices.page(home, input.page) : EMPTY_PAGE;
+        const owner = listedEnvironment(caller, input.environment);
+        return owner ? stores.devices.page(owner, input.page) : EMPTY_PAGE;
       },
     ),
 
@@ -101,14 +101,14 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       READ,
       async (caller, input: SliceInput & InEnvironment): Promise<Slice<Device>> => {
         const range = keyRange(input, UUID_KEY);
-        const home = listedEnvironment(caller, input.environment);
-        if (!home) return emptySlice(range);
-        const rows = await stores.devices.slice(home, range);
+        const owner = listedEnvironment(caller, input.environment);
+        if (!owner) return emptySlice(range);
+        const rows = await stores.devices.slice(owner, range);
         return sliceOf(
           rows,
           range,
           (device) => device.id,
-          () => stores.devices.count(home),
+          () => stores.devices.count(owner),
         );
       },
     ),
@@ -120,8 +120,8 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
     }),
 
     remove: operation('device.remove', WRITE, async (caller, input: { id: string }): Promise<void> => {
-      const reach = visibilityOf(caller);
-      const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(reach, [input.id])) : 0;
+      const visibility = visibilityOf(caller);
+      const removed = isUuid(input.id) ? await uow.run((tx) => tx.devices.remove(visibility, [input.id])) : 0;
       if (removed === 0) throw notFound('Device');
     }),
 

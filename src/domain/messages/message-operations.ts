@@ -47,8 +47,8 @@ const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 /** Sending, and knowing what became of it. */
 export function messageOperations(deps: Dependencies, context: SendContext) {
   const { stores } = deps;
-  async function detailsOf(reach: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
-    const message = isUuid(id) ? await stores.messages.find(reach, id) : undefined;
+  async function detailsOf(visibility: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
+    const message = isUuid(id) ? await stores.messages.find(visibility, id) : undefined;
     if (!message || (channel && message.channel !== channel)) throw notFound('Message');
     const recipients = await stores.messages.recipients([message.id]);
     const notes = await stores.messages.timelineNotes(message.id);
@@ -125,9 +125,9 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       ): Promise<Page<Message>> => {
         const { environment, ...filter } = input.filter;
         const to = addressIn(input.channel, filter.to);
-        const reach = listedVisibility(caller, environment);
-        if (!reach) return EMPTY_PAGE;
-        return stores.messages.history(reach, input.channel, { ...filter, to }, input.page);
+        const visibility = listedVisibility(caller, environment);
+        if (!visibility) return EMPTY_PAGE;
+        return stores.messages.history(visibility, input.channel, { ...filter, to }, input.page);
       },
     ),
 

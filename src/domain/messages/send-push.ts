@@ -38,8 +38,8 @@ export async function sendPush(
   const content = checkPushContent(input);
   const scheduledFor = checkSchedule(input.scheduledFor, context.clock.now());
   const named = namedTargets(input);
-  const home = { accountId: caller.accountId, environment: input.environment };
-  const targets = await targetsOf(devices, home, named);
+  const owner = { accountId: caller.accountId, environment: input.environment };
+  const targets = await targetsOf(devices, owner, named);
   const isCarried = (device: Device) =>
     input.environment === 'sandbox' || context.routing.routeFor('push', deviceAddress(device)) !== undefined;
   // With nobody left, the refusal names the channel.
@@ -90,14 +90,14 @@ function namedTargets({ to = [], deviceIds = [] }: PushInput): NamedTargets {
 
 async function targetsOf(
   devices: Pick<DeviceStore, 'targets'>,
-  home: AccountEnvironment,
+  owner: AccountEnvironment,
   { userIds, deviceIds }: NamedTargets,
 ): Promise<readonly Device[]> {
-  const found = await devices.targets(home, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
+  const found = await devices.targets(owner, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
   if (found.length === 0) {
     throw new DomainError(
       'no_target_devices',
-      `No ${home.environment} device is registered for these users or under these ids.`,
+      `No ${owner.environment} device is registered for these users or under these ids.`,
       {
         to: userIds.map(truncate),
         deviceIds: deviceIds.map(truncate),

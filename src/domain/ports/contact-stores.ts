@@ -5,10 +5,10 @@ import type { KeyRange, Page, PageRequest } from '../paging.ts';
 
 export interface ContactImportStore {
   insert(one: ContactImport, csv: string): Promise<void>;
-  find(reach: Visibility, id: string): Promise<ContactImport | undefined>;
+  find(visibility: Visibility, id: string): Promise<ContactImport | undefined>;
   /** Newest first. */
-  slice(home: AccountEnvironment, range: KeyRange): Promise<readonly ContactImport[]>;
-  count(home: AccountEnvironment): Promise<number>;
+  slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly ContactImport[]>;
+  count(owner: AccountEnvironment): Promise<number>;
   /** Imports of the account that have not ended. */
   unfinished(accountId: string): Promise<number>;
   /** The faults of each import, in the order of its rows; those of another account's are left out. */
@@ -49,20 +49,20 @@ export interface ContactStore {
   /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
   lockAll(accountId: string): Promise<void>;
   /** Newest first. */
-  page(home: AccountEnvironment, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
+  page(owner: AccountEnvironment, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
   /** Newest first, by id. */
-  slice(home: AccountEnvironment, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
-  count(home: AccountEnvironment, filter: ContactFilter): Promise<number>;
-  find(reach: Visibility, id: string): Promise<Contact | undefined>;
+  slice(owner: AccountEnvironment, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
+  count(owner: AccountEnvironment, filter: ContactFilter): Promise<number>;
+  find(visibility: Visibility, id: string): Promise<Contact | undefined>;
   /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
   findTwin(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined>;
   /** The contacts that have the names, some of them more than once; of an email's, two at the most. */
-  findNamed(home: AccountEnvironment, names: ContactNames): Promise<readonly Contact[]>;
+  findNamed(owner: AccountEnvironment, names: ContactNames): Promise<readonly Contact[]>;
   /** Stores contacts as they are `after`; `before` is what is stored of them, undefined for new ones. */
   saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
@@ -70,5 +70,5 @@ export interface ContactStore {
   insert(contact: Contact): Promise<void>;
   update(contact: Contact): Promise<void>;
   /** False when there was none. */
-  remove(reach: Visibility, id: string): Promise<boolean>;
+  remove(visibility: Visibility, id: string): Promise<boolean>;
 }

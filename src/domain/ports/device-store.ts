@@ -5,15 +5,15 @@ import type { KeyRange, Page, PageRequest } from '../paging.ts';
 export interface DeviceStore {
   /** Stores a device, or updates the one of its environment that has its token; returns what is stored then. */
   upsert(device: Device): Promise<Device>;
-  find(reach: Visibility, id: string): Promise<Device | undefined>;
+  find(visibility: Visibility, id: string): Promise<Device | undefined>;
   /** Newest first. */
-  page(home: AccountEnvironment, request: PageRequest): Promise<Page<Device>>;
+  page(owner: AccountEnvironment, request: PageRequest): Promise<Page<Device>>;
   /** Newest first, by id. */
-  slice(home: AccountEnvironment, range: KeyRange): Promise<readonly Device[]>;
-  count(home: AccountEnvironment): Promise<number>;
+  slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly Device[]>;
+  count(owner: AccountEnvironment): Promise<number>;
   /** Up to `limit` devices of these users, or with these ids, the oldest first. */
   targets(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     userIds: readonly string[],
     deviceIds: readonly string[],
     limit: number,
@@ -21,5 +21,5 @@ export interface DeviceStore {
   /** Devices of any account by id, for handing messages over. */
   findMany(ids: readonly string[]): Promise<readonly Device[]>;
   /** Forgets devices; how many there were. */
-  remove(reach: Visibility, ids: readonly string[]): Promise<number>;
+  remove(visibility: Visibility, ids: readonly string[]): Promise<number>;
 }

@@ -79,10 +79,10 @@ export interface TimelineNote {
 }
 
 export interface MessageStore {
-  find(reach: Visibility, id: string): Promise<Message | undefined>;
+  find(visibility: Visibility, id: string): Promise<Message | undefined>;
   /** Newest first. */
   history(
-    reach: Visibility,
+    visibility: Visibility,
     channel: Channel,
     filter: MessageFilter,
     request: PageRequest,

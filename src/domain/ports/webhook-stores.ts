@@ -14,7 +14,7 @@ export interface EventStore {
   /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
   /** An account's events after a number, in the feed's order. */
-  after(reach: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
+  after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   /**
    * Events of an endpoint's environment after a number, recorded in a span of time (ends included), that it subscribes to
    * and has no delivery for; nobody forgets them before the transaction ends. Tests are not among them: they were meant for one
@@ -43,11 +43,11 @@ export type WebhookPatch = Partial<
 export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
   /** How many endpoints the account has in an environment. Locks the account's registrations until the transaction ends. */
-  count(home: AccountEnvironment): Promise<number>;
-  find(reach: Visibility, id: string): Promise<Webhook | undefined>;
+  count(owner: AccountEnvironment): Promise<number>;
+  find(visibility: Visibility, id: string): Promise<Webhook | undefined>;
   /** The same, locked until the transaction ends. */
-  lock(reach: Visibility, id: string): Promise<Webhook | undefined>;
-  page(reach: Visibility, request: PageRequest): Promise<Page<Webhook>>;
+  lock(visibility: Visibility, id: string): Promise<Webhook | undefined>;
+  page(visibility: Visibility, request: PageRequest): Promise<Page<Webhook>>;
   update(id: string, patch: WebhookPatch): Promise<Webhook>;
   /** The endpoint is not found any more, but its deliveries keep it. */
   markDeleted(id: string, at: Date): Promise<void>;
@@ -124,7 +124,7 @@ export interface DeliveryFilter {
 
 export interface DeliveryStore {
   insert(deliveries: readonly WebhookDelivery[]): Promise<void>;
-  find(reach: Visibility, id: string): Promise<WebhookDelivery | undefined>;
+  find(visibility: Visibility, id: string): Promise<WebhookDelivery | undefined>;
   /** Newest first. */
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
   /** What was attempted, by delivery, oldest first. */

@@ -43,9 +43,9 @@ export function deliveryOperations(deps: Dependencies) {
 
   /** A delivery to an endpoint that still exists; `webhookId`, when given, must be its. */
   async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
-    const reach = visibilityOf(caller);
-    const delivery = isUuid(id) ? await stores.deliveries.find(reach, id) : undefined;
-    const webhook = delivery && (await stores.webhooks.find(reach, delivery.webhookId));
+    const visibility = visibilityOf(caller);
+    const delivery = isUuid(id) ? await stores.deliveries.find(visibility, id) : undefined;
+    const webhook = delivery && (await stores.webhooks.find(visibility, delivery.webhookId));
     if (!webhook || (webhookId !== undefined && webhookId !== webhook.id)) throw notFound('Delivery');
     return { delivery, webhook };
   }

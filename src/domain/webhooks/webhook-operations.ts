@@ -110,7 +110,7 @@ export function webhookOperations(deps: Dependencies) {
       'webhook.register',
       MANAGE_WEBHOOKS,
       async (caller, input: RegisterWebhookInput): Promise<WebhookWithSecret> => {
-        const home = accountEnvironmentOf(caller, input.environment);
+        const owner = accountEnvironmentOf(caller, input.environment);
         const events = checkEvents(input.events);
         const maxRetries = checkMaxRetries(input.maxRetries ?? DEFAULT_MAX_RETRIES);
         const description = checkDescription(input.description ?? null);
@@ -118,7 +118,7 @@ export function webhookOperations(deps: Dependencies) {
         const secret = newWebhookSecret(ids);
         const webhook: Webhook = {
           id: ids.uuid(),
-          ...home,
+          ...owner,
           url,
           events,
           description,
@@ -128,16 +128,16 @@ export function webhookOperations(deps: Dependencies) {
           createdAt: clock.now(),
         };
         await uow.run(async (tx) => {
-          if ((await tx.webhooks.count(home)) >= WEBHOOK_LIMIT) {
+          if ((await tx.webhooks.count(owner)) >= WEBHOOK_LIMIT) {
             throw new DomainError(
               'webhook_limit',
-              `An account has at most ${WEBHOOK_LIMIT} webhooks in ${home.environment}. Delete one that is not needed any more.`,
+              `An account has at most ${WEBHOOK_LIMIT} webhooks in ${owner.environment}. Delete one that is not needed any more.`,
               { limit: WEBHOOK_LIMIT },
             );
           }
           await tx.webhooks.insert(webhook, secrets.seal(secret));
           await recordChange(tx, deps, caller, {
-            accountId: home.accountId,
+            accountId: owner.accountId,
             action: 'webhook.register',
             target: webhook.id,
             after: auditedPart(webhook),
@@ -159,9 +159,9 @@ export function webhookOperations(deps: Dependencies) {
         { environment, ...page }: PageRequest & { readonly environment?: Environment | undefined },
       ): Promise<Page<Webhook>> => {
         const own = caller.kind === 'api-key' ? environmentOf(caller) : undefined;
-        const reach = listedVisibility(caller, environment ?? own);
-        if (!reach) return EMPTY_PAGE;
-        const { rows, ...rest } = await stores.webhooks.page(reach, page);
+        const visibility = listedVisibility(caller, environment ?? own);
+        if (!visibility) return EMPTY_PAGE;
+        const { rows, ...rest } = await stores.webhooks.page(visibility, page);
         return { ...rest, rows: rows.map(withMaskedUrl) };
       },
     ),
@@ -221,10 +221,10 @@ export function webhookOperations(deps: Dependencies) {
     /** Deletes an endpoint. What is still owed to it is canceled; its records stay (R30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
-      const reach = visibilityOf(caller);
-      const { accountId } = reach;
+      const visibility = visibilityOf(caller);
+      const { accountId } = visibility;
       await uow.run(async (tx) => {
-        const webhook = await tx.webhooks.lock(reach, input.id);
+        const webhook = await tx.webhooks.lock(visibility, input.id);
         if (!webhook) throw notFound('Webhook');
         await tx.webhooks.markDeleted(webhook.id, clock.now());
         await recordChange(tx, deps, caller, {

@@ -10,7 +10,7 @@ import type {
 import type { KeyRange } from '../../domain/paging.ts';
 import type { ContactImportStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { reached } from './reached.ts';
+import { whereVisible } from './reached.ts';
 
 interface ImportRow {
   id: string;
@@ -140,30 +140,30 @@ export class PgContactImportStore implements ContactImportStore {
     });
   }
 
-  async find(reach: Visibility, id: string): Promise<ContactImport | undefined> {
-    const row: ImportRow | undefined = await this.#of(reach)
+  async find(visibility: Visibility, id: string): Promise<ContactImport | undefined> {
+    const row: ImportRow | undefined = await this.#of(visibility)
       .where({ id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async slice(home: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
-    const query = this.#of(home).orderBy('id', 'desc').limit(limit);
+  async slice(owner: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
+    const query = this.#of(owner).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) query.where('id', '<', after);
     const rows: ImportRow[] = await query.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(home: AccountEnvironment): Promise<number> {
-    return this.#sql.count(this.#of(home));
+  count(owner: AccountEnvironment): Promise<number> {
+    return this.#sql.count(this.#of(owner));
   }
 
   unfinished(accountId: string): Promise<number> {
     return this.#sql.count(this.#of({ accountId, environment: undefined }).whereNull('finished_at'));
   }
 
-  #of(reach: Visibility) {
-    return this.#sql.table<ImportRow>('contact_imports').where(reached(reach));
+  #of(visibility: Visibility) {
+    return this.#sql.table<ImportRow>('contact_imports').where(whereVisible(visibility));
   }
 
   async faults(

@@ -5,7 +5,7 @@ import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type { ContactNames, ContactStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRowsIn } from './list-counts.ts';
-import { reached } from './reached.ts';
+import { whereVisible } from './reached.ts';
 
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -183,18 +183,18 @@ export class PgContactStore implements ContactStore {
   }
 
   async page(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     filter: ContactFilter,
     { page, limit }: PageRequest,
   ): Promise<Page<Contact>> {
     const skipped = (page - 1) * limit;
-    const asked = askedOf(home, filter);
+    const asked = askedOf(owner, filter);
     if (asked === undefined) {
-      const total = await ownRowsIn(this.#sql, home, 'contacts');
+      const total = await ownRowsIn(this.#sql, owner, 'contacts');
       if (skipped >= total) return { rows: [], total };
       const rows: ContactRow[] = await this.#sql
         .table<ContactRow>('contacts')
-        .where(reached(home))
+        .where(whereVisible(owner))
         .orderBy('id', 'desc')
         .limit(limit)
         .offset(skipped)
@@ -213,16 +213,16 @@ export class PgContactStore implements ContactStore {
   }
 
   async slice(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     filter: ContactFilter,
     { limit, after = LAST_UUID }: KeyRange,
   ): Promise<readonly Contact[]> {
-    const asked = askedOf(home, filter);
+    const asked = askedOf(owner, filter);
     const rows: ContactRow[] = asked
       ? await this.#sql.query<ContactRow>(FOUND_SLICE, [...asked, limit, after])
       : await this.#sql
           .table<ContactRow>('contacts')
-          .where(reached(home))
+          .where(whereVisible(owner))
           .where('id', '<', after)
           .orderBy('id', 'desc')
           .limit(limit)
@@ -230,30 +230,30 @@ export class PgContactStore implements ContactStore {
     return rows.map(mapRow);
   }
 
-  async count(home: AccountEnvironment, filter: ContactFilter): Promise<number> {
-    const asked = askedOf(home, filter);
-    if (asked === undefined) return ownRowsIn(this.#sql, home, 'contacts');
+  async count(owner: AccountEnvironment, filter: ContactFilter): Promise<number> {
+    const asked = askedOf(owner, filter);
+    if (asked === undefined) return ownRowsIn(this.#sql, owner, 'contacts');
     const [counted] = await this.#sql.query<{ total: number }>(COUNT_FOUND, asked);
     return counted?.total ?? 0;
   }
 
-  async find(reach: Visibility, id: string): Promise<Contact | undefined> {
+  async find(visibility: Visibility, id: string): Promise<Contact | undefined> {
     const row = await this.#sql
       .table<ContactRow>('contacts')
-      .where({ ...reached(reach), id })
+      .where({ ...whereVisible(visibility), id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
   async findTwin(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined> {
     const rows: ContactRow[] = await this.#sql
       .table<ContactRow>('contacts')
-      .where(reached(home))
+      .where(whereVisible(owner))
       .whereRaw('(phone = ?::text OR external_id = ?::text)', [phone, externalId])
       .whereNot('id', exceptId)
       .select(...COLUMNS);
@@ -295,10 +295,10 @@ export class PgContactStore implements ContactStore {
     await this.#sql.table('contacts').where({ account_id: accountId, id }).update(toRow(contact));
   }
 
-  async remove(reach: Visibility, id: string): Promise<boolean> {
+  async remove(visibility: Visibility, id: string): Promise<boolean> {
     const removed: number = await this.#sql
       .table('contacts')
-      .where({ ...reached(reach), id })
+      .where({ ...whereVisible(visibility), id })
       .delete();
     return removed > 0;
   }

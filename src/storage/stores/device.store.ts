@@ -4,7 +4,7 @@ import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type { DeviceStore } from '../../domain/ports/device-store.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRowsIn } from './list-counts.ts';
-import { reached } from './reached.ts';
+import { whereVisible } from './reached.ts';
 
 interface DeviceRow {
   id: string;
@@ -95,17 +95,17 @@ export class PgDeviceStore implements DeviceStore {
     return mapRow(row);
   }
 
-  async find(reach: Visibility, id: string): Promise<Device | undefined> {
+  async find(visibility: Visibility, id: string): Promise<Device | undefined> {
     const row: DeviceRow | undefined = await this.#sql
       .table('devices')
-      .where({ ...reached(reach), id })
+      .where({ ...whereVisible(visibility), id })
       .first(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async page(home: AccountEnvironment, { page, limit }: PageRequest): Promise<Page<Device>> {
-    const own = this.#sql.table<DeviceRow>('devices').where(reached(home));
-    const total = await this.count(home);
+  async page(owner: AccountEnvironment, { page, limit }: PageRequest): Promise<Page<Device>> {
+    const own = this.#sql.table<DeviceRow>('devices').where(whereVisible(owner));
+    const total = await this.count(owner);
     const rows: DeviceRow[] = await own
       .clone()
       .select(...COLUMNS)
@@ -115,15 +115,19 @@ export class PgDeviceStore implements DeviceStore {
     return { rows: rows.map(mapRow), total };
   }
 
-  async slice(home: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly Device[]> {
-    const own = this.#sql.table<DeviceRow>('devices').where(reached(home)).orderBy('id', 'desc').limit(limit);
+  async slice(owner: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly Device[]> {
+    const own = this.#sql
+      .table<DeviceRow>('devices')
+      .where(whereVisible(owner))
+      .orderBy('id', 'desc')
+      .limit(limit);
     if (after !== undefined) own.where('id', '<', after);
     const rows: DeviceRow[] = await own.select(...COLUMNS);
     return rows.map(mapRow);
   }
 
-  count(home: AccountEnvironment): Promise<number> {
-    return ownRowsIn(this.#sql, home, 'devices');
+  count(owner: AccountEnvironment): Promise<number> {
+    return ownRowsIn(this.#sql, owner, 'devices');
   }
 
   async targets(

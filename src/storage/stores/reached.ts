@@ -1,7 +1,7 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
 
 /** The columns that keep a query within a reach, for the builder's `where`. */
-export function reached({ accountId, environment }: Visibility): {
+export function whereVisible({ accountId, environment }: Visibility): {
   account_id: string;
   environment?: Environment;
 } {

@@ -10,7 +10,7 @@ import type {
 import { uuidFloor } from '../../domain/uuid.ts';
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { reached } from './reached.ts';
+import { whereVisible } from './reached.ts';
 
 interface WebhookRow {
   id: string;
@@ -113,30 +113,30 @@ export class PgWebhookStore implements WebhookStore {
     });
   }
 
-  async count(home: AccountEnvironment): Promise<number> {
+  async count(owner: AccountEnvironment): Promise<number> {
     // The account's row is locked so that two registrations at once cannot both be the last one allowed.
-    const account = { account_id: home.accountId };
+    const account = { account_id: owner.accountId };
     await this.#sql.table('event_feeds').where(account).forUpdate().select('account_id');
-    return this.#sql.count(this.#own(home));
+    return this.#sql.count(this.#own(owner));
   }
 
-  async find(reach: Visibility, id: string): Promise<Webhook | undefined> {
-    const [row] = await this.#own(reach)
+  async find(visibility: Visibility, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(visibility)
       .where({ id })
       .select(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async lock(reach: Visibility, id: string): Promise<Webhook | undefined> {
-    const [row] = await this.#own(reach)
+  async lock(visibility: Visibility, id: string): Promise<Webhook | undefined> {
+    const [row] = await this.#own(visibility)
       .where({ id })
       .forNoKeyUpdate()
       .select(...COLUMNS);
     return row && mapRow(row);
   }
 
-  async page(reach: Visibility, { page, limit }: PageRequest): Promise<Page<Webhook>> {
-    const rows = await this.#own(reach)
+  async page(visibility: Visibility, { page, limit }: PageRequest): Promise<Page<Webhook>> {
+    const rows = await this.#own(visibility)
       .select(...COLUMNS)
       .orderBy([
         { column: 'created_at', order: 'desc' },
@@ -144,7 +144,7 @@ export class PgWebhookStore implements WebhookStore {
       ])
       .limit(limit)
       .offset((page - 1) * limit);
-    return { rows: rows.map(mapRow), total: await this.#sql.count(this.#own(reach)) };
+    return { rows: rows.map(mapRow), total: await this.#sql.count(this.#own(visibility)) };
   }
 
   async update(id: string, patch: WebhookPatch): Promise<Webhook> {
@@ -200,7 +200,7 @@ export class PgWebhookStore implements WebhookStore {
     return rows.map((row) => ({ webhook: mapRow(row), failingSince: row.failing_since }));
   }
 
-  #own(reach: Visibility) {
-    return this.#sql.table<WebhookRow>('webhooks').where(reached(reach)).whereNull('deleted_at');
+  #own(visibility: Visibility) {
+    return this.#sql.table<WebhookRow>('webhooks').where(whereVisible(visibility)).whereNull('deleted_at');
   }
 }

@@ -121,12 +121,12 @@ export class ImportContacts {
     const rows = batch.filter((outcome): outcome is ReadRow => 'cells' in outcome);
     return this.#uow.run(async (tx) => {
       await tx.contacts.lockAll(accountId);
-      const home = { accountId, environment };
-      const book = new ContactBook(await findNamed(tx, home, rows));
+      const owner = { accountId, environment };
+      const book = new ContactBook(await findNamed(tx, owner, rows));
       const faults: RowFault[] = [];
       const counts = { created: 0, updated: 0, failed: 0 };
       for (const outcome of batch) {
-        const result = 'cells' in outcome ? this.#importRow(home, book, reader, outcome) : outcome;
+        const result = 'cells' in outcome ? this.#importRow(owner, book, reader, outcome) : outcome;
         if (typeof result === 'string') {
           counts[result] += 1;
         } else {
@@ -148,7 +148,7 @@ export class ImportContacts {
 
   /** Writes a row into the book; its faults when it cannot be. */
   #importRow(
-    home: AccountEnvironment,
+    owner: AccountEnvironment,
     book: ContactBook,
     reader: RowReader,
     row: ReadRow,
@@ -158,7 +158,7 @@ export class ImportContacts {
       const now = this.#clock.now();
       if (!before) {
         const id = this.#ids.uuid();
-        book.put({ ...changedFields(NO_FIELDS, row.input), ...home, id, createdAt: now, updatedAt: now });
+        book.put({ ...changedFields(NO_FIELDS, row.input), ...owner, id, createdAt: now, updatedAt: now });
         return 'created';
       }
       const { attributes } = row.input;
@@ -171,8 +171,8 @@ export class ImportContacts {
   }
 }
 
-function findNamed(tx: Tx, home: AccountEnvironment, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
-  return tx.contacts.findNamed(home, {
+function findNamed(tx: Tx, owner: AccountEnvironment, rows: readonly ReadRow[]): Promise<readonly Contact[]> {
+  return tx.contacts.findNamed(owner, {
     phones: rows.flatMap((row) => row.phone ?? []),
     externalIds: rows.flatMap((row) => row.externalId ?? []),
     emails: rows.flatMap((row) => row.emailAlone ?? []),
