@@ -30,6 +30,8 @@ const all = {
   testPathIgnorePatterns: [
     // `npm run test:pgbouncer` has them.
     '/test/pgbouncer/',
+    // `npm run test:deploy` has them.
+    '/test/deploy/',
     // It is about the PostgreSQL that the gateway brings.
     ...(version === undefined ? [] : ['/embedded-postgres\\.test\\.ts$']),
   ],

@@ -6,10 +6,10 @@ import { emailRoutes } from '../../src/rest/routes/email.routes.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** The directives of the guide's server block, those of its location by `location /`. */
+/** The directives of deploy/proxy/nginx.conf, those of its location by `location /`. */
 function readBlock() {
-  const guide = readFileSync(new URL('../../docs/operations/running.md', import.meta.url), 'utf8');
-  const text = /```nginx\n([\s\S]*?)```/.exec(guide)?.[1] ?? '';
+  const file = readFileSync(new URL('../../deploy/proxy/nginx.conf', import.meta.url), 'utf8');
+  const text = file.replaceAll(/^\s*#.*$/gm, '');
   const directives: { within: string; name: string; values: string[] }[] = [];
   const open: string[] = [];
   for (const [, words = '', end] of text.matchAll(/([^;{}]*)([;{}])/g)) {
@@ -28,7 +28,7 @@ const directives = readBlock();
 const valuesOf = (name: string) => directives.filter((one) => one.name === name).map(({ values }) => values);
 const sets = valuesOf('proxy_set_header').map(([name = '', value = '']) => [name, value] as const);
 
-describe('the nginx block of the guide', () => {
+describe('deploy/proxy/nginx.conf', () => {
   it('hands over what the gateway reads, and nothing by which a client could speak for itself', () => {
     expect(Object.fromEntries(sets)).toEqual({
       Connection: '""',

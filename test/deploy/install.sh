@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs from Debian what `npm run test:deploy` needs, unless it is there. As root.
+set -euo pipefail
+missing=()
+for package in debootstrap nginx-light caddy; do
+  dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+  echo "These packages of Debian are missing: ${missing[*]}. Install them, then try again." >&2
+  exit 1
+fi
+apt-get update -q
+# Their services are not to start here.
+printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d
+trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -1,0 +1,64 @@
+/**
+ * `npm run package`: writes `messaging-gateway-VERSION.tgz`, the built gateway without compilers. Who unpacks it runs
+ * `npm ci` and `npm start` in it: nothing is compiled there. Its packages are those of package-lock.json.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Dependencies that only building needs; `npm start` of a clone builds, so there they are no development ones. */
+const ONLY_TO_BUILD =
+  /^(@types\/.*|typescript|vite|react|react-dom|wouter|graphql-sse|@tanstack\/.*|@radix-ui\/.*)$/;
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE', '.npmrc'];
+
+/** The package.json of the built gateway, from that of the source. */
+export function builtManifest(source) {
+  const { name, version, description, license, type, engines, scripts, optionalDependencies } = source;
+  const needed = Object.entries(source.dependencies).filter(
+    ([dependency]) => !ONLY_TO_BUILD.test(dependency),
+  );
+  return {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    private: true,
+    scripts: { start: scripts.start, cli: scripts.cli },
+    dependencies: Object.fromEntries(needed),
+    optionalDependencies,
+    overrides: source.overrides,
+    allowScripts: source.allowScripts,
+  };
+}
+
+function pack() {
+  const npm = (args, cwd) => execFileSync('npm', args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+  execFileSync(process.execPath, ['tools/build-when-old.js'], { stdio: 'inherit' });
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-package-'));
+  const stage = join(directory, 'package');
+  try {
+    cpSync('dist', join(stage, 'dist'), {
+      recursive: true,
+      filter: (path) => !/\.tsbuildinfo$|\.(console-)?built$/.test(path),
+    });
+    for (const document of DOCUMENTS) cpSync(document, join(stage, document));
+    cpSync('docs', join(stage, 'docs'), { recursive: true, filter: (path) => !path.endsWith('screenshots') });
+    const manifest = builtManifest(JSON.parse(readFileSync('package.json', 'utf8')));
+    writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    cpSync('package-lock.json', join(stage, 'package-lock.json'));
+    // Takes what is not needed out of the lock; all that it needs to know is there.
+    npm(['install', '--package-lock-only', '--offline', '--ignore-scripts'], stage);
+    renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'));
+    const tarball = `${manifest.name}-${manifest.version}.tgz`;
+    npm(['pack', '--pack-destination', directory], stage);
+    cpSync(join(directory, tarball), tarball);
+    console.log(tarball);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+if (import.meta.filename === process.argv[1]) pack();
