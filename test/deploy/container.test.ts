@@ -27,8 +27,8 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => {
   for (const path of mounted.reverse()) spawnSync('umount', ['-l', path]);
-  await database.drop();
-  image.remove();
+  await database?.drop();
+  image?.remove();
 });
 
 function mount(args: readonly string[], path: string): void {

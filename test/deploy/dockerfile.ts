@@ -27,6 +27,7 @@ export interface BuiltImage extends Image {
   remove(): void;
 }
 
+const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The instructions in their order; a line that ends with `\` goes on in the next. */
@@ -64,7 +65,7 @@ export function buildImage(dockerfile: string, context: string): BuiltImage {
 function emptyImage(root: string): Image {
   return {
     root,
-    environment: { PATH },
+    environment: { PATH, NODE_EXTRA_CA_CERTS: AUTHORITIES },
     workingDirectory: '/',
     user: 'root',
     command: [],
@@ -89,6 +90,8 @@ function makeBase(root: string): string {
       `../lib/node_modules/npm/bin/${program}-cli.js`,
       join(root, `usr/local/bin/${program}`),
     ]);
+  // A build machine may reach the registry through a proxy with an authority of its own.
+  cpSync(AUTHORITIES, join(root, AUTHORITIES));
   runIn(emptyImage(root), ['useradd', '--uid', '1000', '--create-home', 'node']);
   return root;
 }
@@ -163,7 +166,10 @@ function copy(sources: readonly string[], target: string, written: string, witho
 
 /** Runs a command in an image as its user, and returns when it has ended well. */
 export function runIn(image: Image, command: readonly string[]): void {
-  execFileSync('chroot', chrootArguments(image, command), { env: image.environment, stdio: 'inherit' });
+  execFileSync('chroot', chrootArguments(image, command), {
+    env: image.environment,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 
 /** The arguments of `chroot` for a command in an image, as its user and in its directory. */
