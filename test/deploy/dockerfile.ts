@@ -3,7 +3,7 @@
  * Node of this project in it, and each RUN a command in a chroot there. As root.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 
@@ -153,8 +153,10 @@ function copy(sources: readonly string[], target: string, written: string, witho
   const isInto = written.endsWith('/') || written === '.' || sources.length > 1;
   mkdirSync(isInto ? target : dirname(target), { recursive: true });
   for (const source of sources) {
-    const isWhole = source.endsWith('/');
-    const args = isWhole
+    // Of a directory its content is copied.
+    const isDirectory = statSync(source).isDirectory();
+    if (isDirectory) mkdirSync(target, { recursive: true });
+    const args = isDirectory
       ? [
           '-c',
           `tar -C "$0" ${without.map((name) => `--exclude='./${name}'`).join(' ')} -cf - . | tar -C "$1" -xf -`,
