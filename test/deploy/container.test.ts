@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
-import { type BuiltImage, buildImage, chrootArguments } from './dockerfile.ts';
+import { type BuiltImage, buildImage, insideArguments } from './dockerfile.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -45,14 +45,14 @@ function start(port: number): ChildProcess {
     MASTER_KEY,
     SMS_ROUTES: '*=simulator:',
   };
-  return spawn('chroot', chrootArguments(image, image.command), {
+  return spawn('unshare', insideArguments(image, image.command), {
     env: environment,
     stdio: ['ignore', 'inherit', 'inherit'],
   });
 }
 
 const inImage = (command: readonly string[], variables: Readonly<Record<string, string>> = {}) =>
-  spawnSync('chroot', chrootArguments(image, command), {
+  spawnSync('unshare', insideArguments(image, command), {
     env: { ...image.environment, ...variables },
     encoding: 'utf8',
   });

@@ -168,18 +168,20 @@ function copy(sources: readonly string[], target: string, written: string, witho
 
 /** Runs a command in an image as its user, and returns when it has ended well. */
 export function runIn(image: Image, command: readonly string[]): void {
-  execFileSync('chroot', chrootArguments(image, command), {
+  execFileSync('unshare', insideArguments(image, command), {
     env: image.environment,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 }
 
-/** The arguments of `chroot` for a command in an image, as its user and in its directory. */
-export function chrootArguments(image: Image, command: readonly string[]): string[] {
+/** The arguments of `unshare` for a command in an image, as its user, in its directory, with /proc and /dev. */
+export function insideArguments(image: Image, command: readonly string[]): string[] {
   const [, id] = new RegExp(`^${image.user}:[^:]*:(\\d+):`, 'm').exec(
     readFileSync(join(image.root, 'etc/passwd'), 'utf8'),
   ) ?? [undefined, '0'];
+  const enter = 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$@"';
   return [
+    ...['--mount', 'sh', '-c', enter, image.root],
     `--userspec=${id}:${id}`,
     image.root,
     '/bin/sh',
