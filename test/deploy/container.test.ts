@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -20,10 +20,6 @@ beforeAll(async () => {
   execFileSync('sh', ['-c', `git archive HEAD | tar -x -C ${context}`], { cwd: ROOT });
   image = buildImage(join(context, 'deploy/Dockerfile'), context);
   database = await createTestDatabase();
-  const { host } = database.connection;
-  // The socket of the test's PostgreSQL, in the image at the same path.
-  execFileSync('mkdir', ['-p', join(image.root, host)]);
-  mount(['--bind', host, join(image.root, host)], join(image.root, host));
 }, 900_000);
 afterAll(async () => {
   for (const path of mounted.reverse()) spawnSync('umount', ['-l', path]);
@@ -80,12 +76,17 @@ describe('the image of deploy/Dockerfile', () => {
   });
 
   it('sends a message on a read-only root, is healthy, and drains at SIGTERM', async () => {
-    for (const volume of [...image.volumes, '/tmp']) {
-      const path = join(image.root, volume);
+    const { root, volumes } = image;
+    mount(['--bind', root, root], root);
+    mount(['-o', 'remount,bind,ro', root], root);
+    for (const volume of [...volumes, '/tmp']) {
+      const path = join(root, volume);
       mount(['-t', 'tmpfs', '-o', 'mode=1777', 'tmpfs', path], path);
     }
-    mount(['--bind', image.root, image.root], image.root);
-    mount(['-o', 'remount,bind,ro', image.root], image.root);
+    // The socket of the test's PostgreSQL, at the same path.
+    const { host } = database.connection;
+    mkdirSync(join(root, host), { recursive: true });
+    mount(['--bind', host, join(root, host)], join(root, host));
     expect(inImage(['touch', '/gateway/x']).stderr).toMatch(/Read-only file system|Permission denied/);
 
     const port = await freePort();
