@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -83,8 +83,9 @@ describe('the image of deploy/Dockerfile', () => {
       const path = join(root, volume);
       mount(['-t', 'tmpfs', '-o', 'mode=1777', 'tmpfs', path], path);
     }
-    // The socket of the test's PostgreSQL, at the same path.
+    // The socket of the test's PostgreSQL, at the same path, for another user.
     const { host } = database.connection;
+    chmodSync(host, 0o755);
     mkdirSync(join(root, host), { recursive: true });
     mount(['--bind', host, join(root, host)], join(root, host));
     expect(inImage(['touch', '/gateway/x']).stderr).toMatch(/Read-only file system|Permission denied/);
