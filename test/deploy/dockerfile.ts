@@ -31,7 +31,7 @@ const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The instructions in their order; a line that ends with `\` goes on in the next. */
-export function instructionsOf(text: string): Instruction[] {
+function instructionsOf(text: string): Instruction[] {
   return text
     .replaceAll(/\\\n/g, ' ')
     .split('\n')
@@ -167,7 +167,7 @@ function copy(sources: readonly string[], target: string, written: string, witho
 }
 
 /** Runs a command in an image as its user, and returns when it has ended well. */
-export function runIn(image: Image, command: readonly string[]): void {
+function runIn(image: Image, command: readonly string[]): void {
   execFileSync('unshare', insideArguments(image, command), {
     env: image.environment,
     stdio: ['ignore', 'ignore', 'inherit'],
