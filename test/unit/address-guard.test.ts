@@ -55,7 +55,7 @@ describe('address guard (R32, R161)', () => {
     '',
   ])('refuses %s', (address) => expect(open.isAllowed(address)).toBe(false));
 
-  it('makes exceptions for allowed networks only, judged by the canonical address', () => {
+  it('accepts addresses in an allowed network, compared in canonical form', () => {
     const guard = createAddressGuard(['127.0.0.0/8', ' ::1 ', 'fd00::/8']);
     for (const inside of ['127.9.9.9', '::ffff:127.0.0.1', '::1', 'fd12::1'])
       expect(guard.isAllowed(inside)).toBe(true);
@@ -64,7 +64,7 @@ describe('address guard (R32, R161)', () => {
   });
 
   it.each(['10.0.0.0/33', '10/8', 'localhost', '', '10.0.0.0/8/8', '::/129', '10.0.0.0/-1', '10.0.0.0/'])(
-    'names the network %j that it cannot read',
+    'names the network %j when it cannot parse it',
     (network) => expect(() => createAddressGuard([network])).toThrow(`"${network}"`),
   );
 
@@ -89,11 +89,9 @@ describe('address guard (R32, R161)', () => {
     '169.254.169.253',
     'fd00:ec2::254',
     'fd20:ce::254',
-  ])('refuses %s, at which a cloud serves its machines', (address) =>
-    expect(open.isAllowed(address)).toBe(false),
-  );
+  ])('refuses %s, a service address of a cloud', (address) => expect(open.isAllowed(address)).toBe(false));
 
-  it('takes no wide network for leave to dial what a cloud serves (R210)', () => {
+  it("refuses a cloud's service addresses although a wide allowed network contains them (R210)", () => {
     const wide = createAddressGuard(['fd00::/8', '100.64.0.0/10', '0.0.0.0/0', '::/0', '169.254.0.0/16']);
     for (const { network } of CLOUD_ADDRESSES)
       expect(wide.isAllowed(network.split('/')[0] ?? '')).toBe(false);
@@ -105,18 +103,18 @@ describe('address guard (R32, R161)', () => {
       expect(named.isAllowed(address)).toBe(false);
   });
 
-  it('names who says so of every address of a cloud', () => {
+  it('knows which cloud serves each service address', () => {
     for (const { sources } of CLOUD_ADDRESSES) expect(sources.join('').length).toBeGreaterThan(10);
   });
 
-  it.each([80, 443, 1024, 3000, 8080, 8443, 65_535])('leaves port %d of public addresses open', (port) =>
+  it.each([80, 443, 1024, 3000, 8080, 8443, 65_535])('allows port %d of public addresses', (port) =>
     expect(open.portFault('8.8.8.8', port)).toBeUndefined(),
   );
 
   it.each([
     0, 1, 22, 25, 53, 81, 444, 1023, 2375, 2376, 2379, 3306, 5432, 6379, 9200, 9300, 10250, 11211, 27017,
     2049, 5060, 6667,
-  ])('keeps port %d of public addresses closed, and any of an allowed network open', (port) => {
+  ])('refuses port %d of public addresses, but allows it in an allowed network', (port) => {
     expect(open.portFault('8.8.8.8', port)).toMatch(
       new RegExp(
         `^port ${port} .*; use 80, 443 or a port from 1024 to 65535 that no other service is known for$`,
@@ -126,5 +124,6 @@ describe('address guard (R32, R161)', () => {
     expect(createAddressGuard(['10.0.0.0/8']).portFault('8.8.8.8', port)).toBeDefined();
   });
 
-  it('says whose port it is', () => expect(portFault(6379)).toContain('port 6379 belongs to Redis'));
+  it('names the service that owns the port', () =>
+    expect(portFault(6379)).toContain('port 6379 belongs to Redis'));
 });

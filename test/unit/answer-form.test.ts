@@ -6,7 +6,7 @@ const URQL =
 const APOLLO =
   'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/graphql-response+json,application/json;q=0.9';
 
-describe('the form of an answer', () => {
+describe('the media type of a GraphQL response', () => {
   it.each([
     // Accept, of a query or mutation, of a subscription
     [URQL, 'json', 'event stream'],
@@ -35,7 +35,7 @@ describe('the form of an answer', () => {
     ['multipart/mixed', 'json', undefined],
     ['multipart/mixed;deferSpec=20220824', 'json', undefined],
     [';;,,q=', 'json', undefined],
-  ])('for Accept: %s is %s, and of a subscription %s', (accept, ofQuery, ofSubscription) => {
+  ])('for Accept: %s it is %s, and for a subscription %s', (accept, ofQuery, ofSubscription) => {
     expect([answerFormOf(accept, false), answerFormOf(accept, true)]).toEqual([ofQuery, ofSubscription]);
   });
 
@@ -53,7 +53,7 @@ describe('the form of an answer', () => {
     [[], false],
     [null, false],
     ['subscription { a }', false],
-  ])('is chosen by the operation: %j', (parameters, expected) => {
+  ])('depends on the operation that runs: %j', (parameters, expected) => {
     expect(isSubscription(parameters)).toBe(expected);
   });
 
@@ -63,7 +63,7 @@ describe('the form of an answer', () => {
     ['*/*', false],
     [undefined, false],
     ['application/graphql-response+json;q=0, */*', false],
-  ])('shows in %s whether a client of GraphQL asks', (accept, expected) => {
+  ])('%s shows whether a GraphQL client sent the request', (accept, expected) => {
     expect(namesGraphql(accept)).toBe(expected);
   });
 });

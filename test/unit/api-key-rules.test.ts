@@ -30,7 +30,7 @@ function beyond(own: Partial<KeyLimits>, given: Partial<KeyLimits>, plan = PLAN)
   }
 }
 
-describe('what a key can give (R7)', () => {
+describe('what a key may give to another key (R7)', () => {
   it.each<[Partial<KeyLimits>, Partial<KeyLimits>, string | undefined]>([
     [{}, { environment: 'sandbox', ipAllowlist: ['10.0.0.1'], ...rate(5, 0) }, undefined],
     [{ scopes: ['SEND_SMS', 'READ_MESSAGES'] }, { scopes: ['SEND_SMS'] }, undefined],
@@ -54,11 +54,11 @@ describe('what a key can give (R7)', () => {
     [rate(null, 5), rate(null, 0), 'rateLimit.perSecond'],
     [rate(null, 5), rate(null, null), 'rateLimit.perSecond'],
     [rate(null, 0), rate(null, 9), undefined],
-  ])('of %j it gives %j: %s', (own, given, expected) => {
+  ])('a key with %j may give %j: %s', (own, given, expected) => {
     expect(beyond(own, given)).toBe(expected);
   });
 
-  it('quotes at most 100 characters of its own limit', () => {
+  it('quotes at most 100 characters of a limit', () => {
     const ipAllowlist = Array.from({ length: 100 }, (_, index) => `2001:db8:0:${index.toString(16)}::/64`);
     expect(() => refuseBeyond({ ...UNLIMITED, ipAllowlist }, UNLIMITED, PLAN)).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^.{150,220}$/) }),
@@ -73,7 +73,7 @@ describe('a network inside another one (R70)', () => {
     return parseIpNetwork(`${text}/${Math.min(bits, most)}`) as IpNetwork;
   });
 
-  it('holds no address that the other one does not hold', () => {
+  it('contains no address that the outer one lacks', () => {
     fc.assert(
       fc.property(network, fc.nat(128), address, (inner, bits, text) => {
         const outer: IpNetwork = { value: inner.value, bits };
@@ -87,7 +87,7 @@ describe('a network inside another one (R70)', () => {
     );
   });
 
-  it('holds itself', () => {
+  it('a network is inside itself', () => {
     fc.assert(fc.property(network, (one) => expect(holdsIpNetwork(one, one)).toBe(true)));
   });
 });

@@ -38,8 +38,8 @@ const message = fc.record({
 });
 const balances = fc.tuple(fc.nat(500), fc.nat(500), fc.nat(500));
 
-describe('a batch is decided message by message (R17, R99)', () => {
-  it('as a cashier would who serves them one after the other, whatever the batch', () => {
+describe('a batch of messages is charged message by message (R17, R99)', () => {
+  it('decides as if the messages came one after the other, for any batch', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 40 }), balances, (wanted, purses) => {
         const before = new Map(ACCOUNTS.map((id, index) => [id, purses[index] as number]));

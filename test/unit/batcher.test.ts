@@ -16,7 +16,7 @@ function gated(pauseMs?: number) {
 }
 
 describe('Batcher', () => {
-  it('works on one batch at a time; what arrives meanwhile is the next one, up to the weight', async () => {
+  it('runs one batch at a time, and puts what arrives meanwhile into the next, up to the weight limit', async () => {
     const { batcher, batches, turn } = gated();
     const first = batcher.add(1);
     await turn();
@@ -35,7 +35,7 @@ describe('Batcher', () => {
     expect(batches[2]?.items).toEqual([5]);
   });
 
-  it('takes half of many, so that the others come back while it is under way', async () => {
+  it('takes half of a large queue, so that the other half is answered meanwhile', async () => {
     const batches: { items: readonly number[]; finish: () => void }[] = [];
     const batcher = new Batcher<number, number>(
       (items) =>
@@ -75,7 +75,7 @@ describe('Batcher', () => {
     expect(sizes).toEqual([4]);
   });
 
-  it('lets the next batch do what it begins with before it answers the last', async () => {
+  it('starts the next batch before it resolves the callers of the last', async () => {
     const done: string[] = [];
     const finish: (() => void)[] = [];
     const batcher = new Batcher<number, number>(
@@ -94,7 +94,7 @@ describe('Batcher', () => {
     expect(done).toEqual(['begun 1', 'begun 2', 'answered 1']);
   });
 
-  it('takes what belongs to it into a batch that had to wait, as far as there is room, and leaves the rest in order', async () => {
+  it('adds matching items to a batch that had to wait, while there is room, and keeps the order of the others', async () => {
     const batches: number[][] = [];
     const begin: (() => void)[] = [];
     const isOdd = (item: number) => item % 2 === 1;
@@ -126,7 +126,7 @@ describe('Batcher', () => {
     ]);
   });
 
-  it('a batch that took more and failed is tried again one by one, each with its own result', async () => {
+  it('retries one by one a batch that added items and failed, each with its own result', async () => {
     const tried: number[][] = [];
     const { promise: gate, resolve: begin } = Promise.withResolvers<void>();
     const batcher = new Batcher<number, number>(
@@ -153,7 +153,7 @@ describe('Batcher', () => {
     ]);
   });
 
-  it('pauses between two batches where it is told to: what comes meanwhile goes together, and nobody waits to be answered', async () => {
+  it('collects items during the configured pause between batches, and resolves callers without that pause', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
     try {
       const { batcher, batches, turn } = gated(25);
@@ -185,7 +185,7 @@ describe('Batcher', () => {
     }
   });
 
-  it('lets an item that is heavier than a batch go alone', async () => {
+  it('runs an item heavier than a batch alone', async () => {
     const batches: number[][] = [];
     const batcher = new Batcher<number, number>(
       async (items) => {
@@ -198,7 +198,7 @@ describe('Batcher', () => {
     expect(batches).toEqual([[4], [25], [4]]);
   });
 
-  it('tries a failed batch again one by one, so that only the poisonous item fails', async () => {
+  it('retries a failed batch one by one, so that only the bad item fails', async () => {
     const batcher = new Batcher<number, number>(
       async (items) => {
         if (items.includes(2)) throw new Error('poison');
@@ -210,7 +210,7 @@ describe('Batcher', () => {
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fails the whole batch when the error is one that would meet every item', async () => {
+  it('fails the whole batch when the error would meet every item', async () => {
     let calls = 0;
     const batcher = new Batcher<number, number>(
       async () => {
@@ -224,7 +224,7 @@ describe('Batcher', () => {
     expect(calls).toBe(1);
   });
 
-  it('drains: resolves when nothing waits or is under way', async () => {
+  it('drain resolves when nothing waits or runs', async () => {
     const { batcher, batches, turn } = gated();
     void batcher.add(1);
     await turn();

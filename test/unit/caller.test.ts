@@ -10,12 +10,12 @@ const keyWith = (...scopes: Scope[]): Caller => ({
 });
 const FULL = keyWith('FULL_ACCESS');
 
-describe('who may do what (R117)', () => {
+describe('permissions of a caller (R117)', () => {
   it.each<[string, Access]>([
     ['operators only', { operator: true }],
     ['roles only', { roles: ['OWNER'] }],
     ['the gateway itself', {}],
-  ])('an API key is refused what is for %s, even with FULL_ACCESS', (_, access) => {
+  ])('an API key is refused an operation for %s, even with FULL_ACCESS', (_, access) => {
     expect(refusal(access, FULL)).toMatchObject({
       code: 'forbidden',
       message: 'This is for people who sign in, not for API keys.',
@@ -23,7 +23,7 @@ describe('who may do what (R117)', () => {
     expect(admittingScope(access, ['FULL_ACCESS'])).toBeUndefined();
   });
 
-  it('an API key needs one of the scopes that are named, of which FULL_ACCESS is always one', () => {
+  it('an API key needs one of the listed scopes, or FULL_ACCESS', () => {
     const access: Access = { scopes: ['SEND_SMS'], roles: ['OWNER'] };
     expect(refusal(access, FULL)).toBeUndefined();
     expect(refusal(access, keyWith('SEND_SMS'))).toBeUndefined();

@@ -9,7 +9,7 @@ function fakeChanges(isListening = true) {
 }
 
 describe('ChangeCache', () => {
-  it('loads once, and again after a change of that id was announced', async () => {
+  it('loads an id once, and again after a change of it was announced', async () => {
     const { changes, announce } = fakeChanges();
     let loads = 0;
     const cache = new ChangeCache('api-key', changes, async (id) => `${id}${++loads}`);
@@ -23,7 +23,7 @@ describe('ChangeCache', () => {
     expect(await cache.get('a')).toBe('a3');
   });
 
-  it('does not keep a value whose load began before a change was announced', async () => {
+  it('drops a value that was read before a change was announced', async () => {
     const { changes, announce } = fakeChanges();
     let release: (value: string) => void = () => undefined;
     const answers = [new Promise<string>((resolve) => (release = resolve)), Promise.resolve('new')];
@@ -36,7 +36,7 @@ describe('ChangeCache', () => {
     expect(await cache.get('a')).toBe('new');
   });
 
-  it('holds no more than its capacity; the one unused for longest goes first', async () => {
+  it('evicts the least recently used value above its capacity', async () => {
     const { changes } = fakeChanges();
     const loaded: string[] = [];
     const cache = new ChangeCache(

@@ -33,18 +33,18 @@ function check({ key, previous = [], lost = [], isGenerated = false, samples }: 
   }
 }
 
-describe('the master key and the secrets that are stored', () => {
+describe('the master key must open the stored secrets', () => {
   it.each<[string, Case]>([
     ['a database without secrets', { key: NEW, samples: [] }],
     ['the key that sealed them', { key: OLD, samples: [sealedBy(OLD)] }],
     ['a new key beside the old one', { key: NEW, previous: [OLD], samples: [sealedBy(OLD), sealedBy(NEW)] }],
     ['an old key beside the new one', { key: OLD, previous: [NEW], samples: [sealedBy(OLD), sealedBy(NEW)] }],
     ['a key that is said to be lost', { key: NEW, lost: [nameOf(OLD)], samples: [sealedBy(OLD)] }],
-  ])('fit: %s', (_name, given) => {
+  ])('accepts: %s', (_name, given) => {
     expect(check(given)).toEqual({ warnings: [] });
   });
 
-  it('do not fit when none can be opened, which is refused with what to set', () => {
+  it('refuses a key that opens none of them, and names the variable to set', () => {
     const { refusal } = check({ key: STRANGE, samples: [sealedBy(OLD), sealedBy(NEW)] });
     expect(refusal).toMatch(/^MASTER_KEY is not that of this database: it opens none/);
     expect(refusal).toContain(`the key ${nameOf(OLD)} and the key ${nameOf(NEW)}`);
@@ -52,27 +52,27 @@ describe('the master key and the secrets that are stored', () => {
     expect(refusal).toContain(`MASTER_KEY_LOST=${nameOf(OLD)},${nameOf(NEW)}`);
   });
 
-  it('are told by the file when the key was generated', () => {
+  it('names the file when the key was generated', () => {
     const { refusal } = check({ key: STRANGE, isGenerated: true, samples: [sealedBy(OLD)] });
     expect(refusal).toMatch(
       /^The master key in \.data\/master\.key \(MASTER_KEY is not set\) is not that of/,
     );
   });
 
-  it('are refused when another key than the missing one is said to be lost', () => {
+  it('refuses when another key than the missing one is declared lost', () => {
     expect(check({ key: STRANGE, lost: [nameOf(OLD)], samples: [sealedBy(NEW)] }).refusal).toContain(
       nameOf(NEW),
     );
   });
 
-  it('are refused with all that is lost to set, when only a part of it is said to be', () => {
+  it('refuses when only some of the lost keys are declared lost, and lists all of them', () => {
     const samples = [sealedBy(OLD), sealedBy(NEW)];
     const { refusal = '' } = check({ key: STRANGE, lost: [nameOf(OLD)], samples });
     const [, advised = ''] = /MASTER_KEY_LOST=([0-9a-f,]+)/.exec(refusal) ?? [];
     expect(check({ key: STRANGE, lost: advised.split(','), samples })).toEqual({ warnings: [] });
   });
 
-  it('fit in part while others seal with a newer key: a process goes on with a warning that names it', () => {
+  it('accepts with a warning secrets that another process sealed with a newer key, and names that key', () => {
     expect(check({ key: OLD, samples: [sealedBy(OLD), sealedBy(NEW)] })).toEqual({
       warnings: [{ masterKeys: [nameOf(NEW)] }],
     });

@@ -53,7 +53,7 @@ function bench(options: { failures?: number } = {}) {
 }
 
 describe('circuit breaker', () => {
-  it('hands answers through while the provider works', async () => {
+  it('passes results through while the provider works', async () => {
     const { submit, answers, breaker } = bench();
     answers.push(ACCEPTED, REJECTED, DEAD, ACCEPTED);
     expect(await submit()).toEqual(ACCEPTED);
@@ -63,7 +63,7 @@ describe('circuit breaker', () => {
     expect(breaker.health()).toEqual({ name: 'carrier', state: 'up', inFlight: 0 });
   });
 
-  it('opens after so many failures in a row, and then answers at once, saying when to come back', async () => {
+  it('opens after consecutive failures, and then fails at once with the time to retry', async () => {
     const { submit, submitTimes, asked, pass, breaker } = bench();
     await submitTimes(3);
     pass(400);
@@ -76,7 +76,7 @@ describe('circuit breaker', () => {
     });
   });
 
-  it('an answer in between, also a refusal, begins the count again', async () => {
+  it('any answer in between, also a refusal, restarts the count', async () => {
     const { submitTimes, answers, asked } = bench();
     answers.push(DEAD, DEAD, REJECTED, DEAD, DEAD, ACCEPTED, DEAD, DEAD);
     await submitTimes(8);
@@ -94,7 +94,7 @@ describe('circuit breaker', () => {
     expect(asked()).toBe(10);
   });
 
-  it('does not count what ended because the process drains', async () => {
+  it('does not count attempts that the shutdown ended', async () => {
     const { submit, submitTimes, asked } = bench();
     const aborted = AbortSignal.abort();
     for (let time = 0; time < 5; time++) await submit(aborted);
@@ -102,7 +102,7 @@ describe('circuit breaker', () => {
     expect(asked()).toBe(6);
   });
 
-  it('lets one probe through after the rest, and nothing beside it', async () => {
+  it('lets exactly one probe through after the pause', async () => {
     const { submit, submitTimes, answers, asked, pass, breaker } = bench();
     await submitTimes(3);
     pass(1_000);
@@ -123,7 +123,7 @@ describe('circuit breaker', () => {
     expect(breaker.health().state).toBe('up');
   });
 
-  it('lets another probe go beside one that takes longer than a rest: it may be the only one without an answer', async () => {
+  it('lets a second probe through when the first takes longer than the pause, because the first may never end', async () => {
     const { submit, submitTimes, answers, asked, pass, breaker } = bench();
     await submitTimes(3);
     pass(1_000);
@@ -138,7 +138,7 @@ describe('circuit breaker', () => {
     expect(breaker.health().state).toBe('up');
   });
 
-  it('rests twice as long after each probe that fails, up to the longest rest', async () => {
+  it('doubles the pause after each failed probe, up to the longest pause', async () => {
     const { submit, submitTimes, asked, pass } = bench();
     await submitTimes(3);
     for (const [probe, restMs] of [2_000, 3_000, 3_000].entries()) {
@@ -149,7 +149,7 @@ describe('circuit breaker', () => {
     }
   });
 
-  it('those under way when it opened do not make the rest longer', async () => {
+  it('failures of attempts that began before it opened do not lengthen the pause', async () => {
     const { submit, breaker, pass } = bench();
     await Promise.all(Array.from({ length: 10 }, () => submit()));
     pass(999);

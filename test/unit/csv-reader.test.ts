@@ -8,8 +8,8 @@ async function read(csv: string): Promise<CsvRow[]> {
   return rows;
 }
 
-describe('rows that are not as wide as the first', () => {
-  it('are read as they are, on the lines where they begin', async () => {
+describe('rows with more or fewer columns than the first', () => {
+  it('are read as they are, with the line where each begins', async () => {
     expect(await read('phone,name\n\n0700000001\n"a\nb",c,d\n,,,\ne,f\n')).toEqual([
       { line: 1, cells: ['phone', 'name'] },
       { line: 3, cells: ['0700000001'] },
@@ -22,7 +22,7 @@ describe('rows that are not as wide as the first', () => {
     ['narrow', 'a\n'],
     ['empty', ' \n'],
     ['wide', 'a,a,a\n'],
-  ])('take no more than ten times as long as others when they are %s', async (_what, row) => {
+  ])('cost at most ten times as much as others when they are %s', async (_what, row) => {
     const csv = (text: string) => `a,b\n${text.repeat(90_000)}`;
     const cpuOf = async (text: string) => {
       const before = process.cpuUsage();
@@ -37,7 +37,7 @@ describe('rows that are not as wide as the first', () => {
     expect(least).toBeLessThan(10 * usual);
   });
 
-  it('are refused when a hundred thousand of them are empty', async () => {
+  it('are refused after 100,000 empty ones', async () => {
     await expect(read(`phone\n${'\n'.repeat(100_001)}`)).rejects.toMatchObject({
       code: 'validation_error',
       message: 'csv: has more than 100000 empty rows; take them out',

@@ -47,8 +47,8 @@ function startWorld() {
   return { world, clock, start, lines };
 }
 
-describe("the database's time in a process (ADR-0021)", () => {
-  it("is the database's, and goes on without asking it", async () => {
+describe('the clock of the database, kept in a process (ADR-0021)', () => {
+  it("follows the database's time without asking each time", async () => {
     const { world, clock, start } = startWorld();
     world.wallMs += 25 * HOUR_MS;
     await start();
@@ -61,14 +61,14 @@ describe("the database's time in a process (ADR-0021)", () => {
     await clock.stop();
   });
 
-  it('is not known before the database was asked', async () => {
+  it('has no time before the first answer', async () => {
     const { world, clock, start } = startWorld();
     expect(() => clock.now()).toThrow('not asked');
     world.isAway = true;
     await expect(start()).rejects.toThrow('away');
   });
 
-  it('counts the answer that came the fastest, and half of its way', async () => {
+  it('uses the fastest answer, and half of its round trip', async () => {
     const { world, clock, start } = startWorld();
     world.ways = [
       [0, 900],
@@ -80,7 +80,7 @@ describe("the database's time in a process (ADR-0021)", () => {
     await clock.stop();
   });
 
-  it('does not move by an answer that says nothing new', async () => {
+  it('does not jump when an answer is within its own uncertainty', async () => {
     const { world, clock, start } = startWorld();
     await start();
     world.ways = [[0, 300]];
@@ -92,7 +92,7 @@ describe("the database's time in a process (ADR-0021)", () => {
     await clock.stop();
   });
 
-  it('asks at once when the wall clock is set, once for each time', async () => {
+  it('asks again once when the wall clock is set', async () => {
     const { world, clock, start } = startWorld();
     await start();
     const { asked } = world;
@@ -112,7 +112,7 @@ describe("the database's time in a process (ADR-0021)", () => {
     await clock.stop();
   });
 
-  it('forgets what was answered before a machine was suspended', async () => {
+  it('discards its answers after the machine was suspended', async () => {
     const { world, clock, start } = startWorld();
     world.ways = [
       [0, 0],
@@ -156,7 +156,7 @@ describe("the database's time in a process (ADR-0021)", () => {
     await clock.stop();
   });
 
-  it('says once when the clocks begin to disagree, and once when they agree again', async () => {
+  it('logs once when the clocks begin to disagree, and once when they agree again', async () => {
     const { world, clock, start, lines } = startWorld();
     await start();
     world.databaseMs -= HOUR_MS;
@@ -173,5 +173,5 @@ describe("the database's time in a process (ADR-0021)", () => {
     [-90_000, "90 s behind the database's"],
     [90 * 60_000, "90 min ahead of the database's"],
     [25 * HOUR_MS, "25 h ahead of the database's"],
-  ])('names a skew of %d ms', (skewMs, text) => expect(describeSkew(skewMs)).toBe(text));
+  ])('states a skew of %d ms', (skewMs, text) => expect(describeSkew(skewMs)).toBe(text));
 });

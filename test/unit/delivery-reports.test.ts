@@ -25,7 +25,7 @@ const options = {
   logger: silentLogger,
 };
 
-describe('delivery reports that cannot be recorded', () => {
+describe('delivery reports that cannot be stored', () => {
   const takeTen = async (mayPassAlone: boolean) => {
     let transactions = 0;
     const uow: UnitOfWork = {
@@ -44,17 +44,17 @@ describe('delivery reports that cannot be recorded', () => {
     return transactions;
   };
 
-  it('are tried one by one where one of them may be to blame', async () => {
+  it('are stored one by one when one of them may be the cause', async () => {
     expect(await takeTen(true)).toBe(11);
   });
 
-  it('fail together while the database is away and the disk keeps none: each would wait for it anew', async () => {
+  it('fail together while the database is down and the spool is full, because each would wait for it again', async () => {
     expect(await takeTen(false)).toBe(1);
   });
 });
 
-describe('kept delivery reports', () => {
-  it('are looked for over their whole day once, by a process that begins, and then over what may be missed', async () => {
+describe('delivery reports that wait for their message', () => {
+  it('are searched over a whole day when a process starts, and then only over the recent minutes', async () => {
     const now = new Date('2026-11-23T12:00:00Z');
     const since: string[] = [];
     const isAway = [true, false, false];

@@ -12,7 +12,7 @@ const documents = [
 
 describe('documents', () => {
   // acme is the carrier that a guide makes up.
-  it.each(documents)('%s names files that are there', (document) => {
+  it.each(documents)('%s names only files that exist', (document) => {
     const text = readFileSync(join(ROOT, document), 'utf8');
     const named = [
       ...text.matchAll(/\b(?:src|test|migrations|schema|docs)\/[\w./-]+\.(?:ts|tsx|md|json|sql|graphql)\b/g),
@@ -29,7 +29,7 @@ describe('documents', () => {
       .map((name) => join(folder, name));
   const citing = ['src', 'test', 'migrations', 'docs', 'lint'].flatMap(read);
 
-  it('and code cite rules and decisions that are there', () => {
+  it('code and documents cite only rules and decisions that exist', () => {
     const rules = new Set(
       [...readFileSync(join(ROOT, 'docs/rules.md'), 'utf8').matchAll(/^### (R\d+) /gm)].map(([, id]) => id),
     );
@@ -43,7 +43,7 @@ describe('documents', () => {
     expect(unresolved).toEqual([]);
   });
 
-  it('and code cite rules and decisions by number only, never another document by a number or heading', () => {
+  it('code and documents cite rules and decisions by number', () => {
     const found = citing
       .filter((file) => file !== 'test/unit/documents.test.ts' && !file.startsWith('docs/decisions/'))
       .filter((file) =>

@@ -8,7 +8,7 @@ import {
   splitAddresses,
 } from '../../src/domain/messages/email-address.ts';
 
-describe('mail addresses (R23)', () => {
+describe('email addresses (R23)', () => {
   it.each([
     ['ann@example.com', 'ann@example.com'],
     [' Ann.B+tag@Example.COM ', 'Ann.B+tag@example.com'],
@@ -62,7 +62,7 @@ describe('mail addresses (R23)', () => {
     ['Änn Ö <ann@example.com>', { name: 'Änn Ö', address: 'ann@example.com' }],
     ['<ann@example.com>', { name: '', address: 'ann@example.com' }],
     ['ann@example.com', { name: '', address: 'ann@example.com' }],
-  ])('reads the mailbox %j, and writes what it reads again', (raw, mailbox) => {
+  ])('parses the mailbox %j, and formats it so that it parses again', (raw, mailbox) => {
     expect(parseMailbox(raw)).toEqual(mailbox);
     expect(parseMailbox(mailboxText(mailbox))).toEqual(mailbox);
   });
@@ -83,7 +83,7 @@ describe('mail addresses (R23)', () => {
     expect(parseMailbox(raw)).toBeUndefined();
   });
 
-  it('splits at commas outside quotes, and takes the members of a list as they are', () => {
+  it('splits a string at commas outside quotes, and takes the elements of an array as they are', () => {
     expect(splitAddresses('a@x.ug, "Doe, Ann" <b@x.ug>,, c@x.ug')).toEqual([
       'a@x.ug',
       '"Doe, Ann" <b@x.ug>',
@@ -92,7 +92,7 @@ describe('mail addresses (R23)', () => {
     expect(splitAddresses(['a@x.ug, b@x.ug', ' '])).toEqual(['a@x.ug, b@x.ug']);
   });
 
-  it('keeps each address once, whatever its letters’ case, and says what is none', () => {
+  it('keeps each address once, ignoring case, and counts invalid ones', () => {
     expect(parseAddresses('Ann@x.ug, ann@X.ug, nobody, Ann <ann@x.ug>')).toEqual({
       valid: ['Ann@x.ug'],
       invalid: ['nobody'],
@@ -100,7 +100,7 @@ describe('mail addresses (R23)', () => {
     });
   });
 
-  it('reads hostile lists in time that grows with their length only', () => {
+  it('parses hostile lists in time linear in their length', () => {
     expect(listFault('a'.repeat(100_001))).toBeDefined();
     expect(listFault('a@\u00fc,'.repeat(999))).toBeUndefined();
     expect(listFault('a@\u00fc,'.repeat(1_000))).toBeDefined();

@@ -43,7 +43,7 @@ describe('headers of an email that a caller sets (R23)', () => {
     'DomainKey-Signature',
     'Delivered-To',
     'Envelope-To',
-  ])('%s is a mail server’s to write', (name) =>
+  ])('%s is reserved for mail servers', (name) =>
     expect(checkEmailHeader(name, 'NO')).toBe(
       'cannot be set: mail servers write it, to say what they found out about a mail',
     ),
@@ -57,7 +57,7 @@ describe('headers of an email that a caller sets (R23)', () => {
     'Errors-To',
     'Disposition-Notification-To',
     'Message-ID',
-  ])('%s is the gateway’s to write', (name) =>
+  ])('%s is reserved for the gateway', (name) =>
     expect(checkEmailHeader(name, 'a@b.example')).toMatch(/^cannot be set/),
   );
 

@@ -11,8 +11,8 @@ function fill(lane: Lane): number {
   return taken;
 }
 
-describe('lanes of endpoints', () => {
-  it('have 10 places each, apart from one another, and pass them on in order', async () => {
+describe('a lane for each webhook endpoint', () => {
+  it('has 10 slots, and passes them on in order', async () => {
     const lanes = new EndpointLanes();
     expect([fill(lanes.of('a')), fill(lanes.of('b'))]).toEqual([10, 10]);
     const lane = lanes.of('a');
@@ -30,7 +30,7 @@ describe('lanes of endpoints', () => {
     expect(lanes.of('a')).toBe(lane);
   });
 
-  it('are full when 4,000 wait: what comes beyond belongs into the backlog', () => {
+  it('is full with 4,000 waiting attempts: more stay in the database', () => {
     const lane = new EndpointLanes().of('a');
     fill(lane);
     const never = new AbortController().signal;
@@ -43,7 +43,7 @@ describe('lanes of endpoints', () => {
     expect(lane.isFull).toBe(false);
   });
 
-  it('call an endpoint slow when it does not answer in time, and no longer when it does', () => {
+  it('is slow while its endpoint does not answer in time, and normal again when it does', () => {
     const lane = new EndpointLanes().of('a');
     fill(lane);
     expect(lane.isSlow).toBe(false);
@@ -55,7 +55,7 @@ describe('lanes of endpoints', () => {
     expect(lane.isSlow).toBe(false);
   });
 
-  it('call an endpoint slow that holds all places without a word', () => {
+  it('is slow when its endpoint holds all slots without an answer', () => {
     jest.useFakeTimers();
     try {
       const lane = new EndpointLanes().of('a');
@@ -69,7 +69,7 @@ describe('lanes of endpoints', () => {
     }
   });
 
-  it('leave a slow endpoint one place when many sockets wait, so that sockets never run out', () => {
+  it('keeps one slot when it is slow and many sockets wait', () => {
     const lanes = new EndpointLanes();
     const slow = lanes.of('slow');
     slow.tryEnter();
@@ -80,7 +80,7 @@ describe('lanes of endpoints', () => {
     expect(fill(lanes.of('new'))).toBe(10);
   });
 
-  it('forget endpoints that have nothing on the wire', () => {
+  it('is forgotten when nothing is in flight', () => {
     const lanes = new EndpointLanes();
     const busy = lanes.of('busy');
     busy.tryEnter();

@@ -18,8 +18,8 @@ function throughStorage(
   return { body, stored, read: eventBody(row) };
 }
 
-describe('event bodies in storage', () => {
-  it('are kept without what their row says besides, and come back byte for byte', () => {
+describe('stored event bodies', () => {
+  it('omit what their row holds, and are restored byte for byte', () => {
     const data = { to: '+256700123456', message: 'ü "quoted" 🙂', nested: { data: {} } };
     const { body, stored, read } = throughStorage('sms.sent', 'sms', '0190-id', data);
     expect(stored).toBe(`"data":${JSON.stringify(data)}}`);
@@ -30,13 +30,13 @@ describe('event bodies in storage', () => {
     ['webhook.test', 'system', null],
     ['sms.sent', 'email', '0190-id'],
     ['sms.sent', 'sms', null],
-  ])('are kept whole where the row says something else (%s, %s, %s)', (type, channel, messageId) => {
+  ])('are stored whole when the row differs (%s, %s, %s)', (type, channel, messageId) => {
     const { body, stored, read } = throughStorage(type, channel, messageId, { to: 'x' });
     expect(stored).toBe(body);
     expect(read).toBe(body);
   });
 
-  it('are given back as they are where they were stored whole', () => {
+  it('are returned unchanged when they were stored whole', () => {
     const body = '{"event":"sms.sent","data":{}}';
     expect(eventBody({ type: 'sms.sent', message_id: 'a', recorded_at: recordedAt, body })).toBe(body);
   });

@@ -43,7 +43,7 @@ describe('an event stream', () => {
     return { response, stream };
   }
 
-  it('says every 15 seconds that it is there, except to who does not read', async () => {
+  it('sends a keep-alive every 15 seconds, except to a reader that does not read', async () => {
     const { response, stream } = openStream();
     jest.advanceTimersByTime(31_000);
     expect(response.text).toBe(':\n\n'.repeat(3));
@@ -54,7 +54,7 @@ describe('an event stream', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('waits for its reader, and gives up one that takes nothing for a minute', async () => {
+  it('waits for a slow reader, and closes when nothing was read for a minute', async () => {
     const { response, stream } = openStream();
     await stream.next({ data: { n: 1 } });
     expect(response.text).toBe(':\n\nevent: next\ndata: {"data":{"n":1}}\n\n');
@@ -74,7 +74,7 @@ describe('an event stream', () => {
     expect(response.text).not.toContain('"n":4');
   });
 
-  it('ends with a last result, broken off without one, and not at all for who does not read', () => {
+  it('ends with a last result, or is cut off without one, and writes nothing to a reader that does not read', () => {
     const whole = openStream();
     whole.stream.complete({ data: null });
     expect(whole.response.text).toBe(':\n\nevent: next\ndata: {"data":null}\n\nevent: complete\ndata:\n\n');
@@ -96,7 +96,7 @@ describe('an event stream', () => {
     ]);
   });
 
-  it('is parts with an end for Apollo, each followed by the delimiter that lets its reader take it', async () => {
+  it('as multipart, follows each part with the delimiter that Apollo waits for, and ends with the closing one', async () => {
     const response = new FakeResponse();
     const stream = new EventStream(response as unknown as ServerResponse, MULTIPART_PARTS);
     stream.open();

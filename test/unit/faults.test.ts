@@ -4,7 +4,7 @@ import { databaseFault, isUnreachable, mayPassAlone } from '../../src/storage/po
 
 const failed = (code: string) => Object.assign(new Error('failed'), { code });
 
-describe('an error of the database (R3)', () => {
+describe('a database error (R3)', () => {
   it.each<[string, string, { unavailable: boolean; unreachable: boolean; mayPassAlone: boolean }]>([
     ['a refused connection', 'ECONNREFUSED', { unavailable: true, unreachable: true, mayPassAlone: false }],
     ['a server that shuts down', '57P01', { unavailable: true, unreachable: true, mayPassAlone: false }],
@@ -30,7 +30,7 @@ describe('an error of the database (R3)', () => {
   });
 
   it.each(['', 'select "id" from "accounts" where "id" = $1 - '])(
-    'is that the connection broke, whatever Knex put before the driver\'s words: "%s"',
+    'means a lost connection, whatever text Knex puts before the driver\'s: "%s"',
     (before) => {
       const error = new Error(`${before}Connection terminated unexpectedly`);
       expect([isUnreachable(error), mayPassAlone(error)]).toEqual([true, false]);
@@ -38,12 +38,12 @@ describe('an error of the database (R3)', () => {
     },
   );
 
-  it('is not that the connection broke where PostgreSQL quotes such words', () => {
+  it('does not mean a lost connection when PostgreSQL only quotes such text', () => {
     const quoted = new Error('select 1 - invalid input syntax: "x - Connection terminated"');
     expect(isUnreachable(Object.assign(quoted, { code: '22P02' }))).toBe(false);
   });
 
-  it('is that it cannot be reached where a connect fails, for whatever reason, and not where a file is missing', async () => {
+  it('means an unreachable database for every error of connect, but not for a missing file', async () => {
     const client = new pg.Client({ host: '255.255.255.255' });
     client.on('error', () => undefined);
     const refused = await client.connect().catch((error: unknown) => error);

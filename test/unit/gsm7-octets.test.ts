@@ -29,18 +29,18 @@ describe('encodeGsm7', () => {
     expect(encodeGsm7(`a${char}b`)).toBeUndefined();
   });
 
-  it('encodes nothing as nothing', () => {
+  it('encodes an empty text as no octets', () => {
     expect(encodeGsm7('')).toHaveLength(0);
   });
 });
 
 describe('splitGsm7', () => {
-  it('fills parts to the last septet', () => {
+  it('fills each part to the last septet', () => {
     const parts = splitGsm7(encodeGsm7('a'.repeat(307))!, 153);
     expect(parts.map((part) => part.length)).toEqual([153, 153, 1]);
   });
 
-  it('never parts an escape sequence', () => {
+  it('never splits an escape sequence', () => {
     const parts = splitGsm7(encodeGsm7(`${'a'.repeat(152)}€${'b'.repeat(10)}`)!, 153);
     expect(parts.map((part) => part.length)).toEqual([152, 12]);
     expect(parts[1]!.subarray(0, 2).toString('hex')).toBe('1b65');
@@ -69,11 +69,11 @@ describe('toWireText', () => {
     expect(sizes(text, encoding)).toEqual(expected);
   });
 
-  it('never parts a surrogate pair', () => {
+  it('never splits a surrogate pair', () => {
     expect(sizes(`${'ж'.repeat(66)}😀${'ж'.repeat(10)}`, 'UCS-2')).toEqual([132, 24]);
   });
 
-  it('takes as many parts as the domain counts segments', () => {
+  it('makes as many parts as the domain counts segments', () => {
     for (const unit of ['a', '€', 'a€', 'ж', '😀', 'ж😀', 'a{b}€']) {
       for (const times of [1, 23, 39, 69, 70, 71, 80, 81, 134, 153, 154, 160, 161, 200, 306, 307, 335]) {
         const text = `x${unit.repeat(times)}`;

@@ -60,7 +60,7 @@ describe('networks of an allowlist (R70)', () => {
   ])('refuses %j', (text) => expect(parseIpNetwork(text)).toBeUndefined());
 
   it.each(['ipv4', 'ipv6'] as const)(
-    'reads and compares %s as Node does, whatever the address and prefix',
+    "parses and compares %s like Node's BlockList, for any address and prefix",
     (family) => {
       const address = family === 'ipv4' ? fc.ipV4() : fc.ipV6();
       fc.assert(
@@ -77,7 +77,7 @@ describe('networks of an allowlist (R70)', () => {
     },
   );
 
-  it('reads exactly what Node takes for an address', () => {
+  it('parses exactly the addresses that Node parses', () => {
     const text = fc.stringMatching(/^[0-9a-fA-F:.]{1,24}$/);
     fc.assert(
       fc.property(text, (candidate) => {
@@ -87,7 +87,7 @@ describe('networks of an allowlist (R70)', () => {
     );
   });
 
-  it('takes all addresses of an IPv6 /64 for one client, and each IPv4 address for another', () => {
+  it('counts an IPv6 /64 as one client, and each IPv4 address as one', () => {
     expect(clientOf('2001:db8::1')).toBe(clientOf('2001:db8::ffff:1'));
     expect(clientOf('2001:db8::1')).toBe(clientOf('[2001:db8::1]:4711'));
     expect(clientOf('2001:db8::1')).not.toBe(clientOf('2001:db8:0:1::1'));

@@ -83,7 +83,7 @@ describe('parseIsoTime (R18)', () => {
 
   const years = { min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z') };
 
-  it('reads back what toISOString writes', () => {
+  it('parses what toISOString writes', () => {
     fc.assert(
       fc.property(fc.date({ ...years, noInvalidDate: true }), (date) => {
         expect(parseIsoTime(date.toISOString())).toEqual(date);
@@ -109,7 +109,7 @@ describe('parseIsoTime (R18)', () => {
     );
   });
 
-  it('takes a day exactly when the calendar has it', () => {
+  it('accepts a day exactly when the calendar has it', () => {
     const part = (max: number) => fc.integer({ min: 0, max });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9999 }), part(14), part(32), (year, month, day) => {
@@ -126,7 +126,7 @@ describe('parseIsoTime (R18)', () => {
 });
 
 describe('isoTime', () => {
-  it('writes any time as toISOString does, whichever was written before it', () => {
+  it('formats any time like toISOString, whatever it formatted before', () => {
     const near = fc.integer({ min: -2_500, max: 2_500 });
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true }), fc.array(near), (at, steps) => {

@@ -9,8 +9,8 @@ const bench = (concurrency: number, perRoute: number) => {
   return { slots, told: () => told };
 };
 
-describe('the slots of a worker', () => {
-  it('are shared by groups, each up to its share', () => {
+describe('the job slots of a worker', () => {
+  it('are shared by routes, each up to its share', () => {
     const { slots, told } = bench(3, 2);
     const [first] = [slots.take('a'), slots.take('a')];
     expect([slots.hasRoomFor('a'), slots.hasRoomFor('b'), slots.fullRoutes()]).toEqual([false, true, ['a']]);
@@ -22,7 +22,7 @@ describe('the slots of a worker', () => {
     expect([slots.room, slots.hasRoomFor('a'), slots.fullRoutes()]).toEqual([1, true, []]);
   });
 
-  it('are left to others by jobs that only wait, up to eight times as many in all and in a route', () => {
+  it('are released by jobs that only wait, up to eight times as many in total and for each route', () => {
     const { slots, told } = bench(4, 2);
     const waiting = Array.from({ length: 16 }, () => {
       expect(slots.hasRoomFor('a')).toBe(true);
@@ -40,7 +40,7 @@ describe('the slots of a worker', () => {
     expect([slots.hasRoomFor('a'), slots.fullRoutes(), slots.room]).toEqual([true, ['b'], 4]);
   });
 
-  it('of jobs that do not count any more keep their route’s share', () => {
+  it('keep a share for the route of a job whose lease was lost', () => {
     const { slots } = bench(2, 1);
     const slot = slots.take('a');
     slot.uncount();

@@ -25,7 +25,7 @@ const SECRET = '00112233445566778899aabbccddeeff01234567';
 const WELL_FORMED = ['VEC-KEY-09', 'VEC-KEY-10'];
 
 describe('parseKey and formatKey (R64–R70)', () => {
-  it('has vectors to go by', () => {
+  it('the corpus has vectors', () => {
     expect(ofKind('api-key-format').length).toBeGreaterThanOrEqual(1);
     expect(ofKind('api-key-negative').length).toBeGreaterThanOrEqual(12);
   });
@@ -69,7 +69,7 @@ describe('parseKey and formatKey (R64–R70)', () => {
   const hex = (length: number) =>
     fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length });
 
-  it('reads back what formatKey wrote', () => {
+  it('parses what formatKey wrote', () => {
     fc.assert(
       fc.property(hex(16), hex(40), (keyId, secret) => {
         expect(parseKey(formatKey(keyId, secret))).toEqual({ keyId, secret });
@@ -83,7 +83,7 @@ describe('parseKey and formatKey (R64–R70)', () => {
     [KEY_ID, SECRET.slice(1)],
     [KEY_ID.toUpperCase(), SECRET],
     [SECRET, KEY_ID],
-  ])('formatKey refuses %j and %j without telling the secret', (keyId, secret) => {
+  ])('formatKey refuses %j and %j without quoting the secret', (keyId, secret) => {
     let message = '';
     try {
       formatKey(keyId, secret);
@@ -104,7 +104,7 @@ describe('hashSecret and secretMatches', () => {
     expect(hashSecret(SECRET)).toHaveLength(32);
   });
 
-  it('matches the secret and no other, whatever the hash is', () => {
+  it('matches that secret only, whatever the hash is', () => {
     const hash = hashSecret(SECRET);
     expect(secretMatches(hash, SECRET)).toBe(true);
     expect(secretMatches(new Uint8Array(hash), SECRET)).toBe(true);
@@ -116,7 +116,7 @@ describe('hashSecret and secretMatches', () => {
     expect(secretMatches(Buffer.from(SECRET), SECRET)).toBe(false);
   });
 
-  it('notices a change of any one bit of the hash', () => {
+  it('detects a change of any bit of the hash', () => {
     for (let bit = 0; bit < 256; bit++) {
       const hash = hashSecret(SECRET);
       hash[bit >> 3]! ^= 1 << (bit & 7);

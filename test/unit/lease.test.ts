@@ -3,14 +3,14 @@ import { SubmitWindow } from '../../src/channels/sms/submit-window.ts';
 import { Lease } from '../../src/queue/lease.ts';
 import { Semaphore } from '../../src/runtime/semaphore.ts';
 
-describe('the lease of what a process holds (R219)', () => {
+describe('the lease that a process holds on its jobs (R219)', () => {
   function leaseOf(ms: number) {
     const clock = { now: 1_000, wall: 50_000 };
     const lease = new Lease(ms, () => [clock.now, clock.wall]);
     return { clock, lease, signal: lease.claim().signal };
   }
 
-  it('ends so long after the last sign of life that was taken, and not before', () => {
+  it('ends a fixed time after the last renewal that succeeded, not earlier', () => {
     const { clock, lease, signal } = leaseOf(10);
     clock.now += 5;
     const early = lease.sign();
@@ -28,13 +28,13 @@ describe('the lease of what a process holds (R219)', () => {
     expect([lease.hasEnded, signal.aborted]).toEqual([true, true]);
   });
 
-  it('ends by the wall clock where the machine was suspended and the monotonic clock stood still', () => {
+  it('ends by the wall clock when the machine was suspended and the monotonic clock stood still', () => {
     const { clock, lease, signal } = leaseOf(10);
     clock.wall += 11;
     expect([signal.aborted, lease.hasEnded]).toEqual([true, true]);
   });
 
-  it('does not end because the wall clock was set back', () => {
+  it('does not end when the wall clock is set back', () => {
     const { clock, lease, signal } = leaseOf(10);
     clock.wall -= 3_600_000;
     clock.now += 5;
@@ -43,7 +43,7 @@ describe('the lease of what a process holds (R219)', () => {
     expect([signal.aborted, lease.hasEnded]).toEqual([false, false]);
   });
 
-  it('takes one lost job from its worker and leaves it the others', () => {
+  it('aborts one lost job, and leaves the others', () => {
     const { lease, signal } = leaseOf(10);
     const claim = lease.claim();
     const told: string[] = [];
@@ -57,13 +57,13 @@ describe('the lease of what a process holds (R219)', () => {
     ]);
   });
 
-  it('gives nothing more away once it is over', () => {
+  it('aborts at once a claim that is made after it ended', () => {
     const { lease } = leaseOf(10);
     lease.end();
     expect(lease.claim().signal.aborted).toBe(true);
   });
 
-  it('is over for whoever looks first, and tells those who wait', () => {
+  it('computes `aborted` on read, and aborts the signals that wait', () => {
     const { clock, lease, signal } = leaseOf(10);
     const told: string[] = [];
     signal.addEventListener('abort', () => told.push('told'));
@@ -74,13 +74,13 @@ describe('the lease of what a process holds (R219)', () => {
     expect(told).toEqual(['told']);
   });
 
-  it('ends with the process’s work', () => {
+  it('ends when the process stops working', () => {
     const { lease, signal } = leaseOf(10);
     lease.end();
     expect(signal.aborted).toBe(true);
   });
 
-  it('once over, gives a semaphore’s permits to others, also when an answer wakes its callers before any timer', async () => {
+  it('after its end, gives a semaphore’s permits to others, also when an I/O callback runs before any timer', async () => {
     const { clock, signal } = leaseOf(10);
     const semaphore = new Semaphore(1);
     expect(await semaphore.acquire(signal)).toBe(true);
@@ -92,7 +92,7 @@ describe('the lease of what a process holds (R219)', () => {
     expect(await own).toBe(true);
   });
 
-  it('once over, gives the places of a submit window to others', async () => {
+  it('after its end, gives the places of a submit window to others', async () => {
     const { clock, signal } = leaseOf(10);
     const window = new SubmitWindow(1, 1);
     expect(await window.acquire(signal)).toBe(true);

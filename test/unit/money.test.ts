@@ -19,7 +19,7 @@ describe('isCurrency (ISO 4217)', () => {
     },
   );
 
-  it('has every currency of Intl that is in use in ISO 4217', () => {
+  it('knows every current ISO 4217 currency that Intl has', () => {
     const inUse =
       'AED ARS AUD BDT BRL CAD CHF CNY CZK DKK EGP ETB GBP GHS HKD IDR ILS INR KRW LKR MAD MXN MYR NOK NZD PHP PKR PLN QAR SAR SEK SGD THB TRY TWD UAH VND XOF ZMW';
     expect(inUse.split(' ').filter((code) => !isCurrency(code))).toEqual([]);
@@ -51,7 +51,7 @@ describe('toMinor and fromMinor (R17)', () => {
     expect(fromMinor(minor, currency)).toBe(amount);
   });
 
-  it('knows no negative zero', () => {
+  it('has no negative zero', () => {
     for (const currency of CURRENCIES) {
       expect(toMinor(-0, currency)).toBe(0);
       expect(fromMinor(-0, currency)).toBe(0);
@@ -91,7 +91,7 @@ describe('toMinor and fromMinor (R17)', () => {
     expect(() => fromMinor(minor, currency)).toThrow(RangeError);
   });
 
-  it('round-trips every amount of up to 15 digits and shows it as the decimal it is', () => {
+  it('round-trips every amount of up to 15 digits, and shows the same decimal', () => {
     const minors = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -(10 ** 6), max: 10 ** 6 }));
     fc.assert(
       fc.property(minors, fc.constantFrom(...CURRENCIES), (any, currency) => {
@@ -110,7 +110,7 @@ describe('toMinor and fromMinor (R17)', () => {
     );
   });
 
-  it('beyond that gives the same amount back or refuses, and never another one', () => {
+  it('beyond 15 digits gives the same amount back or refuses, never another amount', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.constantFrom(...CURRENCIES), (minor, currency) => {
         let amount: number;
@@ -127,7 +127,7 @@ describe('toMinor and fromMinor (R17)', () => {
     );
   });
 
-  it('toMinor returns safe integers whose amount is the given one, or throws', () => {
+  it('toMinor returns the safe integer of the given amount, or throws', () => {
     fc.assert(
       fc.property(fc.double(), fc.constantFrom(...CURRENCIES), (amount, currency) => {
         let minor: number;

@@ -114,7 +114,7 @@ describe('parseMsisdn: other countries (R34)', () => {
     expect(parseMsisdn(raw)).toBeUndefined();
   });
 
-  it("leaves every country's example number as it is", () => {
+  it('accepts the example number of every country unchanged', () => {
     const changed = Object.entries(metadata.country_calling_codes)
       .flatMap(([code, countries]) => countries.map((country) => `+${code}${examples[country]}`))
       .filter((number) => !number.endsWith('undefined') && parseMsisdn(number) !== number);
@@ -141,7 +141,7 @@ describe('parseMsisdn: properties', () => {
     );
   });
 
-  it('reads the four Ugandan forms alike, whatever separators stand in them', () => {
+  it('reads the four Ugandan forms alike, with any separators', () => {
     const nine = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 9, maxLength: 9 });
     const separators = fc.array(fc.string({ unit: fc.constantFrom(' ', '-', '.', '(', ')'), maxLength: 3 }), {
       minLength: 14,
@@ -184,7 +184,7 @@ describe('parseRecipients (R96–R98)', () => {
     expect(parseRecipients(input, 3)).toEqual(parseRecipients(input));
   });
 
-  it('stops at more than twice as many spellings of foreign numbers as there may be recipients', () => {
+  it('stops when foreign numbers have more than twice as many spellings as the recipient limit', () => {
     const spellings = (count: number) =>
       Array.from({ length: count }, (_, index) => `(+1${2_000_000 + index}`).join(',');
     expect(parseRecipients(`${spellings(4)},${spellings(4)}`, 2)).toMatchObject({ isCutShort: false });
@@ -208,7 +208,7 @@ describe('parseRecipients (R96–R98)', () => {
     fc.string({ maxLength: 12 }).filter((text) => !text.includes(',')),
   );
 
-  it('keeps the order of first sight, drops repetitions and counts every element once', () => {
+  it('keeps the order of first occurrence, drops repetitions and counts every element once', () => {
     fc.assert(
       fc.property(fc.array(element, { maxLength: 40 }), (elements) => {
         const seen: string[] = [];
@@ -248,7 +248,7 @@ describe('parseRecipients (R96–R98)', () => {
     ['one that is repaired, over and over', '+4400000000,'.repeat(80_000)],
     ['one that the library refuses, over and over', '+12000000,'.repeat(100_000)],
     ['separators between digits', '7-(.'.repeat(250_000)],
-  ])('is done with 1 MB of %s in no time', (_name, input) => {
+  ])('parses 1 MB of %s quickly', (_name, input) => {
     const before = process.cpuUsage();
     parseRecipients(input);
     // Milliseconds when linear; minutes when not. Of its own time, so that what others do beside it does not count.

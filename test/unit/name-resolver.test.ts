@@ -12,20 +12,20 @@ describe('paced lookup', () => {
     return { lookup, count: () => lookups, advance: (ms: number) => (clock += ms) };
   };
 
-  it('gives every attempt a lookup of its own (R161)', async () => {
+  it('looks the name up anew for every attempt (R161)', async () => {
     const { lookup } = counting();
     expect(await lookup('a')).toEqual(['a#1']);
     expect(await lookup('a')).toEqual(['a#2']);
     expect(await lookup('b')).toEqual(['b#3']);
   });
 
-  it('lets attempts at the same moment share one', async () => {
+  it('shares one lookup between attempts at the same moment', async () => {
     const { lookup, count } = counting();
     await Promise.all(Array.from({ length: 50 }, () => lookup('a')));
     expect(count()).toBe(1);
   });
 
-  it('asks at most 20 times a second for one name, whatever the rate', async () => {
+  it('looks one name up at most 20 times a second, at any rate of attempts', async () => {
     const { lookup, count, advance } = counting();
     for (let i = 0; i < 500; i += 1) await lookup('a');
     expect(count()).toBe(20);
@@ -33,7 +33,7 @@ describe('paced lookup', () => {
     expect(await lookup('a')).toEqual(['a#21']);
   });
 
-  it('shares a failure without remembering it', async () => {
+  it('shares a failed lookup, but does not cache it', async () => {
     let fail = true;
     const lookup = createPacedLookup(async () => {
       if (fail) throw new Error('down');
@@ -47,13 +47,13 @@ describe('paced lookup', () => {
 });
 
 describe('system resolver', () => {
-  it('knows localhost without a name server', async () => {
+  it('resolves localhost without a name server', async () => {
     const resolve = createSystemResolver({ privateNames: false });
     expect(await resolve('localhost')).toContain('127.0.0.1');
     expect(await resolve('any.localhost')).toEqual(['127.0.0.1', '::1']);
   });
 
-  it('rejects with a dns code for a name that cannot exist', async () => {
+  it('rejects with a DNS code for a name that cannot exist', async () => {
     const resolve = createSystemResolver({ privateNames: false });
     await expect(resolve('does-not-exist.invalid')).rejects.toMatchObject({
       code: expect.stringMatching(/^E/),

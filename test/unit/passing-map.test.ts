@@ -13,8 +13,8 @@ const steps = fc.array(
   ),
 );
 
-describe('a map for what comes and goes', () => {
-  it('holds what a plain one holds, in the same order', () => {
+describe('PassingMap, a map whose entries pass quickly', () => {
+  it('holds what a Map holds, in the same order', () => {
     fc.assert(
       fc.property(steps, (steps) => {
         const plain = new Map<number, string>();
@@ -34,7 +34,7 @@ describe('a map for what comes and goes', () => {
     );
   });
 
-  it('goes on with what is added and passes over what is deleted while it is gone through', () => {
+  it('an iteration sees entries added during it and skips those deleted during it', () => {
     const map = new PassingMap<string, number>();
     map.set('a', 1);
     map.set('b', 2);
@@ -52,7 +52,7 @@ describe('a map for what comes and goes', () => {
     ]);
   });
 
-  it('lets go of what is deleted, also where a table that it has grown out of is still there', async () => {
+  it('releases deleted values, also when an old table is still referenced', async () => {
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
     const map = new PassingMap<number, object>();

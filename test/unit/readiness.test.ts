@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 const settings = { faultOf: databaseFault, clockFault: () => undefined, logger: silentLogger, timeoutMs: 20 };
 
 describe('readiness (R215)', () => {
-  it('is looked at once for all who ask together, and soon after', async () => {
+  it('is checked once for all who ask together, and again after a second', async () => {
     let looks = 0;
     const look = async () => {
       looks += 1;
@@ -19,7 +19,7 @@ describe('readiness (R215)', () => {
     expect(looks).toBe(1);
   });
 
-  it('is looked at anew where the database was the reason of a refusal', async () => {
+  it('is checked again when the database refused a request', async () => {
     let looks = 0;
     const look = async () => {
       looks += 1;
@@ -33,7 +33,7 @@ describe('readiness (R215)', () => {
     }, 900);
   });
 
-  it('is bounded in time, and a look without an answer is not followed by another', async () => {
+  it('has a time limit, and no second check starts before the first has ended', async () => {
     let looks = 0;
     let answer: () => void = () => undefined;
     const look = () => {

@@ -15,36 +15,33 @@ const result = (ok: boolean): AttemptResult => ({
 const failing = (maxRetries: number, number: number, event: 'sms.sent' | 'webhook.test' = 'sms.sent') =>
   attemptRecord({ maxRetries }, { ...DELIVERY, event }, number, AT, ENDED_AT, result(false));
 
-describe('the schedule (R164, R165, R189)', () => {
+describe('the retry schedule (R164, R165, R189)', () => {
   it.each([
     [1, 5],
     [2, 15],
     [3, 35],
     [4, 75],
     [5, 155],
-  ])(
-    'after attempt %i pauses %i s from its end, never less and 20 ms more at the most',
-    (number, seconds) => {
-      const record = failing(5, number);
-      expect(record).toMatchObject({ status: 'retrying' });
-      const pauseMs = (record.nextRetryAt?.getTime() ?? 0) - ENDED_AT.getTime();
-      expect(pauseMs).toBeGreaterThanOrEqual(seconds * 1000);
-      expect(pauseMs).toBeLessThanOrEqual(seconds * 1000 + 20);
-    },
-  );
+  ])('the pause after attempt %i is %i s from its end, and at most 20 ms more', (number, seconds) => {
+    const record = failing(5, number);
+    expect(record).toMatchObject({ status: 'retrying' });
+    const pauseMs = (record.nextRetryAt?.getTime() ?? 0) - ENDED_AT.getTime();
+    expect(pauseMs).toBeGreaterThanOrEqual(seconds * 1000);
+    expect(pauseMs).toBeLessThanOrEqual(seconds * 1000 + 20);
+  });
 
-  it.each([0, 1, 2, 3, 4, 5])('with maxRetries %i ends after one attempt more than that', (maxRetries) => {
+  it.each([0, 1, 2, 3, 4, 5])('maxRetries %i allows one more attempt than that', (maxRetries) => {
     let attempts = 1;
     while (failing(maxRetries, attempts).status === 'retrying') attempts += 1;
     expect(attempts).toBe(maxRetries + 1);
     expect(failing(maxRetries, attempts)).toMatchObject({ status: 'failed', nextRetryAt: null });
   });
 
-  it('gives an attempt by hand beyond the schedule no retry', () => {
+  it('a manual attempt after the last retry gets no retry', () => {
     expect(failing(5, 7)).toMatchObject({ status: 'failed', nextRetryAt: null });
   });
 
-  it('never retries a test (R28)', () => {
+  it('a test event is never retried (R28)', () => {
     expect(failing(5, 1, 'webhook.test')).toMatchObject({ status: 'failed', nextRetryAt: null });
   });
 

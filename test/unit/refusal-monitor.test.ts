@@ -21,8 +21,8 @@ function setUp() {
 const full = serviceUnavailable('No room.', 1, 'database_full', new Error('could not extend file'));
 const busy = serviceUnavailable('Too much.');
 
-describe('refusals', () => {
-  it('of one reason are one line when they begin and one when they end, with how many and how long', async () => {
+describe('the log of refusals', () => {
+  it('has one line at the start and one at the end of each reason, with count and duration', async () => {
     const { refusals, state, lines } = setUp();
     for (state.now = 0; state.now <= 20_000; state.now += 1_000) {
       refusals.note(full);
@@ -51,7 +51,7 @@ describe('refusals', () => {
     expect([...refusals.counts()]).toEqual([['database_full', { total: 21, isGoingOn: false }]]);
   });
 
-  it('for the database end when it takes writes again, however long nobody asks', async () => {
+  it('ends refusals by the database when it takes writes again, not by time', async () => {
     const { refusals, state, lines } = setUp();
     state.takesWrites = false;
     refusals.note(full);
@@ -68,7 +68,7 @@ describe('refusals', () => {
     expect(lines.at(-1)?.[1]).toMatchObject({ refusal: 'database_full', refused: 1 });
   });
 
-  it('that are the caller’s affair are passed over', () => {
+  it('ignores refusals that the client caused', () => {
     const { refusals, lines } = setUp();
     refusals.note(notFound('Message'));
     expect([lines, [...refusals.counts()]]).toEqual([[], []]);

@@ -53,7 +53,7 @@ function signed(change: Partial<SignedRequest>): SignedRequest {
 }
 
 describe('signRequest (R10, R131–R134)', () => {
-  it('has vectors to go by', () => {
+  it('the corpus has vectors', () => {
     expect(ofKind('request-signature').length).toBeGreaterThanOrEqual(11);
     expect(ofKind('request-signature-negative').length).toBeGreaterThanOrEqual(30);
   });
@@ -77,7 +77,7 @@ describe('signRequest (R10, R131–R134)', () => {
     },
   );
 
-  it('takes the path as it is on the wire, without decoding', () => {
+  it('signs the path as it was sent, without decoding', () => {
     const sign = (target: string) =>
       signRequest(genuine.secret, 'GET', target, '1700000000', new Uint8Array());
     expect(sign('/api/v1/developers/messages/a%2Fb')).not.toBe(sign('/api/v1/developers/messages/a/b'));
@@ -85,11 +85,11 @@ describe('signRequest (R10, R131–R134)', () => {
 });
 
 describe('verifyRequestSignature', () => {
-  it('takes the genuine request', () => {
+  it('accepts the genuine request', () => {
     expect(verifyRequestSignature(genuine)).toBe('ok');
   });
 
-  it.each(ofKind('request-signature-negative'))('refuses %s', (_name, { input }) => {
+  it.each(ofKind('refuses %s'))('refuses %s', (_name, { input }) => {
     const { body, serverTime, ...rest } = input;
     const verdict = verifyRequestSignature({
       ...rest,
@@ -124,7 +124,7 @@ describe('verifyRequestSignature', () => {
     expect(verifyRequestSignature(signed({ timestamp }))).toBe(verdict);
   });
 
-  it('counts the skew in whole seconds, so the 120th passes to its end', () => {
+  it('compares whole seconds, so that second 120 still passes', () => {
     const at = (ms: number) => verifyRequestSignature({ ...genuine, now: new Date(ms) });
     expect(at(1_700_000_120_999)).toBe('ok');
     expect(at(1_700_000_121_000)).toBe('stale');
@@ -132,13 +132,13 @@ describe('verifyRequestSignature', () => {
     expect(at(1_699_999_879_999)).toBe('stale');
   });
 
-  it('keeps a signature for exactly as long as its timestamp can pass', () => {
+  it('a signature is remembered exactly as long as its timestamp can pass', () => {
     const end = signatureRetainedUntil(genuine.timestamp).getTime();
     expect(verifyRequestSignature({ ...genuine, now: new Date(end - 1) })).toBe('ok');
     expect(verifyRequestSignature({ ...genuine, now: new Date(end) })).toBe('stale');
   });
 
-  it('does not read a digit of the path as one of the timestamp (VEC-NEG-35)', () => {
+  it('does not read a digit at the end of the path as part of the timestamp (VEC-NEG-35)', () => {
     const rawBody = new Uint8Array();
     const { signature } = signed({ path: '/api/v1/x', timestamp: '1700000000', rawBody });
     const forged = { ...genuine, path: '/api/v1/x1', timestamp: '700000000', rawBody, signature };
@@ -174,7 +174,7 @@ describe('verifyRequestSignature', () => {
       expect(verifyRequestSignature({ ...genuine, ...change })).toBe('bad_signature');
   });
 
-  it('takes what signRequest signs and refuses it after a change of one bit', () => {
+  it('accepts what signRequest signed, and refuses it after a change of one bit', () => {
     const body = fc.uint8Array({ minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(

@@ -26,8 +26,8 @@ function provider(
   return made;
 }
 
-describe('providers of one name', () => {
-  it('have labels of their own in health and status, and one name to match reports within', async () => {
+describe('two providers with one name', () => {
+  it('have different labels in health and status, but match reports under one name', async () => {
     const twin = () => provider('smpp:shop@smsc:2775', { kind: 'accepted', sid: '1' });
     const [first, second, other] = [twin(), twin(), provider('other', { kind: 'accepted', sid: '1' })];
     const twins = createRouting([
@@ -55,7 +55,7 @@ describe('routing', () => {
     { channel: 'email', prefix: '', providers: [alive] },
   ]);
 
-  it('goes by the longest prefix of the channel (R225)', () => {
+  it('the longest matching prefix of the channel wins (R225)', () => {
     expect(routing.routeFor('sms', '+256771234567')).toBe('sms:25677');
     expect(routing.routeFor('sms', '+256701234567')).toBe('sms:256');
     expect(routing.routeFor('sms', '+447911123456')).toBe('sms:*');
@@ -65,7 +65,7 @@ describe('routing', () => {
     expect(routing.providers('sms:999')).toEqual([]);
   });
 
-  it('rests a provider that fails in any of its routes, in all of them', async () => {
+  it('a provider that fails in one route is paused in all its routes', async () => {
     const [first] = routing.providers('sms:*');
     for (let time = 0; time < 3; time++) await first?.submit(submission, signal);
     const [same] = routing.providers('sms:256');
@@ -81,7 +81,7 @@ describe('routing', () => {
     ]);
   });
 
-  it('stops each provider once, in however many routes it is', async () => {
+  it('stops each provider once, even if several routes name it', async () => {
     await routing.stop();
     expect([dead.stopped, alive.stopped]).toEqual([1, 1]);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { sanitizeOutcome, sanitizeReport } from '../../src/domain/messages/sanitize-provider-text.ts';
 
-describe('what a provider says', () => {
-  it('stays as it is where it can be stored', () => {
+describe('text from a provider', () => {
+  it('is stored unchanged when PostgreSQL can store it', () => {
     const accepted = { kind: 'accepted', sid: 'a-1', partSids: ['a-1', 'é🙂'] } as const;
     const unavailable = {
       kind: 'unavailable',
@@ -22,19 +22,16 @@ describe('what a provider says', () => {
     ['half a character', 'a\uD800b', 'a\uFFFDb'],
     ['12,000 characters', 'é'.repeat(12_000), 'é'.repeat(500)],
     ['a character across the limit', `${'x'.repeat(499)}🙂`, `${'x'.repeat(499)}\uFFFD`],
-  ])(
-    'with %s names a message by the same storable sid in the answer and in the report',
-    (_what, sid, stored) => {
-      expect(sanitizeOutcome({ kind: 'accepted', sid, partSids: [sid] })).toEqual({
-        kind: 'accepted',
-        sid: stored,
-        partSids: [stored],
-      });
-      expect(sanitizeReport({ sid, status: 'delivered' }).sid).toBe(stored);
-    },
-  );
+  ])('with %s becomes the same storable sid in the answer and in the report', (_what, sid, stored) => {
+    expect(sanitizeOutcome({ kind: 'accepted', sid, partSids: [sid] })).toEqual({
+      kind: 'accepted',
+      sid: stored,
+      partSids: [stored],
+    });
+    expect(sanitizeReport({ sid, status: 'delivered' }).sid).toBe(stored);
+  });
 
-  it('gives codes and reasons that can be stored', () => {
+  it('becomes a storable code and reason', () => {
     const [code, reason] = ['5\0'.repeat(1_000), 'no \0 such user'.repeat(1_000)];
     const rejected = sanitizeOutcome({ kind: 'rejected', code, reason });
     const unavailable = sanitizeOutcome({ kind: 'unavailable', reason });

@@ -5,8 +5,8 @@ const OLD = Buffer.alloc(32, 1);
 const NEW = Buffer.alloc(32, 2);
 const SECRET = 'whsec_sécret 😀';
 
-describe('the secret box', () => {
-  it('opens what it sealed, and never seals the same way twice', () => {
+describe('the secret box (MASTER_KEY, MASTER_KEY_PREVIOUS)', () => {
+  it('opens what it sealed, and seals differently each time', () => {
     const box = createSecretBox(NEW);
     const sealed = [box.seal(SECRET), box.seal(SECRET)];
     expect(new Set(sealed).size).toBe(2);
@@ -16,7 +16,7 @@ describe('the secret box', () => {
     }
   });
 
-  it('opens with a previous key what that key sealed, and seals with the new one', () => {
+  it('opens what a previous key sealed, and seals with the current key', () => {
     const sealed = createSecretBox(OLD).seal(SECRET);
     const rotated = createSecretBox(NEW, [Buffer.alloc(32, 9), OLD]);
     expect(rotated.open(sealed)).toBe(SECRET);
@@ -25,14 +25,14 @@ describe('the secret box', () => {
     expect(keyIdOf(rotated.seal(SECRET))).not.toBe(keyIdOf(sealed));
   });
 
-  it('says which key is missing, and not what it protects', () => {
+  it('names the missing key, and not the secret that it sealed', () => {
     const sealed = createSecretBox(OLD).seal(SECRET);
     const keyId = sealed.split('.')[1] ?? '';
     expect(() => createSecretBox(NEW).open(sealed)).toThrow(keyId);
     expect(() => createSecretBox(NEW).open(sealed)).toThrow('MASTER_KEY_PREVIOUS');
   });
 
-  it('refuses what was changed, wherever', () => {
+  it('refuses a sealed text that was changed at any place', () => {
     const box = createSecretBox(NEW);
     const sealed = box.seal(SECRET);
     const [version = '', keyId = '', body = ''] = sealed.split('.');
@@ -53,7 +53,7 @@ describe('the secret box', () => {
     }
   });
 
-  it('refuses a text sealed with another key, even under its name', () => {
+  it("refuses a text sealed with another key under this key's name", () => {
     const body = createSecretBox(OLD).seal(SECRET).split('.')[2];
     const keyId = createSecretBox(NEW).seal(SECRET).split('.')[1];
     expect(() => createSecretBox(NEW).open(`v1.${keyId}.${body}`)).toThrow();

@@ -32,7 +32,7 @@ const event = (target: string): AuditedEvent => ({
 });
 
 describe('security events (R213)', () => {
-  it('are all counted, ten of a kind are logged a minute, and how many more there were', async () => {
+  it('are all counted; ten of a kind are logged a minute, and then the number of the rest', async () => {
     const { watch, lines, state } = watched();
     const guess = (kind: 'api_key' | 'password') =>
       watch.refused({ kind, reason: 'unknown', address: '192.0.2.1' });
@@ -63,7 +63,7 @@ describe('security events (R213)', () => {
     ]);
   });
 
-  it('are audited once for each address at first, and with their number when 15 minutes are over', async () => {
+  it('are audited once for each address, and with their number after 15 minutes', async () => {
     const { watch, entries, state } = watched();
     const audited = (count: number, address = '192.0.2.1') => {
       for (let n = 0; n < count; n++) watch.audited(event('u'), address);
@@ -104,7 +104,7 @@ describe('security events (R213)', () => {
     expect(entries).toHaveLength(4);
   });
 
-  it('from ever new addresses make no more entries than from 20, and the others together', async () => {
+  it('from ever new addresses are audited for 20 addresses, and the rest together', async () => {
     const { watch, entries } = watched();
     for (let n = 0; n < 2_000; n++) watch.audited(event('u'), `192.0.2.${n}`);
     await watch.flush();
@@ -115,7 +115,7 @@ describe('security events (R213)', () => {
     expect(entries.length).toBeLessThanOrEqual(5_000);
   });
 
-  it('wait while the database is away', async () => {
+  it('wait while the database is unavailable', async () => {
     const { watch, entries, state } = watched();
     watch.audited(event('u'), '192.0.2.1');
     state.isAway = true;

@@ -40,7 +40,7 @@ describe('parseSenderId (R22, R92)', () => {
     expect(parseSenderId(raw)).toBeUndefined();
   });
 
-  it('takes exactly 1 to 11 ASCII letters and digits', () => {
+  it('accepts exactly 1 to 11 ASCII letters and digits', () => {
     const allowed = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
     fc.assert(
       fc.property(

@@ -10,8 +10,8 @@ const createHeardCache: CreateCache = (kind, load) =>
   new ChangeCache(kind, { isListening: true, subscribe: () => undefined }, load);
 const HOUR_MS = 3_600_000;
 
-describe('sessions that a process remembers', () => {
-  it('end when they end, also where they could not be prolonged', async () => {
+describe('the session cache of a process', () => {
+  it('drops a session at its end, also when the end could not be extended', async () => {
     let nowMs = NOW;
     let mayExtend = false;
     const expiresAt = new Date(NOW + 10_000);
@@ -54,7 +54,7 @@ describe('sessions that a process remembers', () => {
     return { session: await sessions.find('token'), end: row.expiresAt.getTime() };
   };
 
-  it('are read again after a minute, whatever was announced', async () => {
+  it('reads a session again after a minute, even without an announced change', async () => {
     const raise = (row: { role: string }) => {
       row.role = 'ADMIN';
     };
@@ -66,7 +66,7 @@ describe('sessions that a process remembers', () => {
     expect((await usedAfter(60_000, end)).session).toBeUndefined();
   });
 
-  it('are prolonged once a minute, and end 12 hours after their last use', async () => {
+  it('extends a session once a minute, to 12 hours after its last use', async () => {
     const nothing = () => undefined;
     expect(await usedAfter(59_000, nothing)).toMatchObject({
       session: { isExtended: false },

@@ -7,7 +7,7 @@ describe('settleAll', () => {
     expect(await settleAll([Promise.resolve(1), later])).toEqual([1, 'second']);
   });
 
-  it('throws the first failure, and not before the others have ended', async () => {
+  it('rejects with the first failure, after all others have settled', async () => {
     const steps: string[] = [];
     const slow = async () => {
       await new Promise((resolve) => setImmediate(resolve));

@@ -8,7 +8,7 @@ const note = (shared: SharedAccount, accountId: string, first: number, last = fi
   shared.note([sms(accountId, first), ...(last > first ? [sms(accountId, last)] : [])]);
 
 describe('SharedAccount', () => {
-  it('takes an account for shared while there are gaps between its batches, and for eight more', () => {
+  it('an account counts as shared while there are gaps between its batches, and for eight more batches', () => {
     const shared = new SharedAccount();
     note(shared, 'a', 1, 5);
     note(shared, 'a', 6, 9);
@@ -21,7 +21,7 @@ describe('SharedAccount', () => {
     expect(shared.is('a')).toBe(false);
   });
 
-  it('knows nothing of an account that was not the last one, nor of another channel', () => {
+  it('knows only the last account and its channels', () => {
     const shared = new SharedAccount();
     note(shared, 'a', 1);
     note(shared, 'b', 7);
@@ -34,7 +34,7 @@ describe('SharedAccount', () => {
     expect(shared.is('a')).toBe(false);
   });
 
-  it('sees no gap in what this process accepted itself, among other accounts and channels and where nothing was', () => {
+  it('sees no gap in what this process accepted itself, across accounts, channels and an empty start', () => {
     const shared = new SharedAccount();
     shared.note([sms('a', 1), push('a', 1), sms('a', 2)]);
     shared.note([sms('b', 5), sms('a', 3), push('a', 2), sms('a', 4), sms('b', 6)]);
@@ -46,7 +46,7 @@ describe('SharedAccount', () => {
     expect([shared.is('a'), shared.is('b')]).toEqual([true, false]);
   });
 
-  it('sees a gap in a channel although every batch ends with another one', () => {
+  it('sees a gap in a channel although every batch ends with another channel', () => {
     const shared = new SharedAccount();
     shared.note([sms('a', 1), push('a', 1)]);
     shared.note([sms('a', 3), push('a', 2)]);

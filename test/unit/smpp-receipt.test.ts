@@ -17,7 +17,7 @@ const failed = (sid: string, code: string) => ({
   report: { sid, to: '256700000001', status: 'failed', code, reason: expect.any(String) },
 });
 
-describe('receipts in text form', () => {
+describe('delivery receipts as text', () => {
   it.each([
     'id:0a1B_2-c sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000 text:hello',
     'ID:0a1B_2-c SUB:001 DLVRD:001 SUBMIT DATE:2611201200 DONE DATE:2611201201 STAT:delivrd ERR:000 TEXT:hello',
@@ -28,7 +28,7 @@ describe('receipts in text form', () => {
     'id:0a1B_2-c\nstatus:DELIVRD\n',
     'id:0a1B_2-c text:hello stat:DELIVRD',
     'id:0a1B_2-c stat:DELIVRD\0',
-  ])('reads %j', (text) => {
+  ])('parses %j', (text) => {
     expect(ofText(text)).toEqual(delivered('0a1B_2-c'));
   });
 
@@ -39,19 +39,19 @@ describe('receipts in text form', () => {
     ['DELETED', '0', 'DELETED'],
     ['REJECTD', '69', 'REJECTD/69'],
     ['REJECTED', '0x45', 'REJECTED/0x45'],
-  ])('%s with err %s is failed', (stat, err, code) => {
+  ])('%s with err %s means failed', (stat, err, code) => {
     expect(ofText(`id:7 sub:001 dlvrd:000 stat:${stat} err:${err} text:`)).toEqual(failed('7', code));
   });
 
-  it('does without err', () => {
+  it('works without err', () => {
     expect(ofText('id:7 stat:UNDELIV')).toEqual(failed('7', 'UNDELIV'));
   });
 
-  it.each(['ACCEPTD', 'ENROUTE', 'UNKNOWN', 'BUFFERED'])('%s decides nothing', (stat) => {
+  it.each(['%s is not a final state', 'ENROUTE', 'UNKNOWN', 'BUFFERED'])('%s decides nothing', (stat) => {
     expect(ofText(`id:7 stat:${stat} err:000`)).toEqual({ kind: 'undecided', stat });
   });
 
-  it('does not believe what the repeated text says', () => {
+  it('ignores a status in the quoted message text', () => {
     expect(ofText('id:7 stat:UNDELIV err:001 text:id:8 stat:DELIVRD')).toEqual(failed('7', 'UNDELIV/001'));
   });
 
@@ -71,7 +71,7 @@ describe('receipts in text form', () => {
     expect(ofText('', { message_payload: Buffer.from(text) })).toEqual(delivered('7'));
   });
 
-  it('leaves out a recipient that is no number', () => {
+  it('omits a recipient that is not a number', () => {
     expect(ofText('id:7 stat:DELIVRD', { source_addr: 'SMSC' })).toEqual({
       kind: 'report',
       report: { sid: '7', status: 'delivered' },
@@ -79,7 +79,7 @@ describe('receipts in text form', () => {
   });
 });
 
-describe('receipts in TLVs', () => {
+describe('delivery receipts as TLVs', () => {
   it.each([
     [2, { kind: 'report', report: { sid: 'T1', to: '256700000001', status: 'delivered' } }],
     [3, failed('T1', 'EXPIRED/017')],
@@ -99,27 +99,27 @@ describe('receipts in TLVs', () => {
     expect(incoming).toEqual(expected);
   });
 
-  it('go before the text', () => {
+  it('TLVs win over the text', () => {
     expect(ofText('id:8 stat:DELIVRD err:000', { receipted_message_id: 'T1', message_state: 5 })).toEqual(
       failed('T1', 'UNDELIV'),
     );
   });
 
-  it('are filled up from the text', () => {
+  it('the text fills in missing TLVs', () => {
     expect(ofText('id:8 stat:EXPIRED err:003', { receipted_message_id: 'T1' })).toEqual(
       failed('T1', 'EXPIRED/003'),
     );
   });
 
-  it('make a receipt without esm_class', () => {
+  it('TLVs make a receipt without esm_class', () => {
     expect(
       readIncoming({ receipted_message_id: 'T1', message_state: 2, source_addr: '256700000001' }),
     ).toEqual(delivered('T1'));
   });
 });
 
-describe('messages of subscribers', () => {
-  it('are no receipts, even when they look like one', () => {
+describe('messages from subscribers', () => {
+  it('are not receipts, even when they look like one', () => {
     expect(ofText('id:7 stat:DELIVRD err:000', { esm_class: 0 })).toEqual({ kind: 'mo' });
     expect(ofText('hello', { esm_class: 0x40 })).toEqual({ kind: 'mo' });
   });

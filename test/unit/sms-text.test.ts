@@ -92,12 +92,12 @@ function oracle(text: string): { encoding: string; segments: number } {
 }
 
 describe('encoding (GSM 03.38)', () => {
-  it('has 127 characters and ten in the extension table', () => {
+  it('has 127 basic characters and ten in the extension table', () => {
     expect(new Set(BASIC).size).toBe(127);
     expect(EXTENSION).toHaveLength(10);
   });
 
-  it('tells GSM-7 from UCS-2 for every code unit there is', () => {
+  it('tells GSM-7 from UCS-2 for every code unit', () => {
     const wrong = range(0, 0xffff).filter((code) => {
       const { encoding } = describeText(String.fromCharCode(code));
       return (encoding === 'GSM-7') !== GSM.has(code);
@@ -117,7 +117,7 @@ describe('encoding (GSM 03.38)', () => {
     ['“quoted”', 'UCS-2'],
     ['e\u0301', 'UCS-2'],
     ['😀', 'UCS-2'],
-  ])('%j travels as %s', (text, encoding) => {
+  ])('%j is sent as %s', (text, encoding) => {
     expect(describeText(text).encoding).toBe(encoding);
   });
 });
@@ -244,7 +244,7 @@ describe('unicodeCharacters (R21)', () => {
     expect(unicodeCharacters(text)).toEqual(expected.map(([char, index]) => ({ char, index })));
   });
 
-  it('is empty exactly for GSM-7, and leaves GSM-7 when its characters are taken out', () => {
+  it('is empty exactly for GSM-7 texts, and a text without these characters is GSM-7', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
         const found = unicodeCharacters(text);

@@ -3,9 +3,9 @@ import { readFailure, type SmtpError } from '../../src/channels/email/smtp-outco
 
 const errorWith = (fields: Partial<SmtpError>) => Object.assign(new Error('as told'), fields) as SmtpError;
 
-describe('whose fault the end of a mail is', () => {
+describe('what a failed mail says about the server', () => {
   it.each([[new TypeError('text.includes is not a function')], [new RangeError('Invalid array length')]])(
-    '%s is the program’s: this mail waits, and nothing is said of the server',
+    '%s is a bug of the gateway: the mail waits, and the server is not blamed',
     (error) => {
       expect(readFailure(error, 'ann@example.com')).toEqual({
         outcome: {

@@ -37,7 +37,7 @@ describe('messageStatus (R13)', () => {
     expect(messageStatus(count(recipients))).toBe(status);
   });
 
-  it('reads a count of 0 like none', () => {
+  it('treats a count of 0 as absent', () => {
     expect(messageStatus({ pending: 0, sent: 0, delivered: 3, failed: 1 })).toBe('delivered');
   });
 
@@ -48,7 +48,7 @@ describe('messageStatus (R13)', () => {
 
   const statuses = fc.array(fc.constantFrom(...MESSAGE_STATUSES), { minLength: 1, maxLength: 12 });
 
-  it("is the decision's rule, word for word", () => {
+  it('follows the rule for every combination of counts', () => {
     fc.assert(
       fc.property(statuses, (recipients) => {
         const notFailed = recipients.filter((status) => status !== 'failed');

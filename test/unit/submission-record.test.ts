@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { SubmissionRecord, withoutSecrets } from '../../src/channels/submission-record.ts';
 
-describe('the record of submissions', () => {
-  it('counts by outcome what happened in the last five minutes, and keeps the last error and success', () => {
+describe('the record of recent submissions', () => {
+  it('counts outcomes of the last five minutes, and keeps the last error and success', () => {
     let now = Date.parse('2026-01-01T00:00:30Z');
     const record = new SubmissionRecord(() => now);
     expect(record.read()).toEqual({
@@ -39,7 +39,7 @@ describe('the record of submissions', () => {
     ['twilio://AC1:k:e@y@host', 'twilio://host'],
     ['ESME_RTHROTTLED (throttled)', 'ESME_RTHROTTLED (throttled)'],
     ['x'.repeat(400), 'x'.repeat(300)],
-  ])('tells %j without what may be secret', (words, told) => {
+  ])('shows %j without anything that may be secret', (words, told) => {
     expect(withoutSecrets(words)).toBe(told);
   });
 });

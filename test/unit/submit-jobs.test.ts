@@ -5,8 +5,8 @@ import { preparedMessage } from '../support/prepared-message.ts';
 const ACCOUNT = 'a2f0b3f4-4c5e-4d87-9a51-6a3c0c7d9e10';
 const to = (address: string, routeKey: string) => ({ address, costMinor: 35, routeKey });
 
-describe('jobs of a batch', () => {
-  it('are one for each route: a message over several names in each the positions that go there', () => {
+describe('submit jobs of a batch', () => {
+  it('there is one for each route; a message to several routes has one in each, with its positions', () => {
     const split = preparedMessage(ACCOUNT, {
       recipients: [
         to('+256700000001', 'sms:256'),
@@ -49,7 +49,7 @@ describe('jobs of a batch', () => {
     });
   });
 
-  it('that are due later stand alone and are read when their time has come; the sandbox has none', () => {
+  it('a scheduled message has a job of its own that reads it when it is due; a sandbox message has none', () => {
     const scheduledFor = new Date(Date.now() + 60_000);
     const now = preparedMessage(ACCOUNT);
     const later = preparedMessage(ACCOUNT, { scheduledFor });

@@ -58,7 +58,7 @@ async function releaseSlotWhileWaiting({
   return isTold;
 }
 
-describe('a job that leaves its place to others', () => {
+describe('a job that releases its slot', () => {
   beforeEach(() => {
     jest.useFakeTimers();
   });
@@ -66,16 +66,16 @@ describe('a job that leaves its place to others', () => {
     jest.useRealTimers();
   });
 
-  it('is one of which few recipients have no answer of the carrier', async () => {
+  it('has few recipients without an answer of the carrier', async () => {
     expect(await releaseSlotWhileWaiting({ recipients: 25, answers: 5, isRecorded: true })).toBe(true);
     expect(await releaseSlotWhileWaiting({ recipients: 1, answers: 0, isRecorded: true })).toBe(true);
   });
 
-  it('is none that still has many to hand over', async () => {
+  it('is not one with many recipients left to hand over', async () => {
     expect(await releaseSlotWhileWaiting({ recipients: 25, answers: 4, isRecorded: true })).toBe(false);
   });
 
-  it('is none whose answers wait for the database: more jobs would give it more to do', async () => {
+  it('is not one whose results wait for the database, because more jobs would add load', async () => {
     expect(await releaseSlotWhileWaiting({ recipients: 5, answers: 5, isRecorded: false })).toBe(false);
   });
 });

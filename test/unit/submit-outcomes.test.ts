@@ -60,20 +60,20 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
   return { nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000, notes, transactions, open: job.open };
 }
 
-describe('the next try of a message that a carrier did not take', () => {
+describe('the next try after a carrier did not accept', () => {
   const unavailable = { kind: 'unavailable', reason: 'no' } as const;
 
-  it('comes every five minutes where nothing has left, and ever later where it may have arrived (R221)', async () => {
+  it('comes every five minutes when nothing was sent, and at growing delays when the message may have arrived (R221)', async () => {
     expect((await recorded(12, { ...unavailable, definitelyNotSent: true })).nextTryAfter).toBe(300);
     expect((await recorded(12, unavailable)).nextTryAfter).toBe(3_600);
     expect((await recorded(3, unavailable)).nextTryAfter).toBe(8);
   });
 
-  it('comes no sooner than the carrier said', async () => {
+  it('comes no sooner than the carrier asked', async () => {
     expect((await recorded(0, { ...unavailable, retryAfterMs: 60_000 })).nextTryAfter).toBe(60);
   });
 
-  it('is noted in the timeline a few times and then ever more rarely, however often there is one', async () => {
+  it('is noted in the timeline a few times, and then ever more rarely', async () => {
     const noted: number[] = [];
     for (let attempt = 0; attempt < 300; attempt++) {
       if ((await recorded(attempt, unavailable)).notes.length > 0) noted.push(attempt);
@@ -81,7 +81,7 @@ describe('the next try of a message that a carrier did not take', () => {
     expect(noted).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256]);
   });
 
-  it('is left to whoever has the job by then, where the database was away for so long; what was taken is recorded', async () => {
+  it('is left to the new holder of the lease when the database was away too long; accepted parts are recorded', async () => {
     const lost = await recorded(0, unavailable, { isLostMeanwhile: true });
     expect(lost).toMatchObject({ nextTryAfter: undefined, transactions: 1, open: 1 });
     const taken = await recorded(0, { kind: 'accepted', sid: '1' }, { isLostMeanwhile: true });

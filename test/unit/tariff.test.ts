@@ -46,7 +46,7 @@ describe('Tariff (R17: longest prefix wins)', () => {
     expect(shipped.unitPrice('UGX', 'sms', '+447911123456')).toBe(30);
   });
 
-  it('has no price at all without rows', () => {
+  it('has no price without rows', () => {
     expect(new Tariff([]).unitPrice('UGX', 'sms', '+256700123456')).toBeUndefined();
   });
 

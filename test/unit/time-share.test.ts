@@ -3,8 +3,8 @@ import { TimeShare } from '../../src/graphql/time-share.ts';
 
 const busy = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe('a share of the time', () => {
-  it('goes to one piece of work after the other, with a pause as long as the share says', async () => {
+describe('a share of the CPU time', () => {
+  it('runs one piece of work after the other, with the pause that the share requires', async () => {
     const share = new TimeShare(0.25);
     const times: { name: string; from: number; to: number }[] = [];
     const work = (name: string) => async () => {
@@ -25,7 +25,7 @@ describe('a share of the time', () => {
     expect(times.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
-  it('goes on after work that failed, which is told to whom it was done for', async () => {
+  it('continues after failed work, and rejects that caller', async () => {
     const share = new TimeShare(0.5);
     const failed = share.run(async () => {
       throw new Error('no');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnderWay } from '../../src/rest/under-way.ts';
 
-describe('requests under way', () => {
+describe('the limit of concurrent requests', () => {
   let now = 0;
   const start = (most: number) => new UnderWay(most, () => now);
   /** How many of so many get a place. */
@@ -11,14 +11,14 @@ describe('requests under way', () => {
     for (let left = 0; left < count; left += 1) underWay.leave();
   };
 
-  it('come together up to the bound, however long they stay', () => {
+  it('admits requests up to the limit, however long they take', () => {
     const underWay = start(100);
     expect(enter(underWay, 60)).toBe(60);
     now += 60_000;
     expect(enter(underWay, 60)).toBe(40);
   });
 
-  it('are half as many for as long as some are refused', () => {
+  it('is half as high while requests are refused', () => {
     const underWay = start(100);
     expect(enter(underWay, 101)).toBe(100);
     leave(underWay, 60);
@@ -31,7 +31,7 @@ describe('requests under way', () => {
     expect(enter(underWay, 20)).toBe(10);
   });
 
-  it('come together up to the bound again a second after the last that was refused', () => {
+  it('is whole again one second after the last refusal', () => {
     const underWay = start(100);
     expect(enter(underWay, 101)).toBe(100);
     leave(underWay, 100);
@@ -41,7 +41,7 @@ describe('requests under way', () => {
     expect(enter(underWay, 60)).toBe(50);
   });
 
-  it('take no place while their client is waited for', async () => {
+  it('does not count a request that waits for its client', async () => {
     const underWay = start(1);
     expect(enter(underWay, 1)).toBe(1);
     const body = Promise.withResolvers<string>();

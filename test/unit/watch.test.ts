@@ -5,8 +5,8 @@ import { timers } from '../../src/runtime/timers.ts';
 const ids = (count: number, prefix = 'id') => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 const pace = { most: 50, everyMs: 1 };
 
-describe('what a watcher is shown', () => {
-  it('is each changed object once, so many at a time, and what changes meanwhile afterwards', async () => {
+describe('a watcher of changes', () => {
+  it('gets each changed object once, in batches, and changes made meanwhile afterwards', async () => {
     const watch = new Watch(timers, () => undefined);
     watch.note(['a', 'b', 'a']);
     watch.note(['b', 'c']);
@@ -18,7 +18,7 @@ describe('what a watcher is shown', () => {
     expect((await changes.next()).done).toBe(true);
   });
 
-  it('keeps 1,000 objects for a reader that does not look, then tells it to read anew, once', async () => {
+  it('keeps 1,000 objects for a slow reader, then tells it once to read everything again', async () => {
     const watch = new Watch(timers, () => undefined);
     for (let round = 0; round < 100; round++) watch.note(ids(1_000));
     expect(watch.waiting).toBe(1_000);
@@ -33,7 +33,7 @@ describe('what a watcher is shown', () => {
     watch.close();
   });
 
-  it('waits for a change, and ends at once when it is closed, whatever it waits for', async () => {
+  it('waits for a change, and ends at once when it is closed', async () => {
     let closed = 0;
     const watch = new Watch(timers, () => {
       closed += 1;
@@ -55,7 +55,7 @@ describe('what a watcher is shown', () => {
     expect((await waiting).done).toBe(true);
   });
 
-  it('reads anew when it is not known what changed', async () => {
+  it('tells the reader to read everything again when changes were missed', async () => {
     const watch = new Watch(timers, () => undefined);
     watch.note(['a']);
     watch.note(undefined);

@@ -42,7 +42,7 @@ describe('webhook signature (R155–R159)', () => {
     expect(verifyWebhook(secret, header, body, now)).toBe(vector.expect.valid);
   });
 
-  it('takes the whole secret as the key, prefix included (R29)', () => {
+  it('uses the whole secret as the key, prefix included (R29)', () => {
     const header = webhookSignatureHeader('whsec_abc', 1_700_000_000, '{}');
     expect(verifyWebhook('whsec_abc', header, '{}', 1_700_000_000)).toBe(true);
     expect(verifyWebhook('abc', header, '{}', 1_700_000_000)).toBe(false);

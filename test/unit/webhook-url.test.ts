@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { isMasked, maskedUrl } from '../../src/domain/webhooks/webhook-url.ts';
 
-describe('a webhook’s URL as lists and the audit log show it (R212)', () => {
+describe('the webhook URL in lists and in the audit log (R212)', () => {
   it.each([
     ['https://example.com/hook', 'https://example.com/hook'],
     ['https://example.com/hook?token=s3cret', 'https://example.com/hook?token=***'],
@@ -19,7 +19,7 @@ describe('a webhook’s URL as lists and the audit log show it (R212)', () => {
     expect(maskedUrl(shown)).toBe(shown);
   });
 
-  it('is known again', () => {
+  it('a masked URL in an update is recognised', () => {
     expect(isMasked('https://example.com/hook?token=***')).toBe(true);
     expect(isMasked('https://example.com/?***')).toBe(true);
     expect(isMasked('https://example.com/?a=***&b=1')).toBe(true);
