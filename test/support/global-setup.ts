@@ -4,17 +4,25 @@
  * With TEST_DATABASE_URL set, it is that server instead.
  */
 import { execFileSync } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createTemplate } from './database.ts';
 import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
 
 declare global {
   /** Set here for global-teardown.ts, which runs in the same process. */
-  var stopTestPostgres: (() => Promise<void>)[] | undefined;
+  var stopTestRun: (() => Promise<void>)[] | undefined;
 }
 
 export default async function globalSetup(): Promise<void> {
   // Served by the gateways of the tests from where the build puts it.
   execFileSync(process.execPath, ['tools/build-when-old.js', 'console'], { stdio: 'inherit' });
+  // Tests that start processes build the gateway there, the first of them for all (server-process.ts).
+  const build = await mkdtemp(join(tmpdir(), 'gateway-build-'));
+  await chmod(build, 0o755);
+  process.env.TEST_BUILD_DIR = build;
+  globalThis.stopTestRun = [...(globalThis.stopTestRun ?? []), () => rm(build, { recursive: true })];
   const { TEST_DATABASE_URL: url, TEST_POSTGRES: version } = process.env;
   if (url) {
     await createTemplate(connectionOf(url));
@@ -27,7 +35,7 @@ export default async function globalSetup(): Promise<void> {
 /** Starts a server with the template in it, and tells the workers of it in `variable`. */
 export async function provideTestPostgres(variable: string, version?: number): Promise<void> {
   const postgres = await startPostgresVersion(version);
-  globalThis.stopTestPostgres = [...(globalThis.stopTestPostgres ?? []), () => postgres.stop()];
+  globalThis.stopTestRun = [...(globalThis.stopTestRun ?? []), () => postgres.stop()];
   await createTemplate(postgres.connection);
   process.env[variable] = JSON.stringify(postgres.connection);
 }

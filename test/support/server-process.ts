@@ -1,7 +1,8 @@
-/** The gateway as its operators run it: a process of its own, built once into a private directory. */
+/** The gateway as operators run it: a process of its own, from a build that all files of a run of jest share. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,39 +11,57 @@ import { eventually } from './eventually.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** A directory with the built gateway in `dist`, in which nobody edits while a test runs. */
+/** A built gateway, and a directory of its own for its files. */
 export interface Workplace {
   readonly path: string;
+  /** Where the build is: `dist` is in it. It does not change while a test runs. */
+  readonly build: string;
   /** A new directory, for a DATA_DIR or to run in. */
   directory(name: string): Promise<string>;
   remove(): Promise<void>;
 }
 
 export async function buildWorkplace(): Promise<Workplace> {
-  const path = await mkdtemp(join(tmpdir(), 'gateway-e2e-'));
+  const path = await makeDirectory(join(tmpdir(), 'gateway-e2e-'));
+  const shared = process.env.TEST_BUILD_DIR;
+  return {
+    path,
+    build: shared === undefined ? await build(path) : await buildOnce(shared),
+    directory: (name) => makeDirectory(join(path, `${name}-`)),
+    // A PostgreSQL whose gateway was killed may still write for a moment.
+    remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
+  };
+}
+
+async function makeDirectory(prefix: string): Promise<string> {
+  const made = await mkdtemp(prefix);
   // Under root another user runs PostgreSQL, and must be able to enter.
-  await chmod(path, 0o755);
+  await chmod(made, 0o755);
+  return made;
+}
+
+/** Builds the gateway unless another file of this run of jest has: files that start at once may both build. */
+async function buildOnce(shared: string): Promise<string> {
+  const place = join(shared, 'gateway');
+  if (existsSync(place)) return place;
+  const own = await build(await makeDirectory(`${place}-`));
+  await rename(own, place).catch(() => rm(own, { recursive: true }));
+  return place;
+}
+
+async function build(into: string): Promise<string> {
   await promisify(execFile)(
     process.execPath,
     [
       join(ROOT, 'node_modules/typescript/bin/tsc'),
       ...['-p', join(ROOT, 'tsconfig.build.json')],
-      ...['--outDir', join(path, 'dist'), '--incremental', 'false', '--noCheck'],
+      ...['--outDir', join(into, 'dist'), '--incremental', 'false', '--noCheck'],
     ],
     { cwd: ROOT },
   );
-  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'), 'junction');
-  await writeFile(join(path, 'package.json'), '{"type":"module"}');
-  return {
-    path,
-    async directory(name) {
-      const made = await mkdtemp(join(path, `${name}-`));
-      await chmod(made, 0o755);
-      return made;
-    },
-    // A PostgreSQL whose gateway was killed may still write for a moment.
-    remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
-  };
+  await symlink(join(ROOT, 'node_modules'), join(into, 'node_modules'), 'junction');
+  await writeFile(join(into, 'package.json'), '{"type":"module"}');
+  return into;
 }
 
 /** Only what a process needs of this one's environment: nothing of the developer's own configuration. */
@@ -106,9 +125,9 @@ function startProcess(
   variables: Readonly<Record<string, string>>,
   cwd = workplace.path,
 ): ServerProcess {
-  const child = spawn(process.execPath, [join(workplace.path, 'dist', script), ...args], {
+  const child = spawn(process.execPath, [join(workplace.build, 'dist', script), ...args], {
     cwd,
-    env: environment(variables),
+    env: { ...environment(variables), NODE_COMPILE_CACHE: join(workplace.build, 'compiled') },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const written = { stdout: '', stderr: '' };
