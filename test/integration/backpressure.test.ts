@@ -70,7 +70,7 @@ describe('a database slower than the senders', () => {
     return { accepted, charged: charges.map(({ message_id }) => message_id) };
   };
 
-  it('what is beyond the bound is refused at once, uncharged, with Retry-After; all that was answered 200 is there', async () => {
+  it('beyond the limit sends are refused at once with Retry-After, uncharged; every message answered 200 is stored', async () => {
     const { key, accountId } = await gateway.createAccount(10_000_000);
     const to = Array.from({ length: BATCH }, (_, index) => `+2567001${String(index).padStart(5, '0')}`).join(
       ',',
@@ -99,7 +99,7 @@ describe('a database slower than the senders', () => {
     expect(later.status).toBe(200);
   });
 
-  it('a few emails of megabytes fill the bound as well as many messages', async () => {
+  it('a few emails of megabytes reach the limit like many messages', async () => {
     const { accountId } = await gateway.createAccount();
     const prepared = (characters: number) =>
       preparedMessage(accountId, {
@@ -135,7 +135,7 @@ describe('a database slower than the senders', () => {
   });
 });
 
-describe('more requests than can be answered', () => {
+describe('more requests than the gateway can answer', () => {
   /** A gateway's REST API on a server of its own, where three requests may be under way. */
   const startNarrow = async () => {
     const gateway = await startTestGateway({ ROLES: 'api' });
@@ -150,7 +150,7 @@ describe('more requests than can be answered', () => {
     };
   };
 
-  it('are refused at once, before they are counted or accepted; what was let in is answered', async () => {
+  it('the surplus is refused at once, before it is counted or accepted; admitted requests are answered', async () => {
     const { gateway, url } = await startNarrow();
     const sql = await openSql(gateway.database);
     opened.push({ stop: () => sql.close() });
@@ -181,7 +181,7 @@ describe('more requests than can be answered', () => {
     expect(answers.at(-1)?.status).toBe(200);
   });
 
-  it('are not those whose clients take their time to send: such a one has no place, and is answered in the end', async () => {
+  it('a client that sends its body slowly takes no slot, and is answered in the end', async () => {
     const { gateway, url } = await startNarrow();
     const { key, accountId } = await gateway.createAccount();
     const signing = await gateway.createKey(accountId, { enableHmac: true });
@@ -202,7 +202,7 @@ describe('more requests than can be answered', () => {
 });
 
 describe('a carrier slower than the senders', () => {
-  it('jobs wait in the queue and not in memory, the window bounds what is on the wire, and nothing is lost', async () => {
+  it('jobs wait in the queue, not in memory; the window limits what is in flight; nothing is lost', async () => {
     // More than the window: it answers nothing before it is told to.
     const smsc = await startSmsc({ answersReversedBy: 5 });
     opened.push(smsc);

@@ -15,7 +15,7 @@ describe('an import of many contacts', () => {
   });
   afterAll(() => gateway?.stop());
 
-  it('ends with all of them, while sends go on', async () => {
+  it('an import of many contacts ends with all of them while sends continue', async () => {
     const account = await gateway.createAccount(1_000_000);
     const token = await signIn(gateway, account);
     const id = await startImport(gateway, token, contactsCsv(ROWS));
@@ -44,7 +44,7 @@ describe('an import of many contacts', () => {
     expect(counted).toEqual({ phones: ROWS, contacts: ROWS });
   });
 
-  it('is given back by a process that stops, and goes on in another', async () => {
+  it('an import moves to another process when its own stops', async () => {
     const database = await createTestDatabase();
     const rows = 10_000;
     const api = await startTestGateway({ ROLES: 'api' }, database);

@@ -11,7 +11,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 
 const DAY_MS = 86_400_000;
 
-describe('the clock of PostgreSQL (ADR-0021)', () => {
+describe('the clock of the database (ADR-0021)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;
@@ -29,7 +29,7 @@ describe('the clock of PostgreSQL (ADR-0021)', () => {
   const askDatabase = async () =>
     (await sql.query('SELECT clock_timestamp() AS now', []))[0]?.now.getTime() as number;
 
-  it('is known to a process whose own clock is wrong', async () => {
+  it('a process whose own clock is wrong uses it', async () => {
     const knex = createKnex(gateway.database.connection, silentLogger);
     const clock = new DatabaseClock(silentLogger, () => ({
       monotonicMs: performance.now(),
@@ -53,7 +53,7 @@ describe('the clock of PostgreSQL (ADR-0021)', () => {
     }
   });
 
-  it('lets old sessions go at a sign-in only while the clocks agree', async () => {
+  it('a sign-in deletes old sessions only while the clocks agree', async () => {
     const old = randomBytes(32);
     await sql.query(
       `INSERT INTO sessions (token_hash, user_id, created_at, expires_at)

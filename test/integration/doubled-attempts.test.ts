@@ -39,8 +39,8 @@ async function doubled(maxRetries: number, beside: number) {
 const answers = (delivery: { attemptLog: { httpStatus: number }[] }) =>
   delivery.attemptLog.map(({ httpStatus }) => httpStatus);
 
-describe('attempts made beside each other', () => {
-  it('succeed with a 2xx, also when it comes last, and are all logged', async () => {
+describe('two attempts of one delivery at the same time', () => {
+  it('succeed if one got a 2xx, even if it ended last, and both are logged', async () => {
     const { finish, counting, besides } = await doubled(0, 409);
     expect(besides).toMatchObject({ status: 'failed', httpStatus: 409 });
     finish(200);
@@ -58,7 +58,7 @@ describe('attempts made beside each other', () => {
     expect(answers(delivery)).toEqual([200, 500]);
   });
 
-  it('both failed, cause one retry', async () => {
+  it('cause one retry when both fail', async () => {
     const { deliveryId, finish, counting, besides } = await doubled(2, 500);
     finish(503);
     const both = await counting(2);
@@ -70,7 +70,7 @@ describe('attempts made beside each other', () => {
     expect(await counting(3)).toEqual(delivery);
   });
 
-  it('are all logged, and each once, when they are recorded together', async () => {
+  it('are logged once each when they are recorded together', async () => {
     const { deliveryId, finish, counting } = await doubled(0, 500);
     finish(500);
     await counting(2);

@@ -185,7 +185,7 @@ function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly 
 }
 
 describe('first and later starts', () => {
-  it('makes the cluster and the database, and serves on a private socket only', async () => {
+  it('the first start makes the cluster and the database, and listens on a private socket only', async () => {
     const postgres = await start();
     expect(postgres.owned).toBe(true);
     const [row] = await query(
@@ -209,7 +209,7 @@ describe('first and later starts', () => {
     expect(Buffer.byteLength(join(postgres.connection.host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(107);
   });
 
-  it('keeps the data and the address from start to start, and makes a second database', async () => {
+  it('later starts keep data and address, and can make a second database', async () => {
     await copyCluster();
     const first = await start();
     await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
@@ -227,7 +227,7 @@ describe('first and later starts', () => {
     expect(row).toEqual({ database: 'another "one"', connections: '20' });
   });
 
-  it('makes the socket directory again when a cleaner of the temporary directory removed it', async () => {
+  it('a start makes the socket directory again after a cleaner of the temporary directory removed it', async () => {
     await copyCluster();
     const first = await start();
     await first.stop();
@@ -237,7 +237,7 @@ describe('first and later starts', () => {
     await answers(second.connection);
   });
 
-  it("says the server's own words when it does not start", async () => {
+  it('a failed start quotes the words of the server', async () => {
     await copyCluster();
     await expect(start({ shared_buffers: 'plenty' })).rejects.toThrow(
       /did not start.*shared_buffers.*plenty/s,
@@ -245,20 +245,20 @@ describe('first and later starts', () => {
     await answers((await start()).connection);
   });
 
-  it('refuses a cluster of another major version', async () => {
+  it('a cluster of another major version is refused', async () => {
     await copyCluster();
     await (await start()).stop();
     await writeFile(join(cluster(), 'PG_VERSION'), '15\n');
     await expect(start()).rejects.toThrow(/made by PostgreSQL 15, but this gateway brings 18/);
   });
 
-  it('completes a first start that was killed in the middle', async () => {
+  it('a start completes a first start that was killed halfway', async () => {
     await mkdir(join(dataDir, 'postgres.unfinished'), { recursive: true });
     await writeFile(join(dataDir, 'postgres.unfinished', 'PG_VERSION'), '18\n');
     await answers((await start()).connection);
   });
 
-  it('writes no statement and no value into its log', async () => {
+  it('the log has no statement and no value', async () => {
     await copyCluster();
     const postgres = await start();
     await query(postgres.connection, 'CREATE TABLE people (phone text PRIMARY KEY)');
@@ -273,7 +273,7 @@ describe('first and later starts', () => {
 });
 
 describe('several processes on one data directory', () => {
-  it('use one server when they start at once; a second one takes over when the owner stops', async () => {
+  it('share one server when they start at once; a second one takes it over when the owner stops', async () => {
     const apps = [spawnApp(), spawnApp()];
     const reports = await Promise.all(apps.map((app) => app.report(() => true)));
     expect(reports.map((report) => report.owned).sort()).toEqual([false, true]);
@@ -288,7 +288,7 @@ describe('several processes on one data directory', () => {
     expect(await query(connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('take over when the owner is killed', async () => {
+  it('take the server over when the owner is killed', async () => {
     await copyCluster();
     const owner = spawnApp();
     await owner.report((report) => report.owned);
@@ -299,7 +299,7 @@ describe('several processes on one data directory', () => {
     await answers(other.connection);
   });
 
-  it('leave the server alone when one that does not own it stops', async () => {
+  it('keep the server when a process that does not own it stops', async () => {
     await copyCluster();
     const owner = await start();
     const other = await start();
@@ -308,7 +308,7 @@ describe('several processes on one data directory', () => {
     await query(owner.connection, 'SELECT 1');
   });
 
-  it('have one lock, which closing frees', () => {
+  it('have one lock, which is freed on close', () => {
     const path = join(directory, 'lock');
     const [first, second] = [new OwnerLock(path), new OwnerLock(path)];
     expect([first.tryAcquire(), second.tryAcquire(), first.tryAcquire()]).toEqual([true, false, true]);
@@ -334,24 +334,27 @@ describe('a copy of a DATA_DIR', () => {
     return original.connection.host;
   }
 
-  it.each(['original', 'copy'])('listens elsewhere, also when the %s starts first', async (first) => {
-    const host = await copyStopped();
-    const started: Record<string, EmbeddedPostgres> = {};
-    for (const each of first === 'copy' ? ['copy', 'original'] : ['original', 'copy']) {
-      started[each] = await (each === 'copy' ? startCopy() : start());
-    }
-    const { original, copy: copied } = started as { original: EmbeddedPostgres; copy: EmbeddedPostgres };
-    await query(copied.connection, "UPDATE whose SET name = 'copy'");
-    expect([await whose(original), await whose(copied)]).toEqual(['original', 'copy']);
-    expect(original.connection.host).toBe(host);
+  it.each(['listens at another address, also when the %s starts first', 'copy'])(
+    'listens elsewhere, also when the %s starts first',
+    async (first) => {
+      const host = await copyStopped();
+      const started: Record<string, EmbeddedPostgres> = {};
+      for (const each of first === 'copy' ? ['copy', 'original'] : ['original', 'copy']) {
+        started[each] = await (each === 'copy' ? startCopy() : start());
+      }
+      const { original, copy: copied } = started as { original: EmbeddedPostgres; copy: EmbeddedPostgres };
+      await query(copied.connection, "UPDATE whose SET name = 'copy'");
+      expect([await whose(original), await whose(copied)]).toEqual(['original', 'copy']);
+      expect(original.connection.host).toBe(host);
 
-    await copied.stop();
-    const again = await startCopy();
-    expect(again.connection.host).toBe(copied.connection.host);
-    expect([await whose(original), await whose(again)]).toEqual(['original', 'copy']);
-  });
+      await copied.stop();
+      const again = await startCopy();
+      expect(again.connection.host).toBe(copied.connection.host);
+      expect([await whose(original), await whose(again)]).toEqual(['original', 'copy']);
+    },
+  );
 
-  it('has processes that wait for its own owner and do not join the original', async () => {
+  it("its processes wait for their own owner and do not join the original's server", async () => {
     await copyStopped();
     const original = await start();
     const owner = new OwnerLock(join(copy(), 'postgres.lock'));
@@ -371,7 +374,7 @@ describe('a copy of a DATA_DIR', () => {
     expect(joined.connection.host).not.toBe(original.connection.host);
   });
 
-  it('with but a link to the cluster is refused while the original runs, which runs on', async () => {
+  it('that only links to the cluster is refused while the original runs, which keeps running', async () => {
     await copyCluster();
     const cellar = join(directory, 'cellar');
     await mkdir(cellar);
@@ -389,7 +392,7 @@ describe('a copy of a DATA_DIR', () => {
     await answers((await startCopy()).connection);
   });
 
-  it('is told from a DATA_DIR that was moved, whose address stays', async () => {
+  it('differs from a DATA_DIR that was moved, which keeps its address', async () => {
     await copyCluster();
     const first = await start();
     await first.stop();
@@ -401,7 +404,7 @@ describe('a copy of a DATA_DIR', () => {
 });
 
 describe('after a kill', () => {
-  it('of the app, the server goes down at once, and the next start works', async () => {
+  it('of the app: the server stops at once, and the next start works', async () => {
     await copyCluster();
     const app = spawnApp();
     const { connection } = await app.report((report) => report.owned);
@@ -414,7 +417,7 @@ describe('after a kill', () => {
     expect(await query(next.connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('of the app, a start in the same moment waits for the old server', async () => {
+  it('of the app: a start at the same moment waits for the old server', async () => {
     await copyCluster();
     const app = spawnApp();
     await app.report((report) => report.owned);
@@ -424,7 +427,7 @@ describe('after a kill', () => {
     await query(next.connection, 'SELECT 1');
   });
 
-  it('of app and server both, the next start works', async () => {
+  it('of app and server: the next start works', async () => {
     await copyCluster();
     const app = spawnApp();
     await app.report((report) => report.owned);
@@ -434,7 +437,7 @@ describe('after a kill', () => {
     await query(next.connection, 'SELECT 1');
   });
 
-  it('of app and watchdog, the next start brings the old server down', async () => {
+  it('of app and watchdog: the next start stops the old server', async () => {
     await copyCluster();
     const app = spawnApp();
     await app.report((report) => report.owned);
@@ -451,7 +454,7 @@ describe('after a kill', () => {
     await query(next.connection, 'SELECT 1');
   });
 
-  it('of the server, its owner starts it again, time after time', async () => {
+  it('of the server: its owner starts it again, each time', async () => {
     await copyCluster();
     const postgres = await start();
     for (let round = 0; round < 3; round++) {
@@ -487,7 +490,7 @@ describe('a stale postmaster.pid', () => {
   const nameOf = async (pid: number) => (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
 
   it.each(['another', 'postgres'])(
-    'does not hinder when a program named %s has its pid now',
+    'does not matter when a program named %s has its pid now',
     async (name) => {
       await copyCluster();
       const first = await start();
@@ -521,7 +524,7 @@ describe('a stale postmaster.pid', () => {
     expect(stdout).toBe('false\n');
   });
 
-  it('is told from a zombie', async () => {
+  it('of a zombie process is recognised', async () => {
     await mkdir(cluster(), { recursive: true });
     const parent = await spawnNamed('postgres', '"$1" 60 & echo $!; exec sleep 60');
     const [line] = await once(parent.stdout!, 'data');
@@ -536,7 +539,7 @@ describe('a stale postmaster.pid', () => {
   });
 });
 
-describe('binaries', () => {
+describe('packaged binaries', () => {
   /** As npm leaves them with --ignore-scripts. */
   async function packageWithoutSymlinks(): Promise<string> {
     const native = join(directory, 'node_modules', 'native');
@@ -547,7 +550,7 @@ describe('binaries', () => {
     return native;
   }
 
-  it('get the symbolic links that npm --ignore-scripts left out', async () => {
+  it('get the symbolic links that npm --ignore-scripts omitted', async () => {
     const native = await packageWithoutSymlinks();
     const user = await chooseServerUser();
     const binaries = await usableBinaries(native, user, directory);

@@ -8,7 +8,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const READS_PENDING = /FROM recipients WHERE .* AND status = 'pending'/s;
 const READS_DUE = /FROM webhook_deliveries d\s+JOIN events e .* d\.attempts = /s;
 
-describe('a job that its own process begins with', () => {
+describe('a job that the process that created it runs', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   let account: TestAccount;
@@ -24,7 +24,7 @@ describe('a job that its own process begins with', () => {
     for (const each of opened.reverse()) await each.stop();
   });
 
-  it('brings what was just written: nothing of it is read again, and what is sent is what was recorded', async () => {
+  it('needs no query: it sends exactly what was just written', async () => {
     const { key } = account;
     const receiver = await startWebhookReceiver();
     opened.push(receiver);

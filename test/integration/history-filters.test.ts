@@ -62,7 +62,7 @@ function makeRows(count: number, above: number, [main, rare]: readonly [string, 
 /** What a history is asked for; the environment goes with the account. */
 type Asked = MessageFilter & { readonly environment?: Environment | undefined };
 
-describe('filtered histories against a filter of the whole list (R6 and R20)', () => {
+describe('filtered histories give what a filter of the whole list gives (R6, R20)', () => {
   let database: TestDatabase;
   let sql: TestSql;
   let knex: Knex;
@@ -253,9 +253,9 @@ describe('filtered histories against a filter of the whole list (R6 and R20)', (
     for (const account of accounts) await compare(numRuns, account);
   };
 
-  it('gives the same page and total, whatever the filter', () => compareAll(120));
+  it('the same page and total, for any filter', () => compareAll(120));
 
-  it('does so while messages move on, folded or not', async () => {
+  it('also while messages change status, before and after counts are folded', async () => {
     const [{ id, rows }] = accounts;
     await move(
       id,
@@ -274,7 +274,7 @@ describe('filtered histories against a filter of the whole list (R6 and R20)', (
     await compareAll(60);
   });
 
-  it('does so once the oldest messages are gone, and their smallest blocks', async () => {
+  it('also after the oldest messages and their smallest blocks were deleted', async () => {
     const [large, few] = accounts;
     const { id, rows } = large;
     const removed = GONE + 3_333;

@@ -8,7 +8,7 @@ interface Entry {
   readonly createdAt: string;
 }
 
-describe('walking a history page by page while messages are added (R20, R188)', () => {
+describe('reading a history page by page while messages are added (R20, R188)', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -46,7 +46,7 @@ describe('walking a history page by page while messages are added (R20, R188)', 
     added: fc.array(fc.nat(6), { maxLength: 8 }),
   });
 
-  it('never misses a message that was there, keeps the order on every page, and repeats only what was pushed on', async () => {
+  it('misses no earlier message, keeps the order on each page, and repeats only what new messages pushed back', async () => {
     await fc.assert(
       fc.asyncProperty(course, async ({ first, limit, added }) => {
         const { sandboxKey: key } = await gateway.createAccount();
@@ -68,7 +68,7 @@ describe('walking a history page by page while messages are added (R20, R188)', 
     );
   });
 
-  it('meets each message exactly once when `until` is set', async () => {
+  it('returns each message exactly once when `until` is set', async () => {
     await fc.assert(
       fc.asyncProperty(course, async ({ first, limit, added }) => {
         const { sandboxKey: key } = await gateway.createAccount();
@@ -83,7 +83,7 @@ describe('walking a history page by page while messages are added (R20, R188)', 
     );
   });
 
-  it('numbers and times agree, from however many processes messages come', async () => {
+  it('numbers and times agree, with messages from several processes', async () => {
     await using second = await startTestGateway({}, gateway.database);
     const { sandboxKey: key } = await gateway.createAccount();
     const body = { to: '0700123456', message: 'Hello' };

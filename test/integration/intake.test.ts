@@ -60,8 +60,8 @@ const stored = (accountId: string) =>
     [accountId],
   );
 
-describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
-  it('goes there and back once where all of it can be accepted', async () => {
+describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
+  it('takes one round trip when all of it can be accepted', async () => {
     const { accountId } = await gateway.createAccount(COST * 20);
     const { intake, statements } = startIntake();
     const answers = await Promise.all(Array.from({ length: 20 }, () => intake.accept(prepared(accountId))));
@@ -84,7 +84,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('keeps apart who asked for what, in whatever order they come', async () => {
+  it('gives each caller its own result, in any order', async () => {
     const accounts = await Promise.all([1, 2].map(() => gateway.createAccount(COST * 100)));
     const { intake, statements } = startIntake();
     const batch = Array.from({ length: 24 }, (_, index) => {
@@ -141,7 +141,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     for (const { accountId } of accounts) await checkLedger(sql, accountId);
   });
 
-  it('is decided message by message for a while after a refusal, and goes the short way again later', async () => {
+  it('goes message by message for a while after a refusal, then takes one round trip again', async () => {
     const { accountId } = await gateway.createAccount(COST);
     const { intake, statements } = startIntake();
     const both = await Promise.all([intake.accept(prepared(accountId)), intake.accept(prepared(accountId))]);
@@ -159,7 +159,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('a poisonous message fails alone, and so does one that cannot be paid', async () => {
+  it('a message that PostgreSQL refuses fails alone, and so does one that the balance does not cover', async () => {
     const { accountId } = await gateway.createAccount(COST * 3);
     const { intake } = startIntake();
     const results = await Promise.allSettled(
@@ -174,7 +174,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('two processes accept the messages of an account, and a key in both of them once (R19)', async () => {
+  it('two processes accept messages of one account, and an idempotency key that both got only once (R19)', async () => {
     const { accountId } = await gateway.createAccount(COST * 1_000);
     const processes = [startIntake(), startIntake()];
     const keys = Array.from({ length: 200 }, (_, index) => `key ${index}`);
@@ -212,7 +212,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     return () => other.close();
   }
 
-  it('where two processes share an account, what came while a batch waited for it goes along', async () => {
+  it('when two processes share an account, messages that arrive while a batch waits for its lock join the batch', async () => {
     const { accountId } = await gateway.createAccount(COST * 100);
     const { intake, statements } = startIntake();
     await share(intake, accountId);
@@ -236,7 +236,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, another);
   });
 
-  it('what went along is refused alone where it cannot be paid, and a repeat among it is answered', async () => {
+  it('a message that joined is refused alone when the balance does not cover it, and a repeat that joined is answered', async () => {
     const { accountId } = await gateway.createAccount(COST * 7);
     const { intake, statements } = startIntake();
     await share(intake, accountId);
@@ -261,7 +261,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('what this process did itself is not taken for that of another, whatever the batch it went in', async () => {
+  it('the process does not mistake its own messages for those of another process', async () => {
     const { accountId } = await gateway.createAccount(COST * 100);
     const { accountId: another } = await gateway.createAccount(COST * 100);
     const { intake, statements } = startIntake();
@@ -292,7 +292,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('many accounts at once, in two processes, wait for each other in no ring', async () => {
+  it('many accounts in two processes do not deadlock', async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, () => gateway.createAccount(COST * 100)));
     const orders = [accounts, accounts.toReversed()];
     for (let round = 0; round < 10; round += 1) {
@@ -311,7 +311,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     }
   });
 
-  it('locks many accounts in the order of their ids, whatever that of the batch', async () => {
+  it('accounts are locked in the order of their ids, in any batch', async () => {
     const accounts = await Promise.all([1, 2, 3].map(() => gateway.createAccount(COST)));
     const ids = accounts.map(({ accountId }) => accountId).sort();
     const holder = await openSql(gateway.database);
@@ -327,7 +327,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect(kinds(await answers)).toEqual(Array(3).fill('accepted'));
   });
 
-  it('a clock that is behind goes on from where the account is, in the stored answer too (R20)', async () => {
+  it("a clock that is behind continues from the account's last time, in the stored answer too (R20)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
     const ahead = new Date(Date.now() + 60_000);
@@ -342,7 +342,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect((await stored(accountId)).map(({ created_at }) => created_at)).toEqual([ahead]);
   });
 
-  it('a clock that is ahead accepts nothing later than PostgreSQL allows, nor any message after it (ADR-0021)', async () => {
+  it('a clock that is ahead accepts no message later than PostgreSQL allows, nor any after it (ADR-0021) (ADR-0021)', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake } = startIntake();
     const claim = { route: 'sms', key: 'ahead' };
@@ -358,7 +358,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
   });
 
-  it('a key used an hour ago stays used, whatever the clock of the process says (ADR-0021)', async () => {
+  it("an idempotency key used an hour ago stays used, whatever the process's clock says (ADR-0021) (ADR-0021)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const claim = { route: 'sms', key: 'fresh' };
     const first = await startIntake().intake.accept(prepared(accountId, { idempotency: claim }));
@@ -371,7 +371,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     expect(await stored(accountId)).toHaveLength(1);
   });
 
-  it('each answer of a batch is stored as it was given, whatever letters the message has', async () => {
+  it('the answers of a batch are stored exactly as they were given, for any text', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake, statements } = startIntake();
     const contents = ['plain', 'a\u001eb', '\u001e', 'say "hi"\\ \n\u2028 🚀', '{"a":[null,{}]}'];
@@ -390,7 +390,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     }
   });
 
-  it('an answer of another process is told when it is on the disk (ADR-0017)', async () => {
+  it("another process's stored answer is returned only when it is on the disk (ADR-0017) (ADR-0017)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { database } = gateway.database.connection;
     // Otherwise the tests' server waits for no disk.
@@ -414,7 +414,7 @@ describe('a batch on its way to PostgreSQL (R17 and R20)', () => {
     await sql.query(`ALTER DATABASE ${database} RESET synchronous_commit`);
   });
 
-  it('a key can be used again when its answer is no longer kept', async () => {
+  it('an idempotency key can be used again when its answer was deleted', async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { intake, statements } = startIntake();
     const claim = { route: 'sms', key: 'old' };

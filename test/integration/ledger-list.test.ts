@@ -72,7 +72,7 @@ describe('a ledger between two times', () => {
     ['nothing after it', madeAt(ENTRIES) + 1, null],
     ['nothing in between', madeAt(50) + 1, madeAt(51) - 1],
     ['times in the wrong order', madeAt(90), madeAt(50)],
-  ])('holds %s, the newest first, and knows how many', async (_, from, to) => {
+  ])('lists and counts %s, the newest first', async (_, from, to) => {
     const expected = Array.from({ length: ENTRIES }, (_, index) => ENTRIES - index).filter((seq) => {
       const at = madeAt(seq);
       return (from === null || at >= from) && (to === null || at <= to);
@@ -80,7 +80,7 @@ describe('a ledger between two times', () => {
     expect(await between(from, to)).toEqual({ seqs: expected, total: expected.length });
   });
 
-  it('of another account is not in it, and one without entries has none', async () => {
+  it("does not list another account's entries; an account without entries has an empty list", async () => {
     const other = await gateway.createAccount(0);
     const answer = await graphql(gateway, '{ ledger { nodes { seq } totalCount } }', {
       token: await signIn(gateway, other),

@@ -37,7 +37,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-describe('the ledger under sends, refunds, top-ups, cancellations and deadlines at once (R17)', () => {
+describe('the ledger during concurrent sends, refunds, top-ups, cancellations and deadlines (R17)', () => {
   let gateway: TestGateway;
   let second: TestGateway;
   let sql: TestSql;
@@ -56,7 +56,7 @@ describe('the ledger under sends, refunds, top-ups, cancellations and deadlines 
     Array.from({ length: count }, (_, index) => `07${index}000${last}`);
   const inADay = () => new Date(Date.now() + 86_400_000).toISOString();
 
-  it('adds up at every moment, and in the end to what was paid in less what carriers took', async () => {
+  it('always adds up, and at the end equals what was paid in less what carriers accepted', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
         const owner = await gateway.createAccount(OPENING);
@@ -159,7 +159,7 @@ describe('the ledger under sends, refunds, top-ups, cancellations and deadlines 
     );
   });
 
-  it('gives back what deadlines end, once, while the same messages are being canceled', async () => {
+  it('refunds expired messages once while they are also being canceled', async () => {
     await using idle = await startTestGateway({ ROLES: 'api' });
     await using own = await openSql(idle.database);
     const { key, accountId } = await idle.createAccount(OPENING);

@@ -48,7 +48,7 @@ const DIFFERENT_PLACES = `SELECT account_id, channel, environment, block, status
       ('failed', failed_places)) AS c (status, places) WHERE size = ${BLOCK} AND api_key_id = ''
   ) told GROUP BY 1, 2, 3, 4, 5 HAVING bit_xor(places) <> 0`;
 
-describe('the counts that lists read', () => {
+describe('the stored counts behind lists', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
   let account: TestAccount;
@@ -80,7 +80,7 @@ describe('the counts that lists read', () => {
     await receiver?.stop();
   });
 
-  it('follow deliveries from pending to success, folded or not, and when they are gone', async () => {
+  it('follow deliveries from pending to success and to their deletion, before and after folding', async () => {
     await send('+256700000009');
     await send('+256700000001,+256700000019');
     await eventually(async () => {
@@ -105,7 +105,7 @@ describe('the counts that lists read', () => {
     expect((await gateway.call('GET', path, { key: account.key })).body.pagination.total).toBe(0);
   });
 
-  it('count messages of a day as those of its hours', async () => {
+  it('of a day equal those of its hours', async () => {
     await send('+256700000009');
     await fold();
     // One statement: messages move on, and the gateway folds too.
@@ -120,7 +120,7 @@ describe('the counts that lists read', () => {
     expect(days).toEqual(hours);
   });
 
-  it('have a delivery among the failed as long as it is failed', async () => {
+  it('count a delivery as failed while it is failed', async () => {
     const failed = 'SELECT webhook_id, delivery_id FROM failed_deliveries';
     const [delivery] = await rows(
       `SELECT id FROM webhook_deliveries WHERE status = 'success' ORDER BY id LIMIT 1`,
@@ -136,7 +136,7 @@ describe('the counts that lists read', () => {
     expect(await rows(failed)).toEqual([]);
   });
 
-  it('have a message among the failed when all of its recipients are', async () => {
+  it('count a message as failed when all its recipients are', async () => {
     const before = (await rows('SELECT FROM failed_messages')).length;
     await send('+256700000021,+256700000001');
     const { body } = await send('+256700000001,+256701000001');
@@ -148,7 +148,7 @@ describe('the counts that lists read', () => {
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([body.id]);
   });
 
-  it('count messages in blocks of their numbers by status, environment and key, at every moment', async () => {
+  it('count messages by status, environment and key at every moment', async () => {
     const different = async () => [...(await rows(DIFFERENT_BLOCKS)), ...(await rows(DIFFERENT_PLACES))];
     const key = account.sandboxKey;
     await Promise.all(
@@ -178,7 +178,7 @@ describe('the counts that lists read', () => {
     ]);
   });
 
-  it('count contacts, devices, keys and audit entries as they come and go', async () => {
+  it('follow contacts, devices, keys and audit entries as they are created and deleted', async () => {
     const count = async (list: string) => {
       const [row] = await rows('SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2', [
         account.accountId,

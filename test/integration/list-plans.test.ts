@@ -22,7 +22,7 @@ interface Row {
   created_at: Date;
 }
 
-describe('what PostgreSQL touches for a list', () => {
+describe('rows that PostgreSQL reads for a list', () => {
   let database: TestDatabase | undefined;
   let gateway: TestGateway | undefined;
   let dataset: Dataset;
@@ -62,7 +62,7 @@ describe('what PostgreSQL touches for a list', () => {
       [dataset.accountId],
     );
 
-  it('is what it returns and one page, or what matches where it tells how many do', async () => {
+  it('are the rows of the page, or the matching rows when it counts them', async () => {
     const found: QueryPlan[] = [];
     for (const query of listQueries(gateway!.parts.operations, dataset)) {
       found.push(...(await plansOf(query, plans)));
@@ -82,7 +82,7 @@ describe('what PostgreSQL touches for a list', () => {
   it.each([
     ['that has all', 0],
     ['that misses nearly all', 1],
-  ])('of a recovery is what it recovers: of an endpoint %s', async (_, place) => {
+  ])('of a recovery are the deliveries it recovers: of an endpoint %s', async (_, place) => {
     const { accountId, webhookIds } = dataset;
     const id = String(webhookIds[place]);
     const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
@@ -108,7 +108,7 @@ describe('what PostgreSQL touches for a list', () => {
     expect(left).toEqual([]);
   });
 
-  it('is the same as without any index or count', async () => {
+  it('do not change the result: it is the same without any index or count', async () => {
     const { accountId, rareKeyId, from, to } = dataset;
     const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
     const { messageLists, messages } = gateway!.parts.operations;
@@ -160,7 +160,7 @@ describe('what PostgreSQL touches for a list', () => {
     }
   });
 
-  it('usage is the same by day as by the hour', async () => {
+  it('usage by day equals usage by hour', async () => {
     const { accountId, from } = dataset;
     const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
     const { usage } = gateway!.parts.operations;

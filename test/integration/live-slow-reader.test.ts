@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { signIn } from '../support/graphql.ts';
 
-describe('a reader that does not read', () => {
+describe('a subscriber that does not read', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -42,7 +42,7 @@ describe('a reader that does not read', () => {
       ),
     );
 
-  it('is kept nothing for beyond a bound, and told to read anew when it reads again', async () => {
+  it('gets a bounded queue, and is told to read everything again when it reads', async () => {
     const responses = new Set<ServerResponse>();
     const write = ServerResponse.prototype.write;
     jest.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (

@@ -18,7 +18,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 const file = () => join(directory, 'master.key');
 
 describe('the generated master key', () => {
-  it('is made once, for its owner only, and nothing else is left behind', async () => {
+  it('is made once, readable by its owner only, and leaves no other file', async () => {
     const key = await loadOrCreateMasterKey(directory);
     expect(key).toHaveLength(32);
     expect(await loadOrCreateMasterKey(directory)).toEqual(key);
@@ -27,7 +27,7 @@ describe('the generated master key', () => {
     expect(await readdir(directory)).toEqual(['master.key']);
   });
 
-  it('is the same one for all who start at once', async () => {
+  it('is the same for all processes that start at once', async () => {
     for (let round = 0; round < 20; round += 1) {
       const dataDir = join(directory, `round-${round}`);
       const keys = await Promise.all(Array.from({ length: 8 }, () => loadOrCreateMasterKey(dataDir)));
@@ -35,7 +35,7 @@ describe('the generated master key', () => {
     }
   });
 
-  it('is not removed by a start that found none and comes later', async () => {
+  it('is not removed by a slower start that saw no key', async () => {
     const other = Buffer.alloc(32, 7).toString('base64');
     // Another process makes its key in the moment before this one removes what is there.
     const late = `
@@ -60,7 +60,7 @@ describe('the generated master key', () => {
     expect(await readFile(file(), 'utf8')).toBe(other);
   });
 
-  it('is kept on a file system without links', async () => {
+  it('is made on a file system without hard links', async () => {
     const without = `
       import fs from 'node:fs/promises';
       import { syncBuiltinESMExports } from 'node:module';
@@ -78,7 +78,7 @@ describe('the generated master key', () => {
     expect(await readdir(directory)).toEqual(['master.key']);
   });
 
-  it('is whole as soon as another process can see it', async () => {
+  it('is complete as soon as another process can see it', async () => {
     // Looks again and again, and says how long the file is that it sees first.
     const look = `
       import { readFileSync } from 'node:fs';
@@ -102,7 +102,7 @@ describe('the generated master key', () => {
     }
   });
 
-  it('is whole or not there when the disk is full; the next start makes it', async () => {
+  it('is complete or absent when the disk is full, and the next start makes it', async () => {
     const create = `await (await import(${JSON.stringify(MODULE)})).loadOrCreateMasterKey(${JSON.stringify(directory)})`;
     // No file may grow: the write fails after the file was made, as it does on a full disk.
     const full = `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`;
@@ -113,7 +113,7 @@ describe('the generated master key', () => {
     expect(await loadOrCreateMasterKey(directory)).toHaveLength(32);
   });
 
-  it('is never replaced where the file holds something else or nothing', async () => {
+  it('is not replaced when the file holds something else or nothing', async () => {
     for (const text of ['c2hvcnQ=\n', '']) {
       await writeFile(file(), text);
       await expect(loadOrCreateMasterKey(directory)).rejects.toThrow(

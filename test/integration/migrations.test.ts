@@ -20,7 +20,7 @@ const LEFT_OVER = `
   UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
   UNION ALL SELECT typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%schema_migrations%'`;
 describe('migrations', () => {
-  it('go up on an empty database, down again leaving nothing, and up to the same schema', async () => {
+  it('run up on an empty database, down to nothing, and up to the same schema', async () => {
     database = await createTestDatabase('template1');
     await withKnex(database.connection, async (knex) => {
       const rows = async (sql: string) => (await knex.raw(sql)).rows;
@@ -34,7 +34,7 @@ describe('migrations', () => {
     });
   });
 
-  it('take each step alone down and up again', async () => {
+  it('each run down and up again alone', async () => {
     database = await createTestDatabase('template1');
     await withKnex(database.connection, async (knex) => {
       for (const { up, down } of migrations) {
@@ -47,7 +47,7 @@ describe('migrations', () => {
     });
   });
 
-  it('are done once when several processes start at once, and a lock left behind by a killed one is freed', async () => {
+  it('run once when several processes start at once, and a lock of a killed process is freed', async () => {
     database = await createTestDatabase('template1');
     const { connection } = database;
     const ends = await Promise.all([1, 2, 3].map(() => withKnex(connection, migrate)));
@@ -63,7 +63,7 @@ describe('migrations', () => {
     });
   });
 
-  it('of a newer release are left alone by one that does not know them, which starts all the same', async () => {
+  it('of a newer release are ignored by an older one, which starts', async () => {
     database = await createTestDatabase();
     const { connection } = database;
     await withKnex(connection, async (knex) => {
@@ -77,7 +77,7 @@ describe('migrations', () => {
     });
   });
 
-  it('are not waited for by a process that misses none, while another takes a newer one', async () => {
+  it('a process that needs none does not wait for another that runs a newer one', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       const other = await knex.client.acquireConnection();
@@ -92,7 +92,7 @@ describe('migrations', () => {
     });
   });
 
-  it('stand in the order of their names', () => {
+  it('are in the order of their names', () => {
     const names = migrations.map(({ name }) => name);
     expect(names).toEqual([...names].sort());
     expect(new Set(names).size).toBe(names.length);
@@ -104,7 +104,7 @@ const beforeBaseline = () =>
   readFile(new URL('../fixtures/last-before-baseline.sql', import.meta.url), 'utf8');
 
 describe('a database from before the baseline', () => {
-  it('is taken over at the last migration: it gets the schema of a new one and keeps its rows', async () => {
+  it('is accepted at the last migration: it gets the schema of a new one and keeps its rows', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       const expected = await schemaSql(knex);
@@ -130,7 +130,7 @@ describe('a database from before the baseline', () => {
     });
   });
 
-  it('is refused at an older migration, or with messages not counted, and stays as it is', async () => {
+  it('is refused at an older migration, or with messages not counted yet, and stays unchanged', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       await knex.raw(await beforeBaseline());
@@ -150,13 +150,13 @@ describe('a database from before the baseline', () => {
 });
 
 describe('the schema', () => {
-  it('is the one in schema/schema.sql (npm run schema writes it)', async () => {
+  it('equals schema/schema.sql (npm run schema writes it)', async () => {
     database = await createTestDatabase();
     const written = await readFile(new URL('../../schema/schema.sql', import.meta.url), 'utf8');
     expect(await withKnex(database.connection, schemaSql)).toBe(written);
   });
 
-  it('has no second event of a type for a recipient, nor a second event of a whole message (R16)', async () => {
+  it('allows no second event of a type for a recipient, and no second event of a whole message (R16)', async () => {
     database = await createTestDatabase();
     await withKnex(database.connection, async (knex) => {
       const [accountId, messageId] = [randomUUID(), randomUUID()];

@@ -5,7 +5,7 @@ import { createTestDatabase, silentLogger, type TestDatabase } from '../support/
 import { eventually } from '../support/eventually.ts';
 import { openSql } from '../support/sql.ts';
 
-describe('the connection that listens', () => {
+describe('the LISTEN connection', () => {
   let database: TestDatabase;
   let listener: PgListener;
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('the connection that listens', () => {
     await database?.drop();
   });
 
-  it('is not taken for dead because this process stood still while the answer came', async () => {
+  it('is not considered dead because this process was stopped while the answer came', async () => {
     let reconnects = 0;
     const heard: string[] = [];
     await listener.listen(
@@ -51,7 +51,7 @@ describe('the connection that listens', () => {
     expect([reconnects, listener.isListening, heard]).toEqual([0, true, ['heard']]);
   });
 
-  it('is replaced when it is lost, and says so', async () => {
+  it('is replaced and reported when it is lost', async () => {
     let reconnects = 0;
     await listener.listen(
       'lost',

@@ -50,8 +50,8 @@ async function load(limiter: Process['limiter'], bucket: string): Promise<RateVe
   return last;
 }
 
-describe('permits in advance (R12)', () => {
-  it('let requests under load through without asking, and say what is left as if none were held', async () => {
+describe('prepaid permits of the rate limiter (R12)', () => {
+  it('pass requests under load without a query, and report what is left as if none were held', async () => {
     const process = new Process();
     const bucket = freshBucket();
     expect(await load(process.limiter, bucket)).toMatchObject({ isAllowed: true, remaining: LIMIT - 100 });
@@ -62,7 +62,7 @@ describe('permits in advance (R12)', () => {
     expect(process.asked).toBe(3);
   });
 
-  it('are as many as a tenth of a second brings, as soon as that many come', async () => {
+  it('are taken for a tenth of a second of the current rate', async () => {
     const process = new Process();
     const bucket = freshBucket();
     const limits = perMinute(1_000_000);
@@ -76,7 +76,7 @@ describe('permits in advance (R12)', () => {
     expect(row.asked).toBe(1_020);
   });
 
-  it('are counted for other processes at once, and given back', async () => {
+  it('count for other processes at once, and are returned', async () => {
     const [one, other] = [new Process(0), new Process(1)];
     const bucket = freshBucket();
     await load(one.limiter, bucket);
@@ -87,7 +87,7 @@ describe('permits in advance (R12)', () => {
     expect(await other.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 104 });
   });
 
-  it('are not given back where the log has forgotten them', async () => {
+  it('are not returned when the log has dropped them', async () => {
     const [one, other] = [new Process(0), new Process(1)];
     const bucket = freshBucket();
     await load(one.limiter, bucket);
@@ -99,7 +99,7 @@ describe('permits in advance (R12)', () => {
     expect(await one.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 31 });
   });
 
-  it('of a process that died leave with their second', async () => {
+  it('of a dead process count for a minute, like used ones', async () => {
     const bucket = freshBucket();
     await load(new Process().limiter, bucket);
     const next = new Process();
@@ -124,7 +124,7 @@ describe('permits in advance (R12)', () => {
     expect(process.asked).toBe(3);
   });
 
-  it('are not taken by few requests, nor where little is left, nor up to 1,000 a minute', async () => {
+  it('are not taken at low rates, nor near the limit, nor for limits up to 1,000 a minute', async () => {
     for (const [count, limit] of [
       [6, LIMIT],
       [40, 1_100],
@@ -151,7 +151,7 @@ const burst = fc.record({
   limit: fc.constantFrom(2_000, 2_000, 2_600, 3_000),
 });
 
-it('one process decides as if it held none', async () => {
+it('one process decides as if it held no permits', async () => {
   let without = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(burst, { minLength: 1, maxLength: 30 }), async (bursts) => {
@@ -192,7 +192,7 @@ it('one process decides as if it held none', async () => {
   expect(without).toBeGreaterThan(100);
 });
 
-it('two processes never let more than the limit through in any minute, nor a quarter less', async () => {
+it('two processes never pass more than the limit in any minute, nor less than three quarters', async () => {
   const steps = fc.array(fc.tuple(burst, fc.constantFrom<0 | 1>(0, 1)), { minLength: 5, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(steps, async (bursts) => {
@@ -215,7 +215,7 @@ it('two processes never let more than the limit through in any minute, nor a qua
   );
 });
 
-it('two processes under load, by the clock of the database, let nearly all of a limit through and no more', async () => {
+it('two processes under load, by the clock of the database, pass nearly all of a limit and no more', async () => {
   const limiters = database.pools.map((pool) => new PgRateLimiter(new Sql(pool)));
   const bucket = freshBucket();
   const limit = 3_000;
@@ -232,7 +232,7 @@ it('two processes under load, by the clock of the database, let nearly all of a 
   expect(total).toBeGreaterThan(limit * 0.75);
 });
 
-it('a permit lasts as long as the second that counts it', async () => {
+it('a permit is valid until the second that counts it ends', async () => {
   const process = new Process();
   const bucket = freshBucket();
   database.at(900);

@@ -35,8 +35,8 @@ async function open(answerMs: number, timeoutMs: number) {
   return { reached, http, post };
 }
 
-describe('more requests than connections', () => {
-  it('wait for one, and their time begins with it: each is answered, and none cut off that has left', async () => {
+describe('more requests to a provider than connections', () => {
+  it('wait for a connection, and their timeout starts with it: each is answered, none is cut off after it was sent', async () => {
     const { reached, post } = await open(300, 2_000);
     const paths = Array.from({ length: 10 * CONNECTIONS }, (_, n) => `/${n}`);
     const exchanges = await Promise.all(paths.map((path) => post(path)));
@@ -44,7 +44,7 @@ describe('more requests than connections', () => {
     expect(reached.toSorted()).toEqual(paths.toSorted());
   });
 
-  it('do not leave once they have expired, are aborted, or the client is closed', async () => {
+  it('are not sent after they expired, were aborted, or the client was closed', async () => {
     const { reached, http, post } = await open(1_000, 30_000);
     const first = Array.from({ length: CONNECTIONS }, () => post('/first'));
     const abort = new AbortController();

@@ -51,7 +51,7 @@ describe('FCM', () => {
     return { fcm, provider };
   };
 
-  it('sends the message as FCM takes it', async () => {
+  it("sends the message in FCM's format", async () => {
     const { fcm, provider } = await open();
     const outcome = await provider.submit(
       submission({ keepUntil: new Date(Date.now() + 3_600_000) }),
@@ -73,7 +73,7 @@ describe('FCM', () => {
     });
   });
 
-  it('asks for one access token, however many messages there are at once, and uses it until it ends', async () => {
+  it('fetches one access token for all concurrent messages, and uses it until it expires', async () => {
     const { fcm, provider } = await open();
     await Promise.all(Array.from({ length: 20 }, () => provider.submit(submission(), signal)));
     await provider.submit(submission(), signal);
@@ -81,7 +81,7 @@ describe('FCM', () => {
     expect(fcm.requests).toHaveLength(21);
   });
 
-  it('asks for another token shortly before one ends', async () => {
+  it('fetches a new token shortly before the old one expires', async () => {
     const { fcm, provider } = await open();
     fcm.behaviour.expiresIn = 30;
     await provider.submit(submission(), signal);
@@ -89,7 +89,7 @@ describe('FCM', () => {
     expect(fcm.tokensGiven()).toBe(2);
   });
 
-  it('asks for another token, once, when one is refused before its time', async () => {
+  it('fetches a new token, once, when the old one is refused early', async () => {
     const { fcm, provider } = await open();
     await provider.submit(submission(), signal);
     fcm.behaviour.isValid = (token) => token === 'ya29.2';
@@ -108,7 +108,7 @@ describe('FCM', () => {
     expect(provider.health().state).toBe('up');
   });
 
-  it('is unavailable while no token can be had', async () => {
+  it('reports the provider as unavailable while it gets no token', async () => {
     const { fcm, provider } = await open();
     fcm.behaviour.tokenStatus = 400;
     expect(await provider.submit(submission(), signal)).toMatchObject({
@@ -160,7 +160,7 @@ describe('FCM', () => {
       { kind: 'unavailable', definitelyNotSent: true },
     ],
     ['no permission', fcmError(403, 'PERMISSION_DENIED'), { kind: 'unavailable', definitelyNotSent: true }],
-  ])('answers %s as it means', async (_name, answer, expected) => {
+  ])('treats %s correctly', async (_name, answer, expected) => {
     const { fcm, provider } = await open();
     fcm.behaviour.answer = () => answer;
     const outcome = await provider.submit(submission(), signal);
@@ -199,7 +199,7 @@ describe('APNs', () => {
     return { apns, provider };
   };
 
-  it('sends the notification as APNs takes it, over TLS', async () => {
+  it("sends the notification in APNs's format, over TLS", async () => {
     const { apns, provider } = await open(selfSignedCertificate());
     const outcome = await provider.submit(submission({ priority: 'normal' }), signal);
     const [request] = apns.requests;
@@ -225,7 +225,7 @@ describe('APNs', () => {
     });
   });
 
-  it('believes no certificate that is not trusted', async () => {
+  it('rejects an untrusted certificate', async () => {
     const apns = await startApns(selfSignedCertificate());
     const provider = new ApnsProvider({ ...APNS_ACCOUNT, baseUrl: apns.url, timeoutMs });
     opened.push(
@@ -239,7 +239,7 @@ describe('APNs', () => {
     expect(apns.begun()).toBe(0);
   });
 
-  it('says "now or never" where the message is of no use later', async () => {
+  it('asks for immediate delivery only when the message has no later use', async () => {
     const { apns, provider } = await open();
     await provider.submit(submission({ keepUntil: new Date(Date.now() - 1_000) }), signal);
     expect(apns.requests[0]?.headers['apns-expiration']).toBe('0');
@@ -256,7 +256,7 @@ describe('APNs', () => {
     expect(new Set(apns.requests.map((request) => request.headers['apns-id'])).size).toBe(50);
   });
 
-  it('makes a new provider token before the old one is an hour old, and no sooner than after 20 minutes', async () => {
+  it('makes a new provider token within an hour, but not within 20 minutes', async () => {
     const { apns, provider } = await open();
     const now = Date.now();
     jest.useFakeTimers({
@@ -273,7 +273,7 @@ describe('APNs', () => {
     expect(third).not.toBe(first);
   });
 
-  it('makes another provider token, once, when APNs calls one expired', async () => {
+  it('makes a new provider token, once, when APNs calls the old one expired', async () => {
     const { apns, provider } = await open();
     const now = Date.now();
     jest.useFakeTimers({
@@ -347,7 +347,7 @@ describe('APNs', () => {
       { kind: 'unavailable', retryAfterMs: 4_000 },
     ],
     ['InternalServerError', { status: 500, reason: 'InternalServerError' }, { kind: 'unavailable' }],
-  ])('answers %s as it means', async (_name, answer, expected) => {
+  ])('treats %s correctly', async (_name, answer, expected) => {
     const { apns, provider } = await open();
     apns.behaviour.answer = () => answer;
     const target = { accountId: 'account', token: 'device-token', keys: null, registeredAt: before };
@@ -357,14 +357,14 @@ describe('APNs', () => {
     if (!('onlyThis' in expected)) expect(outcome).not.toHaveProperty('onlyThis');
   });
 
-  it('opens another connection when APNs sends this one away', async () => {
+  it('opens a new connection when APNs closes this one', async () => {
     const { apns, provider } = await open(undefined, 3_000);
     apns.behaviour.answer = (_request, count) => (count === 1 ? 'goaway' : undefined);
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'unavailable' });
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('knows at once of a request that APNs refuses as it goes away', async () => {
+  it('learns at once of a request that APNs refuses in its GOAWAY', async () => {
     const { apns, provider } = await open(undefined, 60_000);
     apns.behaviour.answer = (_request, count) => (count === 2 ? 'refused' : undefined);
     await provider.submit(submission(), signal);
@@ -373,7 +373,7 @@ describe('APNs', () => {
     expect(await provider.submit(submission(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('refuses a key that is none', () => {
+  it('refuses a key that is not a key', () => {
     expect(() => new ApnsProvider({ ...APNS_ACCOUNT, key: 'x' })).toThrow('no private key in PEM');
   });
 });
@@ -407,7 +407,7 @@ describe('Web Push', () => {
     return { service, provider, browser, to };
   };
 
-  it('is read by an independent receiver: the example of RFC 8291, so that the receiver is known to be right', () => {
+  it("the test's receiver decrypts the example of RFC 8291", () => {
     const text = decryptPush(
       Buffer.from(
         'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
@@ -425,7 +425,7 @@ describe('Web Push', () => {
     expect(text).toBe('When I grow up, I want to be a watermelon');
   });
 
-  it('encrypts for the browser alone and signs as itself', async () => {
+  it('encrypts for the browser alone, and signs as the gateway', async () => {
     const { service, provider, browser, to } = await open();
     const keepUntil = new Date(Date.now() + 600_000);
     const outcome = await provider.submit(to({ keepUntil }), signal);
@@ -475,7 +475,7 @@ describe('Web Push', () => {
       { kind: 'unavailable', retryAfterMs: 3_600_000, onlyThis: true },
     ],
     ['500', { status: 500 }, { kind: 'unavailable', onlyThis: true }],
-  ])('answers %s as it means', async (_name, answer, expected) => {
+  ])('treats %s correctly', async (_name, answer, expected) => {
     const { service, provider, to } = await open();
     service.behaviour.answer = () => answer;
     const outcome = await provider.submit(to(), signal);
@@ -483,7 +483,7 @@ describe('Web Push', () => {
     if (!('definitelyNotSent' in expected)) expect(outcome).not.toHaveProperty('definitelyNotSent');
   });
 
-  it('does not go to an address inside the network, whatever was registered', async () => {
+  it('sends nothing to an address inside the network, whatever was registered', async () => {
     const { service, provider, to } = await open([]);
     // As where the name leads nowhere.
     expect(await provider.submit(to(), signal)).toMatchObject({
@@ -495,7 +495,7 @@ describe('Web Push', () => {
     expect(service.requests).toHaveLength(0);
   });
 
-  it('rejects a point that is not on the curve', async () => {
+  it('refuses a point that is not on the curve', async () => {
     const { provider, to } = await open();
     const keys = {
       p256dh: Buffer.alloc(65, 4).toString('base64url'),

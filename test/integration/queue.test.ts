@@ -70,14 +70,14 @@ describe('the queue', () => {
     });
   const idOf = (held: HeldJob<'submit'>) => held.data.messageIds[0];
 
-  it('commits jobs with the transaction, and forgets them when it rolls back', async () => {
+  it('commits jobs with the transaction, and drops them on rollback', async () => {
     const queue = await open();
     await expect(enqueue(queue, [job('lost')], () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     await enqueue(queue, [job('kept')]);
     expect(await queue.depth()).toMatchObject({ submit: 1 });
   });
 
-  it('hands each job to one worker of all processes', async () => {
+  it('gives each job to one worker of all processes', async () => {
     const [one, two] = [await open(), await open()];
     const seen: (string | undefined)[] = [];
     for (const queue of [one, two]) {
@@ -97,7 +97,7 @@ describe('the queue', () => {
     await eventually(async () => (await one.depth()).submit === 0);
   });
 
-  it('hands a job to the process that caused it with the commit, and to no other while it is held', async () => {
+  it('gives a job at commit to the process that created it, and to no other while its lease lasts', async () => {
     const [own, other] = [await open(), await open()];
     const ends: (() => void)[] = [];
     const seen: HeldJob<'submit'>[] = [];
@@ -132,7 +132,7 @@ describe('the queue', () => {
     await eventually(async () => (await own.depth()).submit === 0);
   });
 
-  it('brings a job that fails again and again back later each time, also in a queue made with other options', async () => {
+  it('brings a job that fails repeatedly back at growing delays, also in a queue made with other options', async () => {
     await knex('pgboss.queue').update({ retry_backoff: false });
     const queue = await open();
     await queue.work('submit', { concurrency: 10, perRoute: 10 }, () => Promise.reject(new Error('no')));
@@ -144,7 +144,7 @@ describe('the queue', () => {
     );
   });
 
-  it('leaves jobs, where it works on none, for a process that does, as work that nobody began', async () => {
+  it('leaves jobs, where it runs no worker, as unstarted work for a process that does', async () => {
     const [idle, worker] = [await open(), await open()];
     const later = new Date(Date.now() + 3_600_000);
     for (const id of ['m1', 'm2']) await enqueue(idle, [job(id), job(`${id} later`, { startAfter: later })]);
@@ -163,7 +163,7 @@ describe('the queue', () => {
     await eventually(async () => (await idle.depth()).submit === 2);
   });
 
-  it('hears of jobs that were left, however many, and need not look for them', async () => {
+  it('is notified of jobs left for other processes, without polling', async () => {
     // What looks finds nothing.
     const blind: Sql['pool'] = {
       query: async (config) =>
@@ -185,7 +185,7 @@ describe('the queue', () => {
     expect(seen.toSorted()).toEqual(ids.toSorted());
   });
 
-  it('lets another process take what a dead one was handed, as work that may be done in part', async () => {
+  it('gives the jobs of a dead process to another one, marked as perhaps partly done', async () => {
     const [dead, alive] = [await open(), await open()];
     await dead.work('submit', { concurrency: 1, perRoute: 1 }, () => new Promise(() => {}));
     await enqueue(dead, [job('left', { prefetched: [] })]);
@@ -201,7 +201,7 @@ describe('the queue', () => {
     expect(seen[0]?.prefetched).toBeUndefined();
   });
 
-  it('ends a job that was handed over with the transaction that records its work, or not at all', async () => {
+  it('ends a leased job in the transaction that records its work, or not at all', async () => {
     const queue = await open();
     const seen: HeldJob<'submit'>[] = [];
     const ends: (() => void)[] = [];
@@ -229,7 +229,7 @@ describe('the queue', () => {
     await eventually(async () => (await queue.depth()).submit === 0);
   });
 
-  it('frees the place of a job that was rolled back', async () => {
+  it('frees the slot of a job that was rolled back', async () => {
     const queue = await open();
     const seen: (string | undefined)[] = [];
     await queue.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => void seen.push(idOf(held)));
@@ -239,7 +239,7 @@ describe('the queue', () => {
     await eventually(async () => (await queue.depth()).submit === 0);
   });
 
-  it('gives a job back when its handler fails, until it is done', async () => {
+  it('brings a job back when its handler fails, until it succeeds', async () => {
     const queue = await open();
     let calls = 0;
     await queue.work('submit', { concurrency: 10, perRoute: 10 }, async () => {
@@ -275,7 +275,7 @@ describe('the queue', () => {
     expect(startedAt).toBeGreaterThanOrEqual(due.getTime());
   });
 
-  it('never holds more jobs of a group than its share, and lets the others pass', async () => {
+  it('holds no more jobs of one route than its share, and lets others pass', async () => {
     const queue = await open();
     let slow = 0;
     let mostSlow = 0;
@@ -307,7 +307,7 @@ describe('the queue', () => {
     expect(mostSlow).toBeLessThanOrEqual(6);
   });
 
-  it('fills a place that comes free at once, however long it pauses between looks', async () => {
+  it('fills a free slot at once, whatever the poll interval', async () => {
     const [full, queue] = [await openFull(), await open()];
     const ids = ['m1', 'm2', 'm3', 'm4', 'm5'];
     for (const id of ids) await enqueue(full, [job(id)]);
@@ -318,7 +318,7 @@ describe('the queue', () => {
     expect(seen.toSorted()).toEqual(ids);
   });
 
-  it('returns what is still held when the time to drain is over', async () => {
+  it('gives back what it still holds when the drain time is over', async () => {
     const [first, second] = [await open(), await open()];
     let held = 0;
     await first.work('submit', { concurrency: 10, perRoute: 10 }, async (_job, signal) => {
@@ -339,7 +339,7 @@ describe('the queue', () => {
     await eventually(() => seen.includes('unfinished'));
   });
 
-  it('stops the work at a job that another process took, and goes on with the others', async () => {
+  it('aborts a job that another process took, and continues with the others', async () => {
     const queue = await open();
     const held = new Map<string | undefined, AbortSignal>();
     const ends: (() => void)[] = [];
@@ -362,7 +362,7 @@ describe('the queue', () => {
     for (const end of ends) end();
   });
 
-  it('takes a job back from a process that shows no life any more', async () => {
+  it('takes a job back from a process that stopped renewing its lease', async () => {
     const [dead, alive] = [await openFull(), await open()];
     // A process that was killed: it fetched the job, and nobody refreshes it.
     await enqueue(dead, [job('orphan')]);
@@ -378,7 +378,7 @@ describe('the queue', () => {
 });
 
 describe('the tables of the queue', () => {
-  it('are made once when several processes start at once, and every one of them starts', async () => {
+  it('are made once when several processes start at once, and each process starts', async () => {
     const database = await createTestDatabase('template1');
     const own = createKnex(database.connection, silentLogger);
     const start = async () => {

@@ -33,8 +33,8 @@ async function row(bucket: string): Promise<{ entries: number } | undefined> {
   return pools[0]('rate_limits').where({ bucket }).first(pools[0].raw('cardinality(hits) AS entries'));
 }
 
-describe('what is given back', () => {
-  it('can be taken again, at once and whatever else the same millisecond has', async () => {
+describe('a permit that is given back', () => {
+  it('can be taken again at once, also with others in the same millisecond', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     await limits.giveBack(bucket);
@@ -52,7 +52,7 @@ describe('what is given back', () => {
     });
   });
 
-  it('leaves what was counted before it', async () => {
+  it('does not change what was counted before it', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     await limits.take(bucket, perMinute(3));
@@ -69,8 +69,8 @@ describe('what is given back', () => {
   });
 });
 
-describe('the minute', () => {
-  it('allows 100 in any 60 s, refuses the 101st and says when', async () => {
+describe('the limit for a minute', () => {
+  it('allows 100 in any 60 s, refuses the 101st and says when to retry', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     for (let made = 0; made < 100; made += 1) {
@@ -101,7 +101,7 @@ describe('the minute', () => {
     });
   });
 
-  it('does not count what it refuses', async () => {
+  it('does not count refused requests', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     await takeMany(limits, bucket, 3, perMinute(3));
@@ -111,7 +111,7 @@ describe('the minute', () => {
     expect(allowed(await takeMany(limits, bucket, 50, perMinute(3)))).toBe(3);
   });
 
-  it('keeps buckets apart', async () => {
+  it('counts each bucket apart', async () => {
     const limits = limiter();
     const [one, two] = [freshBucket(), freshBucket()];
     await takeMany(limits, one, 5, perMinute(5));
@@ -120,14 +120,14 @@ describe('the minute', () => {
   });
 
   it.each([`it's "quoted", {braced}, \\ and NULL`, 'NULL', '2001:db8::1', 'ключ 🔑'])(
-    'takes any name: %p',
+    'accepts any bucket name: %p',
     async (bucket) => {
       const limits = limiter();
       expect(allowed(await takeMany(limits, bucket, 3, perMinute(2)))).toBe(2);
     },
   );
 
-  it('decides requests of one batch in the order they came', async () => {
+  it('decides requests of one batch in order of arrival', async () => {
     const limits = limiter();
     const [one, two] = [freshBucket(), freshBucket()];
     const verdicts = await Promise.all(
@@ -137,7 +137,7 @@ describe('the minute', () => {
     expect(verdicts.map(({ isAllowed }) => isAllowed)).toEqual([true, true, true, true, true, false]);
   });
 
-  it('lets nothing pass under a limit of 0', async () => {
+  it('passes nothing with a limit of 0', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     const verdict = {
@@ -154,7 +154,7 @@ describe('the minute', () => {
   });
 });
 
-describe('the second', () => {
+describe('the limit for a second', () => {
   it('refuses the 21st in any second and names the rule', async () => {
     const limits = limiter();
     const bucket = freshBucket();
@@ -188,7 +188,7 @@ describe('the second', () => {
 });
 
 describe('several processes', () => {
-  it('lets exactly 100 of 200 at once pass over two pools', async () => {
+  it('pass exactly 100 of 200 concurrent requests over two pools', async () => {
     const both = pools.map((pool) => new PgRateLimiter(new Sql(pool)));
     const bucket = freshBucket();
     const verdicts = await Promise.all(
@@ -199,7 +199,7 @@ describe('several processes', () => {
     expect(left.sort((a, b) => a - b)).toEqual([...Array(100).keys()]);
   });
 
-  it('neither deadlocks nor miscounts with many buckets in any order, and a sweep beside', async () => {
+  it('neither deadlock nor miscount with many buckets in any order, during a sweep', async () => {
     const many = [...pools, ...pools].map((pool) => new PgRateLimiter(new Sql(pool)));
     const names = Array.from({ length: 40 }, freshBucket);
     const verdicts = await Promise.all(
@@ -215,7 +215,7 @@ describe('several processes', () => {
     expect(allowed(verdicts.flat())).toBe(40 * 25);
   });
 
-  it('locks rows in the order of their names, so that no two batches wait for each other', async () => {
+  it('lock rows in the order of their names, so that batches do not deadlock', async () => {
     const limits = limiter();
     const names = [freshBucket(), freshBucket()].sort() as [string, string];
     await Promise.all(names.map((bucket) => limits.take(bucket, perMinute(100))));
@@ -230,7 +230,7 @@ describe('several processes', () => {
     expect(await taken).toMatchObject([{ remaining: 98 }, { remaining: 98 }]);
   });
 
-  it('goes by the clock of the database', async () => {
+  it('use the clock of the database', async () => {
     const limits = new PgRateLimiter(new Sql(pools[0]));
     const before = Math.ceil(Date.now() / 1000);
     const { resetAt } = await limits.take(freshBucket(), perMinute(100));
@@ -238,7 +238,7 @@ describe('several processes', () => {
     expect(resetAt - 60).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000));
   });
 
-  it('rejects when the database cannot be reached', async () => {
+  it('reject when the database is unreachable', async () => {
     const nowhere = createKnex({ ...database.server, database: 'no_such_database' }, silentLogger);
     const limits = new PgRateLimiter(new Sql(nowhere));
     await expect(limits.take(freshBucket(), perMinute(100))).rejects.toThrow('no_such_database');
@@ -246,8 +246,8 @@ describe('several processes', () => {
   });
 });
 
-describe('above 1,000 a minute', () => {
-  it('is exact for a burst and never has more than 62 entries', async () => {
+describe('limits above 1,000 a minute', () => {
+  it('are exact for a burst, with at most 62 entries', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     expect(allowed(await takeMany(limits, bucket, 1_600, perMinute(1_500)))).toBe(1_500);
@@ -263,7 +263,7 @@ describe('above 1,000 a minute', () => {
     expect((await row(bucket))?.entries).toBeLessThanOrEqual(62);
   });
 
-  it('never exceeds the limit, and falls short of it by a second at the most', async () => {
+  it('are never exceeded, and are short by one second at most', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     const passed: number[] = [];
@@ -279,7 +279,7 @@ describe('above 1,000 a minute', () => {
     expect(passed.length).toBeGreaterThan(2_400);
   });
 
-  it('keeps the rule for the second exact, and merges what is older', async () => {
+  it('keep the limit for a second exact, and merge older entries', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     const passed: number[] = [];
@@ -293,8 +293,8 @@ describe('above 1,000 a minute', () => {
   });
 });
 
-describe('limits that change', () => {
-  it('a raised limit adds its difference, a lowered one waits for the log to come below it', async () => {
+describe('a limit that changes', () => {
+  it('adds the difference when raised, and waits for the log to shrink when lowered', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     for (let made = 0; made < 10; made += 1) {
@@ -338,7 +338,7 @@ describe('limits that change', () => {
     expect((await row(bucket))?.entries).toBe(2);
   });
 
-  it('keeps what is left of a long log when it is merged', async () => {
+  it('keeps the rest of a long log when it is merged', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     for (let made = 0; made <= 649; made += 1) {
@@ -351,7 +351,7 @@ describe('limits that change', () => {
     expect((await row(bucket))?.entries).toBeLessThanOrEqual(63);
   });
 
-  it('decides requests of one batch under different limits in the order they came', async () => {
+  it('applies to requests of one batch in order of arrival', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     const rules = [perMinute(2), perMinute(2), perMinute(3), perMinute(2), perMinute(5)];
@@ -361,8 +361,8 @@ describe('limits that change', () => {
   });
 });
 
-describe('a clock set back', () => {
-  it('by a moment stands still', async () => {
+describe('a clock that was set back', () => {
+  it('by a moment is treated as standing still', async () => {
     const limits = limiter();
     const bucket = freshBucket();
     at(2_000);
@@ -374,7 +374,7 @@ describe('a clock set back', () => {
     expect(await limits.take(bucket, perMinute(2))).toMatchObject({ isAllowed: false });
   });
 
-  it.each([2, 5_000])('by an hour keeps the count, for a minute (limit %p)', async (limit) => {
+  it.each([2, 5_000])('by an hour keeps the count for a minute (limit %p)', async (limit) => {
     const limits = limiter();
     const bucket = freshBucket();
     at(3_600_000);
@@ -392,7 +392,7 @@ describe('a clock set back', () => {
   });
 });
 
-it('agrees with a list of times', async () => {
+it('agrees with a plain list of times', async () => {
   const limits = limiter();
   const step = fc.record({
     waitMs: fc.oneof(
@@ -437,8 +437,8 @@ it('agrees with a list of times', async () => {
   );
 });
 
-describe('sweep', () => {
-  it('deletes rows unused for over 2 minutes, however many, and no others', async () => {
+describe('the sweep', () => {
+  it('deletes all rows unused for over 2 minutes, and no others', async () => {
     await pools[0]('rate_limits').delete();
     const limits = limiter();
     const idle = Array.from({ length: 1_203 }, freshBucket);
@@ -454,7 +454,7 @@ describe('sweep', () => {
     expect(await limits.take(idle[0] as string, perMinute(100))).toMatchObject({ remaining: 99 });
   });
 
-  it('leaves out rows that are being written, without waiting', async () => {
+  it('skips rows that are being written, without waiting', async () => {
     await pools[0]('rate_limits').delete();
     const limits = limiter();
     const busy = freshBucket();
@@ -468,7 +468,7 @@ describe('sweep', () => {
   });
 });
 
-it('writes rows in place', async () => {
+it('updates rows in place', async () => {
   const sizes: number[] = [];
   // Versions that another snapshot in the database may still need, such as that of ANALYZE, are kept as long as it is:
   // one round that nobody disturbs tells.

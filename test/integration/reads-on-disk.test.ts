@@ -61,7 +61,7 @@ const NO_HEADS: AuditHeads = {
   kept: async () => undefined,
 };
 
-describe('what is read in order to be told (ADR-0017)', () => {
+describe('reads whose result leaves the process (ADR-0017)', () => {
   let database: TestDatabase;
   let other: TestSql;
   let knex: Knex;
@@ -98,12 +98,12 @@ describe('what is read in order to be told (ADR-0017)', () => {
     return count;
   }
 
-  it.each(Object.keys(READS))('%s: comes when all that it may show is on the disk', async (name) => {
+  it.each(Object.keys(READS))('%s waits until all that it may show is on the disk', async (name) => {
     const accountId = randomUUID();
     await expect(onDiskAfter(async () => READS[name]?.(stores, accountId))).resolves.toBe(5);
   });
 
-  it('holds a transaction that writes nothing, and not the rows in it', async () => {
+  it('holds back a transaction that writes nothing, but locks no rows', async () => {
     const inOne = () =>
       sql.transaction(async (inside) => {
         expect(await inside.queryOnDisk(LOOK, [])).not.toEqual([]);
@@ -123,7 +123,7 @@ describe('what is read in order to be told (ADR-0017)', () => {
     await expect(onDiskAfter(readOnly)).resolves.toBe(5);
   });
 
-  it('holds the acknowledgement of delivery reports that change nothing', async () => {
+  it('holds back the acknowledgement of delivery reports that change nothing', async () => {
     const report = { sid: 'nobody-knows-it', status: 'delivered' } as const;
     const take = () =>
       sql.transaction(async (inside) => {

@@ -9,7 +9,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** What foreign keys would hold, where rows come with every message and none is checked. */
-describe('references of what comes with every message', () => {
+describe('references between the rows of every message', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   let account: TestAccount;
@@ -39,7 +39,7 @@ describe('references of what comes with every message', () => {
     ['users', 'id'],
     ['api_keys', 'key_id'],
     ['webhooks', 'id'],
-  ])('%s can neither be deleted nor change their key', async (table, key) => {
+  ])('%s cannot be deleted, nor its key changed', async (table, key) => {
     if (table === 'webhooks') {
       const body = { url: 'https://1.1.1.1/hook', events: ['sms.sent'] };
       await gateway.call('POST', '/developers/webhooks', { key: account.key, body });
@@ -61,7 +61,7 @@ describe('references of what comes with every message', () => {
     expect(rows).toEqual([]);
   });
 
-  it('the deliveries of an event and their attempts go with it, and no others', async () => {
+  it('deleting an event deletes its deliveries and attempts, and no others', async () => {
     const receiver = await startWebhookReceiver();
     opened.push(receiver);
     const body = { url: receiver.url, events: ['sms.sent'] };
@@ -90,7 +90,7 @@ describe('references of what comes with every message', () => {
     expect(orphans).toEqual([]);
   });
 
-  it('an event that recovery reads is not forgotten before it is owed', async () => {
+  it('an event is not deleted while recovery reads it', async () => {
     const [event] = await sql.query('SELECT account_id, seq FROM events LIMIT 1');
     const [row] = await sql.query('SELECT id FROM webhooks WHERE account_id = $1 LIMIT 1', [
       event.account_id,
@@ -119,7 +119,7 @@ describe('references of what comes with every message', () => {
     }
   });
 
-  it('the recipients and sids of a message go with it, and no others', async () => {
+  it('deleting a message deletes its recipients and sids, and no others', async () => {
     const [gone, kept] = [await send(), await send()];
     await sql.query('DELETE FROM messages WHERE id = $1', [gone]);
     for (const table of ['recipients', 'provider_sids']) {

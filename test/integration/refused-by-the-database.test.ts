@@ -8,7 +8,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
 /** What somebody tries by hand, as the database user of the gateway itself. */
-describe('the database itself refuses', () => {
+describe('PostgreSQL itself refuses', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   let account: TestAccount;
@@ -42,7 +42,7 @@ describe('the database itself refuses', () => {
       [owner.accountId, amount, messageId, position, kind],
     );
 
-  it('a refund of more than the recipient cost, to another account, or of one that did not fail', async () => {
+  it("a refund above the recipient's cost, to another account, or for a recipient that did not fail", async () => {
     const failed = await send('0001', 'failed');
     const delivered = await send('0123', 'delivered');
     await expect(enter('refund', 31, failed, 0)).rejects.toThrow('at most its cost');
@@ -70,7 +70,7 @@ describe('the database itself refuses', () => {
     ['delivered', '0123', ['pending', 'sent', 'failed']],
     ['failed', '0001', ['pending', 'sent', 'delivered']],
     ['sent', '0004', ['pending']],
-  ])('a status that goes back from %s, in both parts', async (status, last, steps) => {
+  ])('a status that goes back from %s, in both partitions', async (status, last, steps) => {
     const id = await send(last, status);
     for (const to of steps) {
       for (const settled of [true, false]) {
@@ -133,11 +133,11 @@ describe('the database itself refuses', () => {
     'UPDATE audit_signed_head SET log_id = gen_random_uuid()',
     'DELETE FROM audit_signed_head',
     'TRUNCATE audit_signed_head',
-  ])('a change of the audit log: %s', async (text) => {
+  ])('to change the audit log: %s', async (text) => {
     await expect(sql.query(text)).rejects.toThrow('is append-only');
   });
 
-  describe('and what no constraint holds the periodic check finds', () => {
+  describe('and the periodic check, for what no constraint can refuse,', () => {
     const check = () =>
       withUnitOfWork(gateway, async (uow) => {
         const errors: object[] = [];
@@ -150,12 +150,12 @@ describe('the database itself refuses', () => {
       return Number(text.trim().split(' ').at(-1));
     };
 
-    it('nothing where all adds up', async () => {
+    it('reports nothing when all adds up', async () => {
       expect(await check()).toEqual([]);
       expect(await metric()).toBe(0);
     });
 
-    it('a balance that was changed, once, until it is put right', async () => {
+    it('reports a changed balance once, until it is corrected', async () => {
       const { accountId } = other;
       await sql.query('UPDATE accounts SET balance_minor = balance_minor + 1 WHERE id = $1', [accountId]);
       expect(await check()).toEqual([{ accountId }]);
@@ -167,7 +167,7 @@ describe('the database itself refuses', () => {
       expect(await metric()).toBe(0);
     });
 
-    it('an entry beyond the last, and one that does not add up with the one before it', async () => {
+    it('reports an entry after the last, and one that does not add up with the one before', async () => {
       const { accountId } = await gateway.createAccount(500);
       const enterTopup = (seq: number, amount: number, after: number) =>
         sql.query(

@@ -50,7 +50,7 @@ async function drain(spool: FileReportSpool, most = 100): Promise<string[]> {
 }
 
 describe('the spool of delivery reports', () => {
-  it('gives back what it was given, in order, and leaves nothing on the disk', async () => {
+  it('returns reports in order, and leaves no file', async () => {
     const spool = openSpool();
     expect(spool.isEmpty).toBe(true);
     const first = spool.append([report('a'), report('b')]);
@@ -62,7 +62,7 @@ describe('the spool of delivery reports', () => {
     expect([spool.isEmpty, spool.bytes, await readdir(directory)]).toEqual([true, 0, []]);
   });
 
-  it('keeps a file to which something was added after it was read', async () => {
+  it('keeps a file that grew after it was read', async () => {
     const spool = openSpool();
     const { spool: file, to } = await spool.append([report('a')]);
     await spool.append([report('b')]);
@@ -70,7 +70,7 @@ describe('the spool of delivery reports', () => {
     expect(await drain(spool)).toEqual(['a', 'b']);
   });
 
-  it('lets nobody but its user read the numbers in it', async () => {
+  it('is readable only by its user', async () => {
     if (process.platform === 'win32') return;
     await openSpool().append([report('a')]);
     const modes = (await readdir(directory)).map(
@@ -80,7 +80,7 @@ describe('the spool of delivery reports', () => {
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
   });
 
-  it('is bounded, and takes reports again when there is room', async () => {
+  it('is bounded, and accepts reports again when there is room', async () => {
     const spool = openSpool(10_000);
     await spool.append(reports(20));
     const before = spool.bytes;
@@ -92,7 +92,7 @@ describe('the spool of delivery reports', () => {
     await expect(openSpool(0).append([report('a')])).rejects.toMatchObject({ code: 'service_unavailable' });
   });
 
-  it('gives room back file by file, and reads many times what it reads at once', async () => {
+  it('frees room file by file, and reads a file once for many reports', async () => {
     const spool = openSpool(64 * 2 ** 20);
     for (let from = 0; from < 40_000; from += 4_000) await spool.append(reports(4_000, from));
     expect((await readdir(directory)).filter((name) => name.endsWith('.jsonl')).length).toBeGreaterThan(1);
@@ -100,7 +100,7 @@ describe('the spool of delivery reports', () => {
     expect(sids).toEqual(Array.from({ length: 40_000 }, (_, n) => String(n)));
   });
 
-  it('is taken over by another process when its own is gone, and not before', async () => {
+  it('passes to another process only when its own is gone', async () => {
     const living = openSpool();
     await living.append([report('a')]);
     const other = openSpool();
@@ -113,7 +113,7 @@ describe('the spool of delivery reports', () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it('passes over what a crash left of a line', async () => {
+  it('skips an incomplete line that a crash left', async () => {
     const spool = openSpool();
     await spool.append([report('a')]);
     await spool.close();
@@ -128,7 +128,7 @@ describe('the spool of delivery reports', () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it('says so where it cannot write, and keeps nothing', async () => {
+  it('reports that it cannot write, and keeps nothing', async () => {
     await writeFile(directory, 'a file where the directory should be');
     const spool = openSpool();
     await expect(spool.append([report('a')])).rejects.toMatchObject({ code: 'service_unavailable' });

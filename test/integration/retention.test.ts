@@ -78,7 +78,7 @@ describe('retention', () => {
     return found;
   };
 
-  it('keeps everything for ever where nothing is said', async () => {
+  it('keeps everything without a setting', async () => {
     const id = await send();
     await settled(id, 'delivered');
     await roundAfter(10_000);
@@ -86,7 +86,7 @@ describe('retention', () => {
     expect((await history()).pagination.total).toBe(1);
   });
 
-  it('erases the text in time: from the message, the notes, the events, the answers of endpoints and of requests', async () => {
+  it('deletes the text in time: of the message, notes, events, and stored answers of endpoints and requests', async () => {
     // An endpoint that says back what it was told.
     const receiver = await startEcho();
     opened.push(receiver);
@@ -157,7 +157,7 @@ describe('retention', () => {
     });
   });
 
-  it('leaves alone what is under way, and comes back to it', async () => {
+  it('skips messages in progress, and returns to them', async () => {
     const dead = await startWebhookReceiver(() => 500);
     opened.push(dead);
     const { body } = await gateway.call('POST', '/developers/webhooks', {
@@ -196,7 +196,7 @@ describe('retention', () => {
     await checkLedger(sql, account.accountId);
   });
 
-  it('removes the oldest, and histories and lists count and cut what is left; the ledger stays', async () => {
+  it('deletes the oldest messages; histories and lists show the rest; the ledger stays', async () => {
     const ids: string[] = [];
     for (let index = 0; index < 7; index++) {
       ids.push(await send({ message: `number ${index}` }, index % 2 ? account.sandboxKey : account.key));
@@ -257,7 +257,7 @@ describe('retention', () => {
     expect((await page('')).ids).toEqual([]);
   });
 
-  it('never waits for a row that a send or a report holds, and makes no send wait', async () => {
+  it('never waits for a row that a send or a report locks, and delays no send', async () => {
     const ids = [await send(), await send(), await send()];
     for (const id of ids) await settled(id, 'delivered');
     await keep(1, 1);
@@ -272,7 +272,7 @@ describe('retention', () => {
     expect((await history()).pagination.total).toBe(0);
   });
 
-  it('two processes at once, with many messages, forget each once and send on meanwhile', async () => {
+  it('in two processes at once deletes each of many messages once, while sends continue', async () => {
     await Promise.all(Array.from({ length: 450 }, () => send({}, account.sandboxKey)));
     await keep(1, 1);
     const during = send();
@@ -292,7 +292,7 @@ describe('retention', () => {
     await checkLedger(sql, account.accountId);
   });
 
-  it('forgets sids and reports that can no longer meet', async () => {
+  it('deletes sids and reports that can no longer match', async () => {
     const id = await send();
     await settled(id, 'delivered');
     const scheduled = await send({ scheduledFor: new Date(Date.now() + 20 * DAY_MS).toISOString() });
@@ -321,7 +321,7 @@ describe('retention', () => {
     expect(await counts()).toEqual([0, 0]);
   });
 
-  it('forgets with a message that it was the last one written to a WhatsApp number', async () => {
+  it('deletes the record that a message was the last one to a WhatsApp number', async () => {
     const to = '+256700777123';
     const body = { to, type: 'template', template: { name: 'hello', language: 'en' } };
     const sent = await gateway.call('POST', '/developers/whatsapp', { key: account.key, body });
@@ -333,7 +333,7 @@ describe('retention', () => {
     expect(await writers()).toEqual([]);
   });
 
-  it('is set by owners and operators, checked, and audited with what was before', async () => {
+  it('is set by owners and operators, validated, and audited with the old value', async () => {
     const set = gateway.parts.operations.accounts.setRetention;
     const { accountId } = account;
     await keep(30, 90);

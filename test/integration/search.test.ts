@@ -45,7 +45,7 @@ const needle = fc.oneof(
   },
 );
 
-describe('a search finds by its index what it would find without one', () => {
+describe('an indexed search finds what a scan finds', () => {
   let database: TestDatabase;
   let knex: Knex;
   let contacts: PgContactStore;
@@ -95,7 +95,7 @@ describe('a search finds by its index what it would find without one', () => {
     return { pages, slices, totals: [...totals] };
   }
 
-  it('of contacts, whatever the letters, the tag, and who else has the same', async () => {
+  it('of contacts, for any letters, tags and other accounts', async () => {
     const person = fc.record({
       name: fc.option(text),
       digits: fc.option(fc.integer({ min: 0, max: 99_999 })),
@@ -170,7 +170,7 @@ describe('a search finds by its index what it would find without one', () => {
     expect(hits).toBeGreaterThan(100);
   });
 
-  it('of accounts, as ILIKE finds them', async () => {
+  it('of accounts, like ILIKE', async () => {
     const course = fc.record({
       made: fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 6 }),
       needles: fc.array(needle, { minLength: 3, maxLength: 8 }),

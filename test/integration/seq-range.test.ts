@@ -17,7 +17,7 @@ interface Stretch {
   readonly jitter: readonly number[];
 }
 
-describe('the numbers of the messages that a span of time holds (R20)', () => {
+describe('the range of message numbers in a span of time (R20)', () => {
   let database: TestDatabase;
   let sql: TestSql;
   let knex: Knex;
@@ -86,7 +86,7 @@ describe('the numbers of the messages that a span of time holds (R20)', () => {
     { nil: undefined, freq: 4 },
   );
 
-  it('are those of a look at every message, however unevenly they were sent and whatever was removed', async () => {
+  it('equals a scan of all messages, however unevenly they were sent and whatever was deleted', async () => {
     await fc.assert(
       fc.asyncProperty(
         history,

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('a server says which version it is, and that nothing stands between', async () => {
+it('a server reports its version, and that no pool is in between', async () => {
   const facts = await checkServer(database.connection);
   expect(facts).toEqual({
     version: expect.stringMatching(new RegExp(`^${testVersion()}\\.`)),
@@ -29,7 +29,7 @@ it('a server says which version it is, and that nothing stands between', async (
   expect(Math.floor(facts.versionNumber / 10_000)).toBe(testVersion());
 });
 
-it('a server that is too old is told with what is needed (R214)', () => {
+it('a server that is too old is refused with what is needed (R214)', () => {
   const facts = { isStandby: false, readOnlyBy: null, isPooled: false };
   expect(faultOfServer({ ...facts, version: '13.11', versionNumber: 130_011 })).toMatch(
     /^PostgreSQL 13\.11 is too old: the gateway needs 14 or newer\./,
@@ -37,7 +37,7 @@ it('a server that is too old is told with what is needed (R214)', () => {
   expect(faultOfServer({ ...facts, version: '14.0', versionNumber: 140_000 })).toBeUndefined();
 });
 
-it('a hot standby says what it is', async () => {
+it('a hot standby is recognised', async () => {
   const standby = await startStandby(testVersion());
   try {
     await expect(checkServer(standby.connection)).rejects.toThrow(
@@ -48,25 +48,28 @@ it('a hot standby says what it is', async () => {
   }
 });
 
-it.each(['database', 'user'])('a database that only reads says so, and that the %s is set so', async (by) => {
-  await using sql = await openSql(database);
-  const { database: name, user } = database.connection;
-  const whom = by === 'user' ? `ROLE ${user} IN DATABASE ${name}` : `DATABASE ${name}`;
-  await sql.query(`ALTER ${whom} SET default_transaction_read_only = on`);
-  try {
-    await expect(checkServer(database.connection)).rejects.toThrow(
-      new RegExp(`^The database is read-only: default_transaction_read_only is on \\(set by: .*${by}\\)`),
-    );
-    await expect(startTestGateway({}, database)).rejects.toThrow(/^The database is read-only/);
-  } finally {
-    await sql.query(
-      `SET default_transaction_read_only = off; ALTER ${whom} RESET default_transaction_read_only`,
-    );
-  }
-});
+it.each(['a read-only database is recognised, and that the %s is set so', 'user'])(
+  'a database that only reads says so, and that the %s is set so',
+  async (by) => {
+    await using sql = await openSql(database);
+    const { database: name, user } = database.connection;
+    const whom = by === 'user' ? `ROLE ${user} IN DATABASE ${name}` : `DATABASE ${name}`;
+    await sql.query(`ALTER ${whom} SET default_transaction_read_only = on`);
+    try {
+      await expect(checkServer(database.connection)).rejects.toThrow(
+        new RegExp(`^The database is read-only: default_transaction_read_only is on \\(set by: .*${by}\\)`),
+      );
+      await expect(startTestGateway({}, database)).rejects.toThrow(/^The database is read-only/);
+    } finally {
+      await sql.query(
+        `SET default_transaction_read_only = off; ALTER ${whom} RESET default_transaction_read_only`,
+      );
+    }
+  },
+);
 
-describe('behind a pool (R214)', () => {
-  it('of sessions, which takes no `options`, a gateway works and every connection has its settings', async () => {
+describe('behind a connection pool (R214)', () => {
+  it('of sessions, without `options`, a gateway works and every connection has its settings', async () => {
     await using pooler = await startPooler(database.connection, { mode: 'session' });
     expect(await checkServer(pooler.url)).toMatchObject({ isPooled: true });
     await using gateway = await startTestGateway({ DATABASE_URL: pooler.url }, database);
@@ -84,7 +87,7 @@ describe('behind a pool (R214)', () => {
   const idle = { gives: ['newest', 'oldest'], warm: [0, 1, 2, 3] } as const;
   const pools = idle.gives.flatMap((gives) => idle.warm.map((warm) => ({ gives, warm })));
   it.each(pools)(
-    'of transactions, idle, that gives the $gives of $warm connections, it is refused',
+    'of transactions, idle, that gives the $gives of $warm connections, the start is refused',
     async (pool) => {
       await using pooler = await startPooler(database.connection, { mode: 'transaction', ...pool });
       await expect(checkServer(pooler.url)).rejects.toThrow(
@@ -93,21 +96,21 @@ describe('behind a pool (R214)', () => {
     },
   );
 
-  it('of transactions that has one connection only, it is refused', async () => {
+  it('of transactions with a single connection, the start is refused', async () => {
     await using pooler = await startPooler(database.connection, { mode: 'transaction', size: 1 });
     await expect(checkServer(pooler.url)).rejects.toThrow(
       /^The database is behind a pool .*pool_mode=session/,
     );
   });
 
-  it('of statements, it is refused', async () => {
+  it('of statements, the start is refused', async () => {
     await using pooler = await startPooler(database.connection, { mode: 'statement' });
     await expect(checkServer(pooler.url)).rejects.toThrow(
       /^The database is behind a pool .*pool_mode=session/,
     );
   });
 
-  it('of transactions, nothing is written before it is refused', async () => {
+  it('of transactions, nothing is written before the refusal', async () => {
     const empty = await createTestDatabase('template1');
     try {
       await using pooler = await startPooler(empty.connection, { mode: 'transaction' });
@@ -123,7 +126,7 @@ describe('behind a pool (R214)', () => {
     }
   });
 
-  it('of sessions with one connection, it says that more are needed', async () => {
+  it('of sessions with one connection, the refusal says that more are needed', async () => {
     await using pooler = await startPooler(database.connection, { mode: 'session', size: 1 });
     await expect(checkServer(pooler.url)).rejects.toThrow(
       /gave one connection, and no second one.*default_pool_size/,
@@ -131,7 +134,7 @@ describe('behind a pool (R214)', () => {
   });
 });
 
-it('settings hold on all connections of the pool, whatever the address and the database say', async () => {
+it('settings hold on all connections of the pool, whatever the URL and the database say', async () => {
   await using sql = await openSql(database);
   await sql.query(`ALTER DATABASE ${database.connection.database} SET jit = on`);
   const proxy = await startDatabaseProxy(database.connection);

@@ -8,7 +8,7 @@ import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
 
-describe('recipients, in two parts', () => {
+describe('recipients in an open and a settled partition', () => {
   let database: TestDatabase;
   let client: pg.Client;
   let knex: Knex;
@@ -102,7 +102,7 @@ describe('recipients, in two parts', () => {
     expect((await store.lock([id])).get(id)).toMatchObject({ status: 'pending', counts });
   });
 
-  it('are not moved again once they are settled, and can still be read', async () => {
+  it('stay in the settled one, and can still be read', async () => {
     const id = await message(1);
     await move(id, 0, 'pending', 'sent');
     await move(id, 0, 'sent', 'delivered');
@@ -115,7 +115,7 @@ describe('recipients, in two parts', () => {
     expect(await partsOf(id)).toEqual(['delivered in recipients_settled']);
   });
 
-  it('are looked for in the open one only where they may still change', async () => {
+  it('are searched in the open one only when they may still change', async () => {
     const id = await message(2);
     await move(id, 1, 'pending', 'failed');
     plans.take();
@@ -131,7 +131,7 @@ describe('recipients, in two parts', () => {
     expect(touched).toEqual(Array.from({ length: 4 }, () => ['recipients_open']));
   });
 
-  it('that are put off are so once for each hand-over, and only the job of the next one finds them', async () => {
+  it('that wait for a retry have one for each hand-over, and only the job of the next hand-over finds them', async () => {
     const id = await message(3);
     const key = (position: number) => ({ messageId: id, position });
     const putOff = (position: number, attempts: number) =>
@@ -157,7 +157,7 @@ describe('recipients, in two parts', () => {
     expect(await found(1)).toEqual([{ position: 2, isClaimed: false }]);
   });
 
-  it('are found by their key also with a plan that was made while the open one was empty', async () => {
+  it('are found by key also with a plan made while the open partition was empty', async () => {
     await client.query('DELETE FROM recipients_open');
     await client.query('VACUUM ANALYZE recipients_open');
     const fresh = createKnex(database.connection, silentLogger, 1);
@@ -185,7 +185,7 @@ describe('recipients, in two parts', () => {
     }
   });
 
-  it('have their message listed as failed when the last of them fails, and removed with it', async () => {
+  it('make their message failed when the last of them fails, and are deleted with it', async () => {
     const [failed, delivered] = [await message(2), await message(2)];
     await move(failed, 0, 'pending', 'failed');
     await move(delivered, 0, 'pending', 'sent');

@@ -44,8 +44,8 @@ afterEach(async () => {
   logged = [];
 });
 
-describe('submitting', () => {
-  it('binds as a transceiver and hands over a message', async () => {
+describe('submitting a message', () => {
+  it('binds as a transceiver and submits a message', async () => {
     const { smsc, carrier } = await pair();
     expect(carrier.name).toBe(`smpp:gateway@127.0.0.1:${smsc.port}`);
     const expiresAt = new Date(Date.now() + 3_600_000);
@@ -88,7 +88,7 @@ describe('submitting', () => {
     });
   });
 
-  it('sends no validity from 48 hours ahead on', async () => {
+  it('omits the validity period from 48 hours ahead', async () => {
     const { smsc, carrier } = await pair();
     await send(carrier, { expiresAt: new Date(Date.now() + 49 * 3_600_000) });
     expect(smsc.received[0]!.validityPeriod).toBe('');
@@ -98,7 +98,7 @@ describe('submitting', () => {
     ['GSM-7', GSM7_LONG, 0],
     ['UCS-2', UCS2_LONG, 8],
   ] as const)(
-    'cuts a long %s text into parts that make it whole again',
+    'splits a long %s text into parts that join to the same text',
     async (encoding, text, dataCoding) => {
       const { smsc, carrier } = await pair({ messageIds: 'hex' });
       const outcome = await send(carrier, { text, encoding });
@@ -118,7 +118,7 @@ describe('submitting', () => {
     expect(new Set(smsc.messages().map(({ text }) => text))).toEqual(new Set(texts));
   });
 
-  it('matches answers that come out of order', async () => {
+  it('matches responses that come out of order', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 5 });
     const recipients = Array.from({ length: 10 }, (_, n) => `+25670000001${n}`);
     const outcomes = await Promise.all(recipients.map((to) => send(carrier, { to })));
@@ -126,7 +126,7 @@ describe('submitting', () => {
     expect(outcomes).toEqual(recipients.map((to) => ({ kind: 'accepted', sid: sids.get(to) })));
   });
 
-  it('never has more than the window unanswered, and loses nothing under load', async () => {
+  it('never exceeds the window, and loses nothing under load', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 7 }, '?window=7');
     const outcomes = await Promise.all(Array.from({ length: 700 }, () => send(carrier)));
     expect(outcomes.every(({ kind }) => kind === 'accepted')).toBe(true);
@@ -135,7 +135,7 @@ describe('submitting', () => {
     expect(carrier.health().inFlight).toBe(0);
   });
 
-  it('works over TLS, and only with a certificate it trusts', async () => {
+  it('works over TLS, only with a trusted certificate', async () => {
     const smsc = await simulator({ tls: true });
     const trusting = connect(smsc, '', { tlsCa: smsc.tlsCa });
     expect(await send(trusting)).toMatchObject({ kind: 'accepted' });
@@ -154,7 +154,7 @@ describe('submitting', () => {
     expect(smsc.received).toEqual([]);
   });
 
-  it('does not send what has expired', async () => {
+  it('does not send an expired message', async () => {
     const { smsc, carrier } = await pair();
     expect(await send(carrier, { expiresAt: new Date(Date.now() - 1) })).toMatchObject({
       kind: 'unavailable',
@@ -164,7 +164,7 @@ describe('submitting', () => {
   });
 });
 
-describe('refusals', () => {
+describe('refusals by the SMSC', () => {
   it.each([
     [0x0b, 'rejected', 'ESME_RINVDSTADR'],
     [0x45, 'rejected', 'ESME_RSUBMITFAIL'],
@@ -179,7 +179,7 @@ describe('refusals', () => {
     if (outcome.kind === 'rejected') expect(outcome.code).toBe(code);
   });
 
-  it('slows down when throttled, says when to come back, and recovers', async () => {
+  it('slows down when throttled, says when to retry, and recovers', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 8, answer: 'throttle' }, '?window=8', {
       // Long enough for all eight answers to fall into it, however busy the machine.
       timing: { ...TIMING, throttlePauseMs: 200 },
@@ -208,7 +208,7 @@ describe('refusals', () => {
     expect(recovered.every(({ kind }) => kind === 'accepted')).toBe(true);
   });
 
-  it('gives the window back place by place after throttling', async () => {
+  it('reopens the window one by one after throttling', async () => {
     let throttle = true;
     const { smsc, carrier } = await pair({ answer: () => (throttle ? 'throttle' : 'accept') }, '?window=8');
     await send(carrier);
@@ -225,7 +225,7 @@ describe('refusals', () => {
     expect(smsc.received).toHaveLength(before + 8);
   });
 
-  it('sends nothing more of a long message whose first part is refused', async () => {
+  it('sends no further part of a long message whose first part is refused', async () => {
     const { smsc, carrier } = await pair({ answer: 0x0b });
     expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({
       kind: 'rejected',
@@ -235,7 +235,7 @@ describe('refusals', () => {
     expect(smsc.received).toHaveLength(1);
   });
 
-  it('fails a long message whose later part is refused, and says that parts may have left', async () => {
+  it('fails a long message whose later part is refused, and says that parts may have been sent', async () => {
     const { carrier } = await pair({ answer: ({ index }) => (index === 1 ? 0x0b : 'accept') });
     expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({
       kind: 'rejected',
@@ -243,7 +243,7 @@ describe('refusals', () => {
     });
   });
 
-  it('sees a half sent message through throttling', async () => {
+  it('completes a partly sent message in spite of throttling', async () => {
     const { smsc, carrier } = await pair({ answer: ({ index }) => (index === 1 ? 'throttle' : 'accept') });
     expect(await send(carrier, { text: 'a'.repeat(300) })).toEqual({
       kind: 'accepted',
@@ -253,7 +253,7 @@ describe('refusals', () => {
     expect(smsc.messages()[0]!.text).toBe('a'.repeat(300));
   });
 
-  it('tries a half sent message again under the same reference', async () => {
+  it('retries a partly sent message under the same reference number', async () => {
     const { smsc, carrier } = await pair({ answer: ({ index }) => (index === 1 ? 0x08 : 'accept') });
     expect(await send(carrier, { text: 'a'.repeat(300), messageId: 'm7' })).toMatchObject({
       kind: 'unavailable',
@@ -271,7 +271,7 @@ describe('refusals', () => {
 });
 
 describe('silence and lost connections', () => {
-  it('gives up when no answer comes, and binds anew', async () => {
+  it('gives up a submit without a response, and binds again', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
       timing: { ...TIMING, submitTimeoutMs: 150 },
     });
@@ -289,7 +289,7 @@ describe('silence and lost connections', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('sends away what waits behind a window full of silence, so that another carrier can have it', async () => {
+  it('gives up the messages that wait behind a window without responses, so that another carrier can send them', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '?window=2', {
       timing: { ...TIMING, submitTimeoutMs: 500 },
     });
@@ -314,7 +314,7 @@ describe('silence and lost connections', () => {
   it.each([
     ['', 'hello'],
     ['part 1 of 2: ', 'a'.repeat(300)],
-  ])('gives up alone what the carrier passes over: %s', async (part, text) => {
+  ])('gives up only the submit that the carrier skips: %s', async (part, text) => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
       timing: { ...TIMING, submitTimeoutMs: 1_000 },
     });
@@ -333,7 +333,7 @@ describe('silence and lost connections', () => {
     expect(smsc.binds).toHaveLength(1);
   });
 
-  it('does not send again what the carrier takes after it was given up', async () => {
+  it('does not send again what the carrier accepts after the timeout', async () => {
     const { smsc, carrier, reports } = await pair(
       { answer: 'late', reports: { form: 'text', when: 'after' } },
       '',
@@ -360,7 +360,7 @@ describe('silence and lost connections', () => {
     expect(await send(carrier, { messageId: 'm3' })).toMatchObject({ kind: 'accepted', sid: '1000005' });
   });
 
-  it('waits longer for a slow carrier than the eleven seconds that it takes, and sends nothing twice', async () => {
+  it('waits longer than eleven seconds for a slow carrier, and sends nothing twice', async () => {
     const { submitTimeoutMs: _, ...timing } = TIMING;
     const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });
     const outcomes = await Promise.all([send(carrier), send(carrier), send(carrier)]);
@@ -368,7 +368,7 @@ describe('silence and lost connections', () => {
     expect(smsc.binds).toHaveLength(1);
   }, 60_000);
 
-  it('counts an answer that is overdue while others are awaited, and begins nothing more on that session', async () => {
+  it('counts an overdue response while others are pending, and submits nothing more in that session', async () => {
     const submitTimeoutMs = 6_000;
     const { smsc, carrier } = await pair({ answersReversedBy: 9 }, '', {
       timing: { ...TIMING, submitTimeoutMs },
@@ -386,7 +386,7 @@ describe('silence and lost connections', () => {
     expect(smsc.commands).toContain('unbind');
   }, 60_000);
 
-  it('does not hear for ever an SMSC that reads nothing of what it is answered', async () => {
+  it('limits what it buffers for an SMSC that does not read', async () => {
     const asked = new smpp.PDU('enquire_link', { sequence_number: 1 }).toBuffer();
     const flood = Buffer.concat(Array.from({ length: 4_096 }, () => asked));
     const closed = Promise.withResolvers<void>();
@@ -414,7 +414,7 @@ describe('silence and lost connections', () => {
     expect(logged.at(-1)?.fields).toMatchObject({ reason: 'enquire_link unanswered for 1500 ms' });
   }, 60_000);
 
-  it('keeps a session on which enquire_link is answered late, as long as anything comes', async () => {
+  it('keeps a session with a late enquire_link_resp while anything else arrives', async () => {
     const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 1_500 };
     const { smsc, carrier } = await pair({ answersEnquireLink: false }, '', { timing });
     let answers = 0;
@@ -424,7 +424,7 @@ describe('silence and lost connections', () => {
     expect(carrier.health().state).toBe('up');
   });
 
-  it('ends what was on the wire when the connection drops, and reconnects', async () => {
+  it('fails what is in flight when the connection drops, and reconnects', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' });
     const cut = [send(carrier), send(carrier)];
     await until(() => smsc.received.length === 2);
@@ -438,7 +438,7 @@ describe('silence and lost connections', () => {
     expect(smsc.binds).toHaveLength(2);
   });
 
-  it('sends what waits for a place over the next session', async () => {
+  it('sends messages that wait for the window in the next session', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '?window=1');
     const first = send(carrier);
     const second = send(carrier);
@@ -449,7 +449,7 @@ describe('silence and lost connections', () => {
     expect(await second).toMatchObject({ kind: 'accepted' });
   });
 
-  it('reconnects when enquire_link is not answered', async () => {
+  it('reconnects when enquire_link gets no response', async () => {
     const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 2_000 };
     const { smsc, carrier } = await pair({ answersEnquireLink: false }, '', { timing });
     await until(() => carrier.health().detail === 'enquire_link unanswered for 2000 ms');
@@ -459,7 +459,7 @@ describe('silence and lost connections', () => {
     expect(carrier.health().state).toBe('up');
   });
 
-  it('answers enquire_link, refuses the unknown, and reconnects after unbind', async () => {
+  it('answers enquire_link, refuses unknown commands, and reconnects after unbind', async () => {
     const { smsc, carrier } = await pair();
     const answers: string[] = [];
     smsc.send('enquire_link', {}, ({ command }) => answers.push(command));
@@ -484,7 +484,7 @@ describe('silence and lost connections', () => {
     expect(logged.some(({ fields }) => JSON.stringify(fields).includes('malformed PDU'))).toBe(true);
   });
 
-  it.each([20_000, 65_535])('takes a message of %d octets, which SMPP allows', async (octets) => {
+  it.each([20_000, 65_535])('accepts a PDU of %d octets, which SMPP allows', async (octets) => {
     const { smsc, carrier } = await pair();
     const answers: number[] = [];
     const mo = { source_addr: '256700000001', message_payload: Buffer.alloc(octets, 'A') };
@@ -507,7 +507,7 @@ describe('silence and lost connections', () => {
 describe('over smpps://', () => {
   const peer = (name: string, options: SmscOptions = {}) => simulator({ tls: identity(name), ...options });
 
-  it('hands over messages and takes reports, with the authority that the URL names', async () => {
+  it('submits messages and takes reports, with the authority that the URL names', async () => {
     const smsc = await peer('server', { reports: { form: 'payload', when: 'after' } });
     const reports: DeliveryReport[] = [];
     const carrier = start(
@@ -537,11 +537,11 @@ describe('over smpps://', () => {
   });
 });
 
-describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
+describe('a transmitter and a receiver session (bind=tx+rx) (R209)', () => {
   const BIND = '?bind=tx+rx';
   const commands = (smsc: Smsc) => smsc.binds.map(({ command }) => command);
 
-  it('submits over the one and takes reports over the other', async () => {
+  it('submits over one and takes reports over the other', async () => {
     const { smsc, carrier, reports } = await pair({ reports: { form: 'text', when: 'after' } }, BIND);
     expect(commands(smsc).sort()).toEqual(['bind_receiver', 'bind_transmitter']);
     expect(await send(carrier, { text: GSM7_LONG })).toMatchObject({ kind: 'accepted' });
@@ -555,7 +555,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
     await until(() => smsc.boundCount === 0);
   });
 
-  it('is written with a plus sign as it is, or percent-encoded', async () => {
+  it('is configured with a literal or percent-encoded plus sign', async () => {
     const { smsc } = await pair({}, '?bind=tx%2Brx');
     expect(commands(smsc)).toHaveLength(2);
     const { smsc: other } = await pair({}, '?bind=trx');
@@ -565,7 +565,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
   it.each([
     ['receiver', 'bind_receiver'],
     ['transmitter', 'bind_transmitter'],
-  ])('is up with both only, and says that the %s is missing', async (role, refusedBind) => {
+  ])('is up only with both sessions, and says that the %s is missing', async (role, refusedBind) => {
     const smsc = await simulator({ refusedBind });
     const carrier = connect(smsc, BIND);
     await until(() => smsc.boundCount === 1 && carrier.health().state === 'down');
@@ -575,7 +575,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('binds the receiver again by itself; messages leave meanwhile, and their reports come then', async () => {
+  it('binds the receiver again by itself; meanwhile messages are sent, and their reports come afterwards', async () => {
     const { smsc, carrier, reports } = await pair({ reports: { form: 'text', when: 'after' } }, BIND);
     smsc.behave({ refusedBind: 'bind_receiver' });
     smsc.dropOnly('receivers');
@@ -587,7 +587,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
     expect(commands(smsc).filter((command) => command === 'bind_transmitter')).toHaveLength(1);
   });
 
-  it('binds the transmitter again by itself, and what waits leaves then', async () => {
+  it('binds the transmitter again by itself, and then sends what waits', async () => {
     const { smsc, carrier } = await pair({}, BIND);
     smsc.dropOnly('transmitters');
     await until(() => carrier.health().state === 'down');
@@ -596,7 +596,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
     expect(commands(smsc).sort()).toEqual(['bind_receiver', 'bind_transmitter', 'bind_transmitter']);
   });
 
-  it('asks on both whether the SMSC hears, and ends both that are not answered', async () => {
+  it('sends enquire_link in both sessions, and closes those without a response', async () => {
     const timing = { ...TIMING, enquireIntervalMs: 20, enquireTimeoutMs: 500 };
     const { smsc, carrier } = await pair({}, BIND, { timing });
     await until(() => smsc.commands.filter((command) => command === 'enquire_link').length >= 4);
@@ -611,7 +611,7 @@ describe('a transmitter and a receiver (bind=tx+rx) (R209)', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('has no more than the window unanswered', async () => {
+  it('never exceeds the window', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 3 }, `${BIND}&window=3`);
     const outcomes = await Promise.all(Array.from({ length: 30 }, () => send(carrier)));
     expect(outcomes.every(({ kind }) => kind === 'accepted')).toBe(true);
@@ -635,7 +635,7 @@ describe('binding', () => {
     );
   });
 
-  it('keeps trying until the SMSC is there, and messages wait for it', async () => {
+  it('retries until the SMSC is there, while messages wait', async () => {
     const port = await freePort();
     const carrier = start({
       url: `smpp://gateway:secret@127.0.0.1:${port}`,
@@ -650,7 +650,7 @@ describe('binding', () => {
     expect(await outcome).toMatchObject({ kind: 'accepted' });
   });
 
-  it('gives a submission up when its signal aborts or the wait is over', async () => {
+  it('gives up a submit when its signal aborts or its wait is over', async () => {
     const smsc = await simulator({ answersBind: false });
     const carrier = connect(smsc, '', { timing: { ...TIMING, boundWaitMs: 40 } });
     expect(await send(carrier)).toMatchObject({ kind: 'unavailable', reason: 'no SMPP session is bound' });
@@ -660,7 +660,7 @@ describe('binding', () => {
     expect(await outcome).toMatchObject({ kind: 'unavailable' });
   });
 
-  it('does not wait for an attempt that comes too late', async () => {
+  it('does not wait for a bind attempt that comes too late', async () => {
     const timing = { ...TIMING, reconnectMinMs: 60_000, reconnectMaxMs: 60_000 };
     const carrier = start({
       url: `smpp://gateway:secret@127.0.0.1:${await freePort()}`,
@@ -672,7 +672,7 @@ describe('binding', () => {
     if (outcome.kind === 'unavailable') expect(outcome.retryAfterMs).toBeGreaterThan(20_000);
   });
 
-  it('gives up a bind that is not answered', async () => {
+  it('gives up a bind without a response', async () => {
     const smsc = await simulator({ answersBind: false });
     const carrier = connect(smsc, '', { timing: { ...TIMING, bindTimeoutMs: 1_000 } });
     await until(() => carrier.health().detail === 'no bind within 1000 ms');
@@ -706,7 +706,7 @@ describe('delivery reports', () => {
     ['tlv', 'before'],
     ['payload', 'after'],
     ['payload', 'before'],
-  ] as const)('as %s, %s the answer', async (form, when) => {
+  ] as const)('as %s, %s the submit_sm_resp', async (form, when) => {
     const order: string[] = [];
     const { smsc, carrier, reports } = await pair({ reports: { form, when } }, '', {}, async () => {
       order.push('report');
@@ -721,15 +721,18 @@ describe('delivery reports', () => {
     expect(smsc.reports[0]!.answers).toEqual([0]);
   });
 
-  it.each(['text', 'payload'] as const)('tell failures with the code of the carrier, as %s', async (form) => {
-    const plan = { form, when: 'after', stat: 'UNDELIV', err: '027' } as const;
-    const { carrier, reports } = await pair({ reports: plan, messageIds: 'padded' });
-    await send(carrier);
-    await until(() => reports.length === 1);
-    expect(reports[0]).toMatchObject({ sid: '000001000000', status: 'failed', code: 'UNDELIV/027' });
-  });
+  it.each(["give the carrier's code of a failure, as %s", 'payload'] as const)(
+    'tell failures with the code of the carrier, as %s',
+    async (form) => {
+      const plan = { form, when: 'after', stat: 'UNDELIV', err: '027' } as const;
+      const { carrier, reports } = await pair({ reports: plan, messageIds: 'padded' });
+      await send(carrier);
+      await until(() => reports.length === 1);
+      expect(reports[0]).toMatchObject({ sid: '000001000000', status: 'failed', code: 'UNDELIV/027' });
+    },
+  );
 
-  it('are batched while the sink is at work', async () => {
+  it('are batched while earlier ones are stored', async () => {
     const batches: number[] = [];
     const gate = Promise.withResolvers<void>();
     const { smsc, carrier } = await pair(
@@ -753,7 +756,7 @@ describe('delivery reports', () => {
     expect(batches.length).toBeLessThan(20);
   });
 
-  it('are not acknowledged before they are recorded, so that the SMSC repeats them', async () => {
+  it('are acknowledged only when they are stored, so that the SMSC repeats the others', async () => {
     let failures = 2;
     const { smsc, carrier, reports } = await pair(
       { reports: { form: 'tlv', when: 'after' } },
@@ -769,7 +772,7 @@ describe('delivery reports', () => {
     expect(reports).toHaveLength(3);
   });
 
-  it('beyond what a window would let through stay with the SMSC, which sends them again', async () => {
+  it('above the limit stay with the SMSC, which sends them again', async () => {
     const gate = Promise.withResolvers<void>();
     const { smsc, reports } = await pair({ repeatReportMs: 200 }, '', {}, () => gate.promise);
     const REPORTS = 6_000;
@@ -787,7 +790,7 @@ describe('delivery reports', () => {
     expect(logged.filter(({ message }) => message.includes('faster than they are recorded'))).toHaveLength(1);
   }, 60_000);
 
-  it('without a final state, and messages of subscribers, are acknowledged and not reported', async () => {
+  it('without a final state, and messages from subscribers, are acknowledged and not reported', async () => {
     const { smsc, reports } = await pair();
     for (const stat of ['ENROUTE', 'ACCEPTD', 'UNKNOWN'])
       smsc.report('7', '256700000001', 'SERVICE', { form: 'text', stat });
@@ -801,7 +804,7 @@ describe('delivery reports', () => {
 });
 
 describe('stopping', () => {
-  it('lets what is on the wire finish, sends the rest away and unbinds', async () => {
+  it('finishes what is in flight, gives up the rest and unbinds', async () => {
     const { smsc, carrier } = await pair({ answerDelayMs: 60 }, '?window=2');
     const outcomes = Array.from({ length: 4 }, () => send(carrier));
     await until(() => smsc.received.length === 2);
@@ -818,7 +821,7 @@ describe('stopping', () => {
     expect(await send(carrier)).toMatchObject({ kind: 'unavailable' });
   });
 
-  it('waits a bounded time only', async () => {
+  it('waits for a limited time', async () => {
     const { smsc, carrier } = await pair({ answer: 'silent' }, '', {
       timing: { ...TIMING, stopGraceMs: 30 },
     });
@@ -831,7 +834,7 @@ describe('stopping', () => {
     });
   });
 
-  it('ends while it is still connecting', async () => {
+  it('ends also while it connects', async () => {
     const smsc = await simulator({ answersBind: false });
     const carrier = connect(smsc);
     await until(() => smsc.binds.length === 1);

@@ -49,7 +49,7 @@ const submission = (members: Partial<SmsSubmission> = {}): SmsSubmission => ({
 });
 
 describe('Africa’s Talking', () => {
-  it('is asked as its documentation says', async () => {
+  it('gets requests as its documentation says', async () => {
     const { api, carrier } = await open(
       africasTalking,
       africasTalkingAnswer('+256700123456', 101, 'Success', 'ATXid_1'),
@@ -75,7 +75,7 @@ describe('Africa’s Talking', () => {
   it.each([
     [100, 'Processed'],
     [102, 'Queued'],
-  ])('status code %d is acceptance', async (code, status) => {
+  ])('status code %d means accepted', async (code, status) => {
     const { carrier } = await open(
       africasTalking,
       africasTalkingAnswer('+256700123456', code, status, 'ATXid_2'),
@@ -84,7 +84,7 @@ describe('Africa’s Talking', () => {
   });
 
   it.each([undefined, '', 'None', null])(
-    'acceptance with %j for an id is acceptance under a name of our own',
+    "accepted with the id %j gets an id of the gateway's own",
     async (messageId) => {
       const recipient = { statusCode: 101, number: '+256700123456', status: 'Success', messageId };
       const body = { SMSMessageData: { Message: 'Sent to 1/1', Recipients: [recipient] } };
@@ -114,7 +114,7 @@ describe('Africa’s Talking', () => {
     });
   });
 
-  it('an empty credit is the operator’s affair: the message waits, and the health says so', async () => {
+  it("an empty credit is the operator's problem: the message waits, and health says so", async () => {
     const { carrier } = await open(
       africasTalking,
       africasTalkingAnswer('+256700123456', 405, 'InsufficientBalance'),
@@ -129,12 +129,12 @@ describe('Africa’s Talking', () => {
   it.each([
     [500, 'InternalServerError'],
     [501, 'GatewayError'],
-  ])('status code %d is worth another try, and leaves it open whether it was taken', async (code, status) => {
+  ])('status code %d is retried, and the message may have been accepted', async (code, status) => {
     const { carrier } = await open(africasTalking, africasTalkingAnswer('+256700123456', code, status));
     expect(await carrier.submit(submission(), signal)).toEqual({ kind: 'unavailable', reason: status });
   });
 
-  it('an answer that names nobody leaves it open whether the message was taken: refusals are 201 as well', async () => {
+  it('an answer without recipients leaves the outcome unknown, because refusals are 201 too', async () => {
     const { carrier } = await open(africasTalking, { status: 201, body: {} });
     const outcome = await carrier.submit(submission(), signal);
     expect(outcome).toMatchObject({ kind: 'unavailable' });
@@ -150,7 +150,7 @@ describe('Africa’s Talking', () => {
     });
   });
 
-  it('a refused key is no refusal of the message', async () => {
+  it('a refused key does not fail the message', async () => {
     const { carrier } = await open(africasTalking, {
       status: 401,
       body: 'The supplied authentication is invalid',
@@ -163,7 +163,7 @@ describe('Africa’s Talking', () => {
 });
 
 describe('Twilio', () => {
-  it('is asked as its documentation says', async () => {
+  it('gets requests as its documentation says', async () => {
     const { api, carrier } = await open(twilio, twilioAnswer(new URLSearchParams(), 'SM1'));
     expect(await carrier.submit(submission(), signal)).toEqual({ kind: 'accepted', sid: 'SM1' });
     const [request] = api.requests;
@@ -180,13 +180,13 @@ describe('Twilio', () => {
   it.each([
     ['15005550006', '+15005550006'],
     ['12345', '12345'],
-  ])('a sender of digits goes as what it is: %s as %s', async (from, asked) => {
+  ])('a sender of digits is sent as its kind: %s as %s', async (from, asked) => {
     const { api, carrier } = await open(twilio, twilioAnswer(new URLSearchParams(), 'SM1'));
     await carrier.submit(submission({ from }), signal);
     expect(api.requests[0]?.form.get('From')).toBe(asked);
   });
 
-  it('a deadline that is near goes along, in seconds', async () => {
+  it('a near deadline is sent along, in seconds', async () => {
     const { api, carrier } = await open(twilio, twilioAnswer(new URLSearchParams(), 'SM1'));
     await carrier.submit(submission({ expiresAt: new Date(Date.now() + 600_500) }), signal);
     await carrier.submit(submission({ expiresAt: new Date(Date.now() + 1_000) }), signal);
@@ -195,7 +195,7 @@ describe('Twilio', () => {
     expect(api.requests[1]?.form.get('ValidityPeriod')).toBe('5');
   });
 
-  it('an address on this machine is not named to a carrier elsewhere', async () => {
+  it('a callback URL on this machine is not sent to a carrier elsewhere', async () => {
     const carrier = createTwilioCarrier({
       url: 'twilio://AC1:t@api.twilio.com',
       publicUrl: 'http://127.0.0.1:3000',
@@ -222,7 +222,7 @@ describe('Twilio', () => {
     [401, 20003, 'Authenticate'],
     [403, 20005, 'Account not active'],
     [404, 20404, 'The requested resource was not found'],
-  ])('%d is the operator’s affair', async (status, code, words) => {
+  ])("%d is the operator's problem", async (status, code, words) => {
     const { carrier } = await open(twilio, twilioError(status, code, words));
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
@@ -231,7 +231,7 @@ describe('Twilio', () => {
     expect(carrier.health()).toMatchObject({ state: 'down', detail: words });
   });
 
-  it('a full queue of the sender is worth another try', async () => {
+  it('a full queue of the sender is retried', async () => {
     const { carrier } = await open(twilio, twilioError(400, 21611, 'queue is full'));
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
@@ -244,7 +244,7 @@ describe('Twilio', () => {
     [201, { status: 'queued', sid: '', error_code: null }],
     [202, { status: 'accepted', sid: null }],
   ])(
-    '%d with %j is acceptance under a name of our own, so that it is not sent twice',
+    "%d with %j is accepted under an id of the gateway's own, so that it is not sent twice",
     async (status, body) => {
       const { carrier } = await open(twilio, { status, body });
       expect(await carrier.submit(submission({ messageId: 'm9', position: 3 }), signal)).toEqual({
@@ -265,8 +265,8 @@ describe('Twilio', () => {
 describe.each<[string, Make, ApiReply]>([
   ['Africa’s Talking', africasTalking, africasTalkingAnswer('+256700123456', 101, 'Success', 'ATXid_9')],
   ['Twilio', twilio, twilioAnswer(new URLSearchParams(), 'SM9')],
-])('%s in trouble', (_name, make, accepted) => {
-  it('says when to come back', async () => {
+])('%s, unavailable or silent', (_name, make, accepted) => {
+  it('says when to retry', async () => {
     const { carrier } = await open(make, { status: 429, body: {}, headers: { 'retry-after': '7' } });
     expect(await carrier.submit(submission(), signal)).toMatchObject({
       kind: 'unavailable',
@@ -282,7 +282,7 @@ describe.each<[string, Make, ApiReply]>([
     ['an answer that is no JSON', { status: 200, body: '<html>' }],
     ['an answer that is a list', { status: 201, body: [] }],
     ['a cut connection', 'drop'],
-  ])('%s leaves it open whether the message was taken', async (_what, reply) => {
+  ])('%s leaves the outcome unknown', async (_what, reply) => {
     const { api, carrier } = await open(make, reply);
     const outcome = await carrier.submit(submission(), signal);
     expect(outcome).toMatchObject({ kind: 'unavailable' });
@@ -292,7 +292,7 @@ describe.each<[string, Make, ApiReply]>([
     expect(carrier.health().state).toBe('up');
   });
 
-  it('with nobody listening, nothing has left', async () => {
+  it('with a closed port nothing was sent', async () => {
     const { api, carrier } = await open(make, accepted);
     await api.stop();
     opened.shift();
@@ -315,7 +315,7 @@ describe('the URL of an HTTP carrier', () => {
     expect(() => createAfricasTalkingCarrier({ url })).not.toThrow('key');
   });
 
-  it('without a token for callbacks is warned of at the start, and in the health', () => {
+  it('without a callback token there is a warning at the start and in health', () => {
     const warned: unknown[] = [];
     const logger: Logger = { ...silentLogger, warn: (fields) => void warned.push(fields) };
     const make = (url: string) =>
@@ -333,7 +333,7 @@ describe('the URL of an HTTP carrier', () => {
     expect(warned).toHaveLength(2);
   });
 
-  it('stands for HTTPS, except on this machine', () => {
+  it('uses HTTPS, except on this machine', () => {
     const baseUrl = (host: string) => africasTalking(host).api.baseUrl;
     expect(baseUrl('api.africastalking.com')).toBe('https://api.africastalking.com');
     expect(baseUrl('10.0.0.1')).toBe('https://10.0.0.1');

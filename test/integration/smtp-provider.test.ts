@@ -62,7 +62,7 @@ const signal = new AbortController().signal;
 const submit = (provider: SmtpProvider, members: Members = {}): Promise<SubmitOutcome> =>
   provider.submit(email(members), signal);
 
-describe('a mail (R23)', () => {
+describe('an email (R23)', () => {
   it('carries what was given, and nothing else', async () => {
     const server = await serve();
     const outcome = await submit(provide(server.url), {
@@ -110,7 +110,7 @@ describe('a mail (R23)', () => {
     expect(mail?.raw).toContain('JVBERi0xLjQK');
   });
 
-  it('goes over one kept connection, many at a time over a few', async () => {
+  it('uses one kept connection, and few for many at a time', async () => {
     const server = await serve();
     const provider = provide(server.url);
     expect((await submit(provider)).kind).toBe('accepted');
@@ -129,7 +129,7 @@ describe('a mail (R23)', () => {
     expect(server.begun()).toBe(0);
   });
 
-  it('that cannot be fetched has not left, and is worth another try', async () => {
+  it('whose body cannot be loaded was not sent, and is retried', async () => {
     const server = await serve();
     const provider = provide(server.url);
     const body = () => Promise.reject(new Error('no database'));
@@ -141,7 +141,7 @@ describe('a mail (R23)', () => {
     expect(await submit(provider)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('is fetched only when it is about to leave', async () => {
+  it('is loaded only when it is about to be sent', async () => {
     const server = await serve({ data: 'silent' });
     const provider = provide(server.url, { timing: { stopGraceMs: 10 } });
     let fetched = 0;
@@ -157,7 +157,7 @@ describe('a mail (R23)', () => {
     expect(fetched).toBe(10);
   });
 
-  it('handed over again has the same Message-ID, and another recipient’s has another', async () => {
+  it('has the same Message-ID when it is sent again, and another for another recipient', async () => {
     const server = await serve();
     const provider = provide(server.url);
     const first = await submit(provider, { messageId: 'm', position: 3 });
@@ -166,8 +166,8 @@ describe('a mail (R23)', () => {
   });
 });
 
-describe('what the server answers (R23)', () => {
-  it('a greylisted recipient is put off, and taken later', async () => {
+describe('answers of the mail server (R23)', () => {
+  it('a greylisted recipient is deferred, and accepted later', async () => {
     const server = await serve({ rcpt: (_to, count) => (count === 1 ? 451 : 'accept') });
     const provider = provide(server.url);
     const mail = email();
@@ -186,7 +186,7 @@ describe('what the server answers (R23)', () => {
     ['an unknown recipient', { rcpt: () => 550 as const }, '550'],
     ['a sender that is not allowed', { mailFrom: 553 as const }, '553'],
     ['a content that is not wanted', { data: 554 as const }, '554'],
-  ])('%s is final, with the server’s code', async (_what, behaviour, code) => {
+  ])("%s is final, with the server's code", async (_what, behaviour, code) => {
     const server = await serve(behaviour);
     const provider = provide(server.url);
     expect(await submit(provider)).toEqual({ kind: 'rejected', code, reason: expect.stringContaining(code) });
@@ -199,12 +199,12 @@ describe('what the server answers (R23)', () => {
     ['after the content', { data: 451 as const }],
     ['that the service closes', { data: 421 as const }],
     ['that a login is wanted', { mailFrom: 530 as const }],
-  ])('an answer %s is worth another try', async (_what, behaviour) => {
+  ])('%s is retried', async (_what, behaviour) => {
     const server = await serve(behaviour);
     expect(await submit(provide(server.url))).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
   });
 
-  it('a connection cut in the middle of the mail leaves it unknown', async () => {
+  it('a connection cut in the middle of a mail leaves the outcome unknown', async () => {
     const server = await serve({ data: 'drop' });
     const provider = provide(server.url);
     const outcome = await submit(provider);
@@ -216,7 +216,7 @@ describe('what the server answers (R23)', () => {
     expect(provider.health().state).toBe('up');
   });
 
-  it('a sender that is put off stops nobody else’s mail', async () => {
+  it('a deferred sender does not stop other mails', async () => {
     const server = await serve({ mailFrom: 450 });
     const breaker = new CircuitBreaker(provide(server.url), { failures: 1 });
     const outcome = await breaker.submit(email({ from: 'x@nowhere.example' }), signal);
@@ -225,7 +225,7 @@ describe('what the server answers (R23)', () => {
     expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('a mail that the server is silent about, while it takes others, stops none of them', async () => {
+  it('a mail without an answer, while the server accepts others, does not stop them', async () => {
     const server = await serve({ data: 'silent' });
     const provider = provide(server.url, { timing: { silenceTimeoutMs: 2_000 } });
     const breaker = new CircuitBreaker(provider, { failures: 1 });
@@ -242,7 +242,7 @@ describe('what the server answers (R23)', () => {
     expect(await breaker.submit(email(), signal)).toMatchObject({ kind: 'accepted' });
   });
 
-  it('with nobody listening, nothing has left', async () => {
+  it('with a closed port nothing was sent', async () => {
     const server = await serve();
     await server.stop();
     const provider = provide(server.url);
@@ -255,14 +255,14 @@ describe('what the server answers (R23)', () => {
 });
 
 describe('copies go with the first mail (R23)', () => {
-  it('a refused copy does not hold back the recipient', async () => {
+  it("a refused copy does not stop the recipient's mail", async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ben') ? 550 : 'accept') });
     const outcome = await submit(provide(server.url), { cc: ['ben@example.com'], bcc: ['cleo@example.com'] });
     expect(outcome.kind).toBe('accepted');
     expect(server.received.map(({ to }) => to)).toEqual([['ann@example.com', 'cleo@example.com']]);
   });
 
-  it('a refused recipient is refused, though the copies went out', async () => {
+  it('a refused recipient fails, although the copies were sent', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 550 : 'accept') });
     expect(await submit(provide(server.url), { cc: ['ben@example.com'] })).toMatchObject({
       kind: 'rejected',
@@ -271,7 +271,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(server.received[0]?.to).toEqual(['ben@example.com']);
   });
 
-  it('copies that were taken are not sent again when the recipient is tried again', async () => {
+  it('accepted copies are not sent again with a retry for the recipient', async () => {
     const server = await serve({
       rcpt: (to, count) => (to.startsWith('ann') && count === 1 ? 451 : 'accept'),
     });
@@ -286,7 +286,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(server.received[1]?.header('Cc')).toBe('ben@example.com');
   });
 
-  it('a mail whose copies were taken has left, though its recipient is put off', async () => {
+  it('a mail with accepted copies was sent, although its recipient is deferred', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 451 : 'accept') });
     const mail = email({ cc: ['ben@example.com'] });
     const provider = provide(server.url);
@@ -300,7 +300,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  it('copies that one server took are not sent by the next, to which the mail goes since its recipient is put off', async () => {
+  it('copies that one server accepted are not sent by the next server that gets the mail for the deferred recipient', async () => {
     const first = await serve({
       rcpt: (to) => (to.startsWith('ann') || to.startsWith('cleo') ? 451 : 'accept'),
     });
@@ -318,7 +318,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(second.received.map(({ to }) => to)).toEqual([['ann@example.com', 'cleo@example.com']]);
   });
 
-  it('a copy that is put off is tried again after 10 s, and the others have the mail once', async () => {
+  it('a deferred copy is retried after 10 s, and the others get the mail once', async () => {
     const server = await serve({
       rcpt: (to, count) => (to.startsWith('ben') && count === 1 ? 450 : 'accept'),
     });
@@ -332,7 +332,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(new Set(server.received.map((each) => each.header('Message-ID'))).size).toBe(1);
   });
 
-  it('copies that are put off until the deadline, or until the process stops, are given up with a word in the log', async () => {
+  it('copies deferred until the deadline or the shutdown are given up, and logged', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 'accept' : 450) });
     const logged: unknown[] = [];
     const logger = { ...silentLogger, warn: (fields: object) => void logged.push(fields) };
@@ -346,7 +346,7 @@ describe('copies go with the first mail (R23)', () => {
     expect(logged.at(-1)).toEqual({ messageId: 'stopped', copies: 2 });
   });
 
-  it('of a recipient that is refused for good while the copies are put off, the refusal counts', async () => {
+  it('the final refusal of a recipient counts while the copies are deferred', async () => {
     const server = await serve({ rcpt: (to) => (to.startsWith('ann') ? 550 : 451) });
     expect(await submit(provide(server.url), { cc: ['ben@example.com'] })).toMatchObject({
       kind: 'rejected',
@@ -358,13 +358,13 @@ describe('copies go with the first mail (R23)', () => {
 describe('login and encryption', () => {
   const login = { user: 'gateway', password: 'p@ss' };
 
-  it('logs in with what the URL says', async () => {
+  it('logs in with the credentials of the URL', async () => {
     const server = await serve({ login });
     await submit(provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}`));
     expect(server.received[0]?.user).toBe('gateway');
   });
 
-  it('a refused login is no refusal of the mail: it waits for the operator, and the health says so', async () => {
+  it('a refused login fails no mail: it waits for the operator, and health says so', async () => {
     const server = await serve({ login });
     const provider = provide(`smtp://gateway:wrong@127.0.0.1:${server.port}`);
     expect(await submit(provider)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
@@ -375,7 +375,7 @@ describe('login and encryption', () => {
     expect(JSON.stringify(provider.health())).not.toContain('wrong');
   });
 
-  it('knows after the start, before any mail, that the login is refused', async () => {
+  it('a refused login is known after the start, before any mail', async () => {
     const server = await serve({ login });
     const provider = provide(`smtp://gateway:wrong@127.0.0.1:${server.port}`);
     provider.start();
@@ -385,7 +385,7 @@ describe('login and encryption', () => {
     await eventually(() => right.health().state === 'up');
   });
 
-  it('sends nothing without encryption when it is required and the server has none', async () => {
+  it('sends nothing unencrypted when encryption is required and the server has none', async () => {
     const server = await serve({ login });
     const provider = provide(`smtp://gateway:p%40ss@127.0.0.1:${server.port}?requireTLS`);
     expect(await submit(provider)).toMatchObject({ kind: 'unavailable', definitelyNotSent: true });
@@ -394,7 +394,7 @@ describe('login and encryption', () => {
     expect(provider.health().state).toBe('down');
   });
 
-  it('encrypts with STARTTLS where it is offered, and checks the certificate where encryption is required', async () => {
+  it('uses STARTTLS when it is offered, and checks the certificate when encryption is required', async () => {
     const tls = selfSignedCertificate();
     const server = await serve({}, { tls });
     const url = `smtp://localhost:${server.port}`;
@@ -417,7 +417,7 @@ describe('login and encryption', () => {
     }
   });
 
-  it('trusts the authority that the URL names, and nobody else then, on this machine too (R209)', async () => {
+  it('trusts only the authority that the URL names, on this machine too (R209)', async () => {
     const ca = `?ca=${TLS}ca.pem`;
     for (const [name, fault] of [
       ['server', undefined],
@@ -438,7 +438,7 @@ describe('login and encryption', () => {
     }
   });
 
-  it('speaks TLS from the first byte with smtps', async () => {
+  it('uses TLS from the first byte with smtps', async () => {
     const tls = selfSignedCertificate();
     const server = await serve({}, { tls, options: { secure: true } });
     const url = `smtps://localhost:${server.port}`;
@@ -465,7 +465,7 @@ describe('login and encryption', () => {
   });
 });
 
-describe('nothing that a caller sends adds a header, a recipient or a file', () => {
+describe('no input adds a header, a recipient or a file', () => {
   it.each([
     ['an encoded line end in the subject', { subject: '=?utf-8?Q?Hi=0D=0ABcc:_evil@evil.example?=' }],
     ['an address in a name', { from: '"evil@evil.example," <shop@example.com>' }],
@@ -527,7 +527,7 @@ describe('nothing that a caller sends adds a header, a recipient or a file', () 
       'a file that is a raw part',
       { attachments: [{ filename: 'a', contentType: 'text/plain', content: { raw: 'x' } }] },
     ],
-  ])('%s fails this mail, and says nothing of the server', async (_what, members) => {
+  ])('%s fails this mail only, and does not blame the server', async (_what, members) => {
     const server = await serve();
     const provider = provide(server.url);
     const breaker = new CircuitBreaker(provider, { failures: 1 });

@@ -55,14 +55,14 @@ describe('clients that do not read', () => {
   it.each([
     ['a large answer', REQUEST],
     ['one of many that were asked for at once', REQUEST.repeat(20)],
-  ])('are let go when they have taken nothing of %s for a time', async (_what, text) => {
+  ])('are disconnected when they read nothing of %s for a while', async (_what, text) => {
     const { server } = await serve({ patienceMs: 300 }, (_request, response) => response.end(LARGE));
     open(server, text);
     await eventually(async () => (await connections(server)) === 1);
     await isLetGo(server);
   });
 
-  it('are let go sooner when the server closes', async () => {
+  it('are disconnected sooner when the server closes', async () => {
     const { server, stalled } = await serve(
       { patienceMs: NEVER_MS, closingPatienceMs: 300 },
       (_request, response) => response.end(LARGE),
@@ -74,7 +74,7 @@ describe('clients that do not read', () => {
     await isLetGo(server);
   });
 
-  it('for a while only get the whole of it, however long that takes', async () => {
+  it('for a while only get all of it, however long it takes', async () => {
     const { server } = await serve({ patienceMs: 2_000 }, (_request, response) => response.end(LARGE));
     const socket = open(server, REQUEST);
     let bytes = 0;
@@ -88,7 +88,7 @@ describe('clients that do not read', () => {
     expect(socket.destroyed).toBe(false);
   });
 
-  it('are not those that wait for an answer that is long in the making', async () => {
+  it('stay connected while they wait for a slow response', async () => {
     let idle = 0;
     const { server } = await serve({ patienceMs: 100 }, (_request, response) => {
       server.on('timeout', () => {
@@ -105,7 +105,7 @@ describe('clients that do not read', () => {
     expect(idle).toBeGreaterThan(0);
   });
 
-  it('are not kept longer than Node keeps those that ask nothing more', async () => {
+  it('stay connected no longer than Node keeps idle connections', async () => {
     const { server } = await serve({ patienceMs: NEVER_MS }, (_request, response) => response.end('short'));
     server.keepAliveTimeout = 100;
     open(server, REQUEST).resume();

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { knownStatements } from '../../src/storage/postgres/sql.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
-it('every statement is understood by the server, and has a name of its own', async () => {
+it('PostgreSQL parses every statement, and each has a unique name', async () => {
   await using gateway = await startTestGateway();
   const { all, refused } = await gateway.parts.diagnostics.refusedStatements();
   expect(refused).toEqual([]);
@@ -11,7 +11,7 @@ it('every statement is understood by the server, and has a name of its own', asy
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
 
-it('a statement that the server does not understand is named with its fault, and what comes after is tried', async () => {
+it('a statement that PostgreSQL cannot parse is named with the error, and the others are still tried', async () => {
   await using gateway = await startTestGateway();
   const { statement } = await import('../../src/storage/postgres/sql.ts');
   statement('newer-than-any', 'SELECT 1 FROM json_of_the_future($1)');

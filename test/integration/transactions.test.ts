@@ -9,7 +9,7 @@ import { createTestDatabase, silentLogger, type TestDatabase } from '../support/
 const ADD = statement('test-add', 'INSERT INTO numbers (number) VALUES ($1)');
 const ALL = statement('test-all', 'SELECT number FROM numbers ORDER BY number');
 
-describe('a transaction that does not wait for its writes', () => {
+describe('a transaction that does not wait for each write', () => {
   let database: TestDatabase;
   let knex: Knex;
   let sql: Sql;
@@ -25,7 +25,7 @@ describe('a transaction that does not wait for its writes', () => {
   });
   const numbers = async () => (await sql.query<{ number: number }>(ALL, [])).map(({ number }) => number);
 
-  it('has written all of them when it resolves, and reads what it has written', async () => {
+  it('has written all of them when it resolves, and reads what it wrote', async () => {
     const seen = await sql.transaction(async (inside) => {
       for (const number of [1, 2, 3]) await inside.execute(ADD, [number]);
       return inside.query<{ number: number }>(ALL, []);
@@ -34,7 +34,7 @@ describe('a transaction that does not wait for its writes', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
-  it('rejects with the failure that came first, whichever of those that follow is told first', async () => {
+  it('rejects with the first failure, in whatever order failures are reported', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);
       // What goes on by the sender is heard of sooner than what the statement before it says.
@@ -43,7 +43,7 @@ describe('a transaction that does not wait for its writes', () => {
     await expect(failing).rejects.toMatchObject({ code: '23505' });
   });
 
-  it('rejects with the failure of any of them, tells that nothing was committed, and writes nothing', async () => {
+  it('rejects with the failure of any write, reports that nothing was committed, and writes nothing', async () => {
     const ends: boolean[] = [];
     const failing = sql.transaction(async (inside) => {
       inside.onEnd((isCommitted) => ends.push(isCommitted));
@@ -56,7 +56,7 @@ describe('a transaction that does not wait for its writes', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
-  it('is committed also where a callback after its end throws, and the others are called', async () => {
+  it('is committed even if a callback after its end throws, and the other callbacks run', async () => {
     const ends: boolean[] = [];
     const logged: unknown[] = [];
     knex.on('callback-error', (error: unknown) => logged.push(error));
@@ -75,7 +75,7 @@ describe('a transaction that does not wait for its writes', () => {
     await knex.raw('DELETE FROM numbers WHERE number = 6');
   });
 
-  it('names the first failure, not the refusals that follow from it', async () => {
+  it('names the first failure, not the errors that follow from it', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);
       await inside.query(ALL, []);
@@ -83,7 +83,7 @@ describe('a transaction that does not wait for its writes', () => {
     await expect(failing).rejects.toMatchObject({ code: '23505' });
   });
 
-  it('leaves a connection that serves the next one', async () => {
+  it('leaves a connection that serves the next transaction', async () => {
     const next = sql.transaction(async (inside) => {
       await inside.execute(ADD, [6]);
     });
@@ -92,7 +92,7 @@ describe('a transaction that does not wait for its writes', () => {
   });
 });
 
-describe('statements that go to PostgreSQL together (ADR-0014)', () => {
+describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
   let database: TestDatabase;
   let knex: Knex;
   let sql: Sql;
@@ -128,7 +128,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     return count;
   }
 
-  it('are answered at once, the commit among them', async () => {
+  it('need one round trip, commit included', async () => {
     const count = await answers(async (inside) => {
       await inside.execute(ADD, [1]);
       await inside.sender.query({ text: 'INSERT INTO numbers VALUES ($1)', values: [2] });
@@ -139,7 +139,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
-  it('need one more answer where a transaction waits for one', async () => {
+  it('need one more round trip when a transaction waits for a result', async () => {
     const count = await answers(async (inside) => {
       await inside.execute(ADD, [1]);
       await Promise.all([inside.query(ALL, []), inside.query(ALL, [])]);
@@ -149,7 +149,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([1, 2]);
   });
 
-  it('keep their order among what the builder asks, whichever is asked first', async () => {
+  it('keep their order among builder queries, whichever is awaited first', async () => {
     const built = (inside: Sql, number: number) => inside.table('numbers').insert({ number });
     const seen = await sql.transaction(async (inside) => {
       await built(inside, 1);
@@ -170,7 +170,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([1, 2, 3, 4]);
   });
 
-  it('fail together where only the commit finds out', async () => {
+  it('fail together when only the commit fails', async () => {
     const ends: boolean[] = [];
     const failing = sql.transaction(async (inside) => {
       inside.onEnd((isCommitted) => ends.push(isCommitted));
@@ -182,7 +182,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([]);
   });
 
-  it('that came after one that failed are parsed when they are asked again', async () => {
+  it('after a failed one are parsed when they are run again', async () => {
     const UNKNOWN = statement('test-late', 'SELECT number FROM numbers WHERE number > $1 ORDER BY number');
     const failing = sql.transaction(async (inside) => {
       await inside.sender.query({ text: 'SELECT 1 / 0' });
@@ -192,7 +192,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     await expect(sql.query(UNKNOWN, [0])).resolves.toEqual([]);
   });
 
-  it('are all left out where the values of one cannot be written', async () => {
+  it('are all omitted when the values of one cannot be encoded', async () => {
     const round: { self?: unknown } = {};
     round.self = round;
     const failing = sql.transaction(async (inside) => {
@@ -207,7 +207,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     ]);
   });
 
-  it('do not outlive a transaction that ended before they were sent', async () => {
+  it('are dropped when their transaction ended before they were sent', async () => {
     let late: Promise<unknown> = Promise.resolve();
     const failing = sql.transaction(async (inside) => {
       late = inside.query(ADD, [1]);
@@ -219,7 +219,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([]);
   });
 
-  it('are not said to be committed where a failure was passed over', async () => {
+  it('do not count as committed when a failure was ignored', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.query(ADD, [1]);
       await inside.query(ADD, [1]).catch(() => undefined);
@@ -232,7 +232,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(await numbers()).toEqual([]);
   });
 
-  it('tell who asked for them when they fail', async () => {
+  it('report a failure to their own caller', async () => {
     const askTwice = async (inside: Sql) => {
       for (const number of [1, 1]) await inside.query(ADD, [number]);
     };
@@ -241,7 +241,7 @@ describe('statements that go to PostgreSQL together (ADR-0014)', () => {
     expect(failure).toMatchObject({ stack: expect.stringContaining('transaction') });
   });
 
-  it('leave what one after the other would, whatever is mixed', async () => {
+  it('have the same effect as one after the other, in any mixture', async () => {
     const step = fc.oneof(
       fc.record({ way: fc.constantFrom('execute', 'query', 'send', 'build', 'sender'), number: fc.nat(9) }),
       fc.constantFrom({ way: 'pause', number: 0 }, { way: 'throw', number: 0 }),
@@ -323,7 +323,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       .where({ number })
       .first('waits', knex.raw('pg_current_wal_flush_lsn() > lsn AS "isOnDisk"'));
 
-  it('commits without waiting for the disk, and resolves when it is there', async () => {
+  it('commits without waiting for the disk, and resolves when the commit is on the disk', async () => {
     for (const number of [1, 2, 3, 4, 5]) {
       await add(number, true);
       expect(await commitOf(number)).toEqual({ waits: 'off', isOnDisk: true });
@@ -334,7 +334,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
     expect((await knex.raw('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'on' }]);
   });
 
-  it('fails as any other where one of its statements or its commit does, and is not committed', async () => {
+  it('fails like any other when a statement or its commit fails, and is not committed', async () => {
     await expect(add(1, true)).rejects.toMatchObject({ code: '23505' });
     await knex.raw('ALTER TABLE commits ADD CONSTRAINT below CHECK (number < 10)');
     await expect(add(11, true)).rejects.toMatchObject({ code: '23514' });
@@ -344,7 +344,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
     expect(await commitOf(12)).toMatchObject({ waits: 'off' });
   });
 
-  it('is of unknown fate where it was committed and nobody can tell whether that is on the disk', async () => {
+  it('has an unknown outcome when it committed and nobody can tell whether it is on the disk', async () => {
     // Whoever may not write to the log as it does.
     await knex.raw(
       `DO $$ DECLARE f regprocedure; BEGIN
@@ -369,7 +369,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
   });
 });
 
-describe('a text of several statements on the pool', () => {
+describe('several statements in one text', () => {
   let database: TestDatabase;
   let knex: Knex;
   let sql: Sql;
@@ -384,7 +384,7 @@ describe('a text of several statements on the pool', () => {
     await database.drop();
   });
 
-  it('that fails leaves no transaction behind for whoever is next on its connection', async () => {
+  it('a failure leaves no open transaction for the next user of the connection', async () => {
     const text = 'BEGIN; SELECT 1 / 0; COMMIT';
     await expect(sql.pool.query({ text })).rejects.toMatchObject({ code: '22012' });
     await expect(sql.query(statement('test-next', 'SELECT 1 AS one'), [])).resolves.toEqual([{ one: 1 }]);
@@ -392,7 +392,7 @@ describe('a text of several statements on the pool', () => {
   });
 });
 
-describe('arrays that a statement takes', () => {
+describe('array parameters of a statement', () => {
   let database: TestDatabase;
   let knex: Knex;
   beforeAll(async () => {
@@ -408,7 +408,7 @@ describe('arrays that a statement takes', () => {
     'SELECT $1::text[] AS texts, $2::timestamptz[] AS times, $3::bytea[] AS bytes',
   );
 
-  it('come back as they were given, whatever is in them', async () => {
+  it('come back as they were given, with any content', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({ unit: 'grapheme' }),

@@ -10,7 +10,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 import { machineClock, machineIds } from '../support/system.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-describe('moves of recipients (R13)', () => {
+describe('status changes of recipients (R13)', () => {
   let gateway: TestGateway;
   let sql: TestSql;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe('moves of recipients (R13)', () => {
     await gateway?.stop();
   });
 
-  it('that come late change nothing, and what the carrier called the message then is not remembered', async () => {
+  it("that come late change nothing, and the carrier's id from them is not stored", async () => {
     const { key } = await gateway.createAccount();
     const body = { to: '+256700000011', message: 'Hello' };
     const { id } = (await gateway.call('POST', '/developers/sms', { key, body })).body;
@@ -72,7 +72,7 @@ describe('moves of recipients (R13)', () => {
       }),
     );
 
-  it('that waited for the database are told of as recorded now: who recovers since then gets them', async () => {
+  it('that waited for the database count as recorded now, so that a recovery since then includes them', async () => {
     const { key } = await gateway.createAccount();
     const call = (method: string, path: string, body: object) =>
       gateway.call(method, `/developers${path}`, { key, body });
@@ -94,7 +94,7 @@ describe('moves of recipients (R13)', () => {
     expect(recovered.body).toEqual({ queued: 1 });
   });
 
-  it('that waited for the database give money back when they are recorded: the ledger of a time adds up', async () => {
+  it('that waited for the database refund at the time they are recorded, so that the ledger of a period adds up', async () => {
     const from = new Date();
     const account = await gateway.createAccount();
     const send = (body: object) =>

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 400;
 const PID = statement('test-pid', 'SELECT pg_backend_pid() AS pid');
 const SLEEP = statement('test-sleep', 'SELECT pg_sleep($1)');
 
-describe('a statement that PostgreSQL does not answer (R217)', () => {
+describe('a statement without an answer from PostgreSQL (R217)', () => {
   let database: TestDatabase;
   let proxy: DatabaseProxy;
   let knex: Knex;
@@ -47,7 +47,7 @@ describe('a statement that PostgreSQL does not answer (R217)', () => {
     ],
     ["of Knex's builder", async () => sql.table('messages').select('id'), 'service_unavailable'],
     ["of the queue's", () => sql.pool.query({ text: 'SELECT 1' }), 'service_unavailable'],
-  ])('%s fails as of a database that cannot be reached', async (_which, ask, code) => {
+  ])('%s fails like an unreachable database', async (_which, ask, code) => {
     await ask();
     proxy.silence();
     const error = await failure(ask());
@@ -56,7 +56,7 @@ describe('a statement that PostgreSQL does not answer (R217)', () => {
     await ask();
   });
 
-  it('fails where PostgreSQL works on it for longer, with all that was asked behind it', async () => {
+  it('fails also while PostgreSQL still runs it, with everything sent after it', async () => {
     const errors: unknown[] = [];
     const asked = sql.transaction(async (inside) => {
       const first = failure(inside.query(SLEEP, [60]));
@@ -69,7 +69,7 @@ describe('a statement that PostgreSQL does not answer (R217)', () => {
     for (const error of errors) expect(databaseFault(error)).toBeDefined();
   });
 
-  it('takes the other connections of that time with it', async () => {
+  it('closes the other connections that were busy at that time', async () => {
     const [one, other] = await Promise.all([
       sql.transaction(async (inside) => [await pid(inside), await sleep(50)]),
       sql.transaction(async (inside) => [await pid(inside), await sleep(50)]),
@@ -79,7 +79,7 @@ describe('a statement that PostgreSQL does not answer (R217)', () => {
     expect([one[0], other[0]]).not.toContain(await pid());
   });
 
-  it('is not one that was never asked: a connection may be idle, and a transaction take its time', async () => {
+  it('is not assumed for idle connections and long transactions', async () => {
     const first = await pid();
     await sleep(2 * TIMEOUT_MS);
     expect(await pid()).toBe(first);
@@ -91,14 +91,14 @@ describe('a statement that PostgreSQL does not answer (R217)', () => {
     expect(seen).toEqual([first, first]);
   });
 
-  it('fails as well on a connection that was idle for longer', async () => {
+  it('fails also on a connection that was idle for longer', async () => {
     await pid();
     await sleep(2 * TIMEOUT_MS);
     proxy.silence();
     expect(databaseFault(await failure(pid()))).toBeDefined();
   });
 
-  it('is waited for without end where there is no limit', async () => {
+  it('is awaited forever without a limit', async () => {
     const patient = createKnex(proxy.url, silentLogger, 1, 0);
     try {
       expect(await failure(new Sql(patient).query(SLEEP, [(2 * TIMEOUT_MS) / 1000]))).toBeUndefined();

@@ -91,7 +91,7 @@ const flood = (socket: Socket, chunk: Buffer) => {
 };
 
 describe('a webhook attempt', () => {
-  it('is one signed POST with the documented headers, over a connection that is kept', async () => {
+  it('is one signed POST with the documented headers, over a kept connection', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200, 'thanks')));
     const transport = transporting();
     const body = '{"event":"sms.sent","data":{"message":"Olá 😀"}}';
@@ -124,7 +124,7 @@ describe('a webhook attempt', () => {
     [304, 'answered 304'],
     [301, 'answered 301; redirects are not followed'],
     [308, 'answered 308; redirects are not followed'],
-  ])('answered %i fails and says so', async (status, errorMessage) => {
+  ])('with the answer %i fails and says so', async (status, errorMessage) => {
     const elsewhere = await receiving((socket) => socket.write(answer(200)));
     const to = [`Location: http://127.0.0.1:${elsewhere.port}/`];
     const receiver = await receiving((socket) => socket.write(answer(status, '', to)));
@@ -133,7 +133,7 @@ describe('a webhook attempt', () => {
     expect(elsewhere.accepted).toBe(0);
   });
 
-  it('answered 204 succeeds', async () => {
+  it('with the answer 204 succeeds', async () => {
     const receiver = await receiving(raw('HTTP/1.1 204 No Content\r\n\r\n'));
     const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
     expect(result).toMatchObject({ ok: true, httpStatus: 204, responseBody: '' });
@@ -299,7 +299,7 @@ const plain: Case[] = [
   },
 ];
 
-describe('a receiver that misbehaves leaves a true record, in time, and no socket', () => {
+describe('a receiver that misbehaves: the record is true and in time, and no socket is left', () => {
   const transportFor = ({ isEndless }: Case) => transporting({}, isEndless ? TIMEOUT_MS : PATIENCE_MS);
 
   it.each(plain.map((entry) => [entry.what, entry] as const))('%s', async (_, entry) => {
@@ -316,7 +316,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
   });
 
   it.each(plain.filter(({ wanted }) => wanted.ok === false).map((entry) => [entry.what, entry] as const))(
-    '%s: the socket goes without the client being closed',
+    '%s: the socket closes before the client does',
     async (_, entry) => {
       const receiver = await receiving(entry.serve);
       await post(transportFor(entry), `http://hooks.example.test:${receiver.port}/hook`);
@@ -324,7 +324,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
     },
   );
 
-  it('keeps a character whole that the limit cuts in two', async () => {
+  it('does not split a character at the limit of what is kept', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200, `x${'é'.repeat(10_000)}`)));
     const result = await post(transporting(), `http://127.0.0.1:${receiver.port}/`);
     expect(result.responseBody).toBe(`x${'é'.repeat(5_119)}`);
@@ -337,7 +337,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
     expect(result.errorMessage).toBe(`connection to ${PUBLIC}:${receiver.port} refused`);
   });
 
-  it('says the same of a name that is unknown and of one whose lookup took too long', async () => {
+  it('says the same for an unknown name and a lookup that took too long', async () => {
     const unknown = transporting({
       resolve: async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
     });
@@ -350,7 +350,7 @@ describe('a receiver that misbehaves leaves a true record, in time, and no socke
     expect(result.durationMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
   });
 
-  it('survives the client being closed under it', async () => {
+  it('ends when the client is closed during an attempt', async () => {
     const receiver = await receiving(hold);
     const transport = transporting();
     const pending = post(transport, `http://127.0.0.1:${receiver.port}/`);
@@ -397,7 +397,7 @@ describe('a receiver whose TLS is broken', () => {
     }
   });
 
-  it('an issuer nobody trusts', async () => {
+  it('an untrusted issuer', async () => {
     const receiver = await receiving(ok, { tls: identity('server') });
     const result = await post(transporting({ tls: {} }), `https://hooks.example.test:${receiver.port}/`);
     expect(result.errorMessage).toBe('certificate chain is incomplete or its issuer is not trusted');
@@ -436,7 +436,7 @@ describe('a receiver whose TLS is broken', () => {
   });
 });
 
-describe('a receiver on the inside, which the operator allows', () => {
+describe('a receiver in a private network that the operator allows', () => {
   /** The record of an attempt, and what the operator is told. */
   const reach = async (url: string, timeoutMs?: number) => {
     const told: unknown[] = [];
@@ -466,7 +466,7 @@ describe('a receiver on the inside, which the operator allows', () => {
     expect(told).toEqual([{ host: 'hooks.example.test', code, particulars: expect.any(String) }]);
   });
 
-  it('tells customers the time it took, and not what for', async () => {
+  it('tells customers how long it took, but not for what', async () => {
     const receiver = await receiving(hold);
     const result = await reach(`http://127.0.0.1:${receiver.port}/`, TIMEOUT_MS);
     expect(result.errorMessage).toBe('timed out after 1 s');
@@ -474,7 +474,7 @@ describe('a receiver on the inside, which the operator allows', () => {
     expect(result.told).toEqual([{ host: '127.0.0.1', code: 'timeout', particulars }]);
   });
 
-  it('tells customers what it answered', async () => {
+  it("tells customers the receiver's answer", async () => {
     const receiver = await receiving((socket) => socket.write(answer(500, 'broken')));
     const result = await reach(`http://127.0.0.1:${receiver.port}/`);
     expect(result).toMatchObject({
@@ -486,8 +486,8 @@ describe('a receiver on the inside, which the operator allows', () => {
   });
 });
 
-describe('kept-alive connections and changing names', () => {
-  it('are not used once the name leads elsewhere', async () => {
+describe('kept connections and changing names', () => {
+  it('are not used after the name resolves to another address', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200)), { host: '0.0.0.0' });
     let now = ['127.0.0.1'];
     const dialled: string[] = [];
@@ -512,14 +512,14 @@ describe('kept-alive connections and changing names', () => {
     await eventually(() => receiver.open === 1);
   });
 
-  it('try the next address when one refuses', async () => {
+  it('use the next address when one refuses', async () => {
     const receiver = await receiving((socket) => socket.write(answer(200)));
     const transport = transporting({ resolve: async () => ['127.0.0.9', PUBLIC] });
     const result = await post(transport, `http://hooks.example.test:${receiver.port}/`);
     expect(result.ok).toBe(true);
   });
 
-  it('wait for a free connection within their own deadline, and the slow ones take nothing from the next', async () => {
+  it('attempts wait for a free connection within their own timeout, and slow ones delay no later attempt', async () => {
     let slow = true;
     const receiver = await receiving((socket) => {
       if (!slow) socket.write(answer(200));
