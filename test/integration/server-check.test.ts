@@ -48,25 +48,22 @@ it('a hot standby is recognised', async () => {
   }
 });
 
-it.each(['a read-only database is recognised, and that the %s is set so', 'user'])(
-  'a database that only reads says so, and that the %s is set so',
-  async (by) => {
-    await using sql = await openSql(database);
-    const { database: name, user } = database.connection;
-    const whom = by === 'user' ? `ROLE ${user} IN DATABASE ${name}` : `DATABASE ${name}`;
-    await sql.query(`ALTER ${whom} SET default_transaction_read_only = on`);
-    try {
-      await expect(checkServer(database.connection)).rejects.toThrow(
-        new RegExp(`^The database is read-only: default_transaction_read_only is on \\(set by: .*${by}\\)`),
-      );
-      await expect(startTestGateway({}, database)).rejects.toThrow(/^The database is read-only/);
-    } finally {
-      await sql.query(
-        `SET default_transaction_read_only = off; ALTER ${whom} RESET default_transaction_read_only`,
-      );
-    }
-  },
-);
+it.each(['database', 'user'])('a read-only database is recognised, and that the %s is set so', async (by) => {
+  await using sql = await openSql(database);
+  const { database: name, user } = database.connection;
+  const whom = by === 'user' ? `ROLE ${user} IN DATABASE ${name}` : `DATABASE ${name}`;
+  await sql.query(`ALTER ${whom} SET default_transaction_read_only = on`);
+  try {
+    await expect(checkServer(database.connection)).rejects.toThrow(
+      new RegExp(`^The database is read-only: default_transaction_read_only is on \\(set by: .*${by}\\)`),
+    );
+    await expect(startTestGateway({}, database)).rejects.toThrow(/^The database is read-only/);
+  } finally {
+    await sql.query(
+      `SET default_transaction_read_only = off; ALTER ${whom} RESET default_transaction_read_only`,
+    );
+  }
+});
 
 describe('behind a connection pool (R214)', () => {
   it('of sessions, without `options`, a gateway works and every connection has its settings', async () => {

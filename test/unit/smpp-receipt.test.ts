@@ -47,7 +47,7 @@ describe('delivery receipts as text', () => {
     expect(ofText('id:7 stat:UNDELIV')).toEqual(failed('7', 'UNDELIV'));
   });
 
-  it.each(['%s is not a final state', 'ENROUTE', 'UNKNOWN', 'BUFFERED'])('%s decides nothing', (stat) => {
+  it.each(['ACCEPTD', 'ENROUTE', 'UNKNOWN', 'BUFFERED'])('%s is not a final state', (stat) => {
     expect(ofText(`id:7 stat:${stat} err:000`)).toEqual({ kind: 'undecided', stat });
   });
 
