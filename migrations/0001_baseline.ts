@@ -787,7 +787,7 @@ const EVENTS = `
     last_seq bigint NOT NULL DEFAULT 0
   ) WITH (${BUSY});
 
-  -- body is stored without the beginning that the other columns repeat (src/storage/stores/event-rows.ts).
+  -- body is stored without the beginning that the other columns repeat (src/storage/stores/event.store.ts).
   CREATE TABLE events (
     account_id uuid NOT NULL,
     seq bigint NOT NULL,

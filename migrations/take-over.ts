@@ -17,6 +17,10 @@ const TO_BASELINE = `
   DROP INDEX devices_token;
   -- A space stood before the tokens of sandbox devices.
   UPDATE devices SET token = substr(token, 2) WHERE environment = 'sandbox';
+  -- Event bodies left out the beginning of their envelope. One that is stored whole is read in any version.
+  UPDATE events SET body = concat('{"event":"', type, '","channel":"', split_part(type, '.', 1), '","messageId":"',
+    message_id, '","timestamp":"', to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '",', body)
+  WHERE body NOT LIKE '{%';
   CREATE UNIQUE INDEX devices_token ON devices (account_id, environment, token);
   ALTER TABLE contacts VALIDATE CONSTRAINT contacts_environment;
   ALTER TABLE contact_imports VALIDATE CONSTRAINT contact_imports_environment;

@@ -119,12 +119,19 @@ describe('a database from before the baseline', () => {
         ['production', 't'],
       ])
         await knex('devices').insert({ ...device, ...at, id: randomUUID(), environment, token });
+      const event = { account_id: account.id, message_id: randomUUID(), position: 0, type: 'sms.sent' };
+      const recorded = { recorded_at: '2026-11-21T08:15:30.070Z', body: '"data":{"sid":"7"}}' };
+      await knex('events').insert({ ...event, ...recorded, seq: 1 });
       expect(await migrate(knex)).toEqual({ from: '20261124002000', to: newest });
       expect(await schemaSql(knex)).toBe(expected);
       expect(await knex('schema_migrations').pluck('name')).toEqual(['0001_baseline']);
       expect(await knex('devices').orderBy('environment').select('environment', 'token')).toEqual([
         { environment: 'production', token: 't' },
         { environment: 'sandbox', token: 't' },
+      ]);
+      const envelope = `{"event":"sms.sent","channel":"sms","messageId":"${event.message_id}"`;
+      expect(await knex('events').pluck('body')).toEqual([
+        `${envelope},"timestamp":"2026-11-21T08:15:30.070Z","data":{"sid":"7"}}`,
       ]);
       expect(await migrate(knex)).toEqual({ from: newest, to: newest });
     });

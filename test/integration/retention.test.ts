@@ -113,6 +113,10 @@ describe('retention', () => {
       id,
       own,
     ]);
+    await sql.query(
+      `UPDATE events SET body = replace(body, '"error":"', '"error":"' || $2) WHERE message_id = $1 AND type = 'sms.failed'`,
+      [id, own],
+    );
     expect(await tablesWith(own)).toEqual(
       expect.arrayContaining([
         'public.messages',

@@ -1,14 +1,14 @@
-import type { RecipientMove } from '../ports/message-stores.ts';
+import type { MovedRecipient, RecipientMove } from '../ports/message-stores.ts';
 import type { Tx } from '../ports/stores.ts';
 import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import type { EventType } from '../webhooks/webhook.ts';
 import type { Message } from './message.ts';
 
-/** An event of a message, of one recipient or (position null) of the message as a whole. */
+/** An event of one recipient of a message or, with `recipient` null, of the whole message. */
 export function messageEvent(
   type: EventType,
   message: Message,
-  position: number | null,
+  recipient: Pick<MovedRecipient, 'position' | 'address'> | null,
   at: Date,
   data: Readonly<Record<string, unknown>>,
 ): NewEvent {
@@ -17,7 +17,8 @@ export function messageEvent(
     environment: message.environment,
     type,
     messageId: message.id,
-    position,
+    position: recipient?.position ?? null,
+    source: recipient && { to: recipient.address, from: message.from, content: message.content },
     recordedAt: at,
     body: eventEnvelope({ type, channel: message.channel, messageId: message.id, recordedAt: at, data }),
   };

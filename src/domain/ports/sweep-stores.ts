@@ -1,5 +1,5 @@
 import type { Channel } from '../messages/message.ts';
-import type { RecordedEvent } from '../webhooks/event.ts';
+import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
 
 /** How far each sweep over the messages has come. */
 export interface SweepStore {
@@ -36,6 +36,7 @@ export interface AgedMessage {
   readonly isPending: boolean;
   readonly payload: Readonly<Record<string, unknown>> | null;
 }
+export type ErasableEvent = RecordedEvent & NewEvent;
 
 /**
  * What a retention forgets. Nothing here waits for a row that somebody else holds: what is locked is left out, so
@@ -55,11 +56,11 @@ export interface RetentionStore {
   /** Of locked messages, those with a delivery that is open or being recorded; the other deliveries are locked. */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** The events of messages, which may be rewritten with `erase`. */
-  events(messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
+  events(messageIds: readonly string[]): Promise<readonly ErasableEvent[]>;
   /** Takes texts away: of messages, of what carriers and endpoints answered about them, and of their events. */
   erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
-    events: readonly RecordedEvent[],
+    events: readonly ErasableEvent[],
   ): Promise<void>;
   /** Deletes messages and all that speaks of them, except the ledger. */
   remove(messageIds: readonly string[]): Promise<void>;

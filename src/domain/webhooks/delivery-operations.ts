@@ -219,6 +219,7 @@ export function deliveryOperations(deps: Dependencies) {
             type: 'webhook.test',
             messageId: null,
             position: null,
+            source: null,
             recordedAt,
             body,
           } as const;

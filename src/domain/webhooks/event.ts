@@ -17,7 +17,17 @@ export interface RecordedEvent {
   readonly body: string;
 }
 
-export type NewEvent = Omit<RecordedEvent, 'seq'>;
+/** What an event repeats of the stored rows of its recipient and message, so that a store need not keep it twice. */
+export interface EventSource {
+  readonly to: string;
+  readonly from: string;
+  readonly content: string;
+}
+
+export interface NewEvent extends Omit<RecordedEvent, 'seq'> {
+  /** Null where the event is of no single recipient. */
+  readonly source: EventSource | null;
+}
 
 /** The envelope of an event (R146–R150) as the JSON text that is stored and sent. */
 export function eventEnvelope(event: {

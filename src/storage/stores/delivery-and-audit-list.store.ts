@@ -21,7 +21,7 @@ import {
   deliveriesBefore,
   deliveriesOfEachBefore,
 } from './delivery-finder.ts';
-import { EVENT_ENVIRONMENT } from './event-rows.ts';
+import { EVENT_ENVIRONMENT } from './event.store.ts';
 import { ownRows } from './list-counts.ts';
 
 const DELIVERY_COLUMNS = `d.id, d.account_id, ${EVENT_ENVIRONMENT} AS environment, d.webhook_id, d.event_seq,

@@ -16,7 +16,7 @@ import type {
 } from '../../domain/webhooks/webhook.ts';
 import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 import { deliveryPart } from './delivery-finder.ts';
-import { EVENT_ENVIRONMENT, type EventBodyRow, eventBody } from './event-rows.ts';
+import { BODY_COLUMNS, EVENT_ENVIRONMENT, type EventBodyRow, eventBody, WITH_SOURCE } from './event.store.ts';
 import { RECORD, RECORD_BESIDE } from './record-attempts.ts';
 
 interface DeliveryRow {
@@ -117,9 +117,9 @@ const INSERT = statement(
 // A job without a due time finds its deliveries by their count of attempts.
 const DUE = statement(
   'deliveries-due',
-  `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at, e.type,
-     e.message_id, e.recorded_at, e.body
-   FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq
+  `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at,
+     ${BODY_COLUMNS}
+   FROM webhook_deliveries d ${OF_EVENT} ${WITH_SOURCE}
    WHERE d.id = ANY($1::uuid[]) AND d.webhook_id = $2 AND d.status IN ('pending', 'retrying')
      AND (d.next_retry_at = $4 OR $4::timestamptz IS NULL AND d.attempts = $3)
    ORDER BY d.id`,

@@ -1,10 +1,91 @@
 import type { Visibility } from '../../domain/caller.ts';
-import { shiftedTime } from '../../domain/iso-time.ts';
+import { isoTime, shiftedTime } from '../../domain/iso-time.ts';
 import type { EventStore, TimeSpan } from '../../domain/ports/webhook-stores.ts';
-import type { NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
-import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import type { EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks/event.ts';
+import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
+
+/** What an event's body is put together from. */
+export interface EventBodyRow {
+  type: EventType;
+  message_id: string | null;
+  recorded_at: Date;
+  body: string;
+  sender: string | null;
+  content: string | null;
+  address: string | null;
+}
+
+export interface EventRow extends EventBodyRow {
+  account_id: string;
+  is_sandbox: boolean;
+  seq: number;
+  position: number | null;
+}
+
+/** Columns of `EventBodyRow`. */
+export const BODY_COLUMNS = 'e.type, e.message_id, e.recorded_at, e.body, m.sender, m.content, r.address';
+/** Columns of `EventRow`. */
+export const EVENT_COLUMNS = `e.account_id, e.is_sandbox, e.seq, e.position, ${BODY_COLUMNS}`;
+/** Joins to `events e` what their bodies leave out. OFFSET 0 keeps it to one look into each key for each event. */
+export const WITH_SOURCE = `LEFT JOIN LATERAL (
+    SELECT sender, content FROM messages WHERE id = e.message_id OFFSET 0) m ON true
+  LEFT JOIN LATERAL (
+    SELECT address FROM recipients WHERE message_id = e.message_id AND position = e.position OFFSET 0) r ON true`;
+/** The environment of `events e` and of their deliveries. */
+export const EVENT_ENVIRONMENT = `CASE WHEN e.is_sandbox THEN 'sandbox' ELSE 'production' END`;
+
+export function mapEvent(row: EventRow): RecordedEvent {
+  return {
+    accountId: row.account_id,
+    environment: row.is_sandbox ? 'sandbox' : 'production',
+    seq: row.seq,
+    type: row.type,
+    messageId: row.message_id,
+    position: row.position,
+    recordedAt: row.recorded_at,
+    body: eventBody(row),
+  };
+}
+
+/** What the rows of an event's message and recipient say; null where the event is of no single recipient. */
+export function sourceOf({ address, sender, content }: EventBodyRow): EventSource | null {
+  if (address === null || sender === null || content === null) return null;
+  return { to: address, from: sender, content };
+}
+
+/**
+ * A body as it is stored: without its beginning, which other columns and rows repeat, in 200 of its 300 bytes. A body that
+ * begins otherwise is stored whole. Stored events are read with `beginning`, so it must never change.
+ */
+export function storedBody(
+  event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'body' | 'source'>,
+): string {
+  const expected = beginning(event);
+  return event.body.startsWith(expected) ? event.body.slice(expected.length) : event.body;
+}
+
+/** The body as it was recorded, byte for byte. */
+export function eventBody(row: EventBodyRow): string {
+  // Only a whole body begins with a brace.
+  if (row.body.startsWith('{')) return row.body;
+  const source = sourceOf(row);
+  if (!source && !row.body.startsWith('"'))
+    throw new Error(`the event of message ${row.message_id} has no recipient`);
+  return (
+    beginning({ type: row.type, messageId: row.message_id, recordedAt: row.recorded_at, source }) + row.body
+  );
+}
+
+/** The envelope up to the members of its data that the message and the recipient hold. */
+function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'source'>): string {
+  const { type, messageId, recordedAt, source } = event;
+  const channel = type.slice(0, type.indexOf('.'));
+  const envelope = `{"event":"${type}","channel":"${channel}","messageId":"${messageId}","timestamp":"${isoTime(recordedAt)}","data":{`;
+  if (!source) return envelope;
+  const recipient = `${envelope}"to":${JSON.stringify(source.to)},"from":${JSON.stringify(source.from)}`;
+  return channel === 'email' ? recipient : `${recipient},"message":${JSON.stringify(source.content)}`;
+}
 
 // The row of each feed stays locked until the commit, so numbers become visible in their order, without gaps.
 const NUMBER = statement(
@@ -25,13 +106,13 @@ const APPEND = statement(
 );
 const AFTER = statement(
   'events-after',
-  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
    ORDER BY e.seq LIMIT $3`,
 );
 /** These are few among many, and have an index of their own. */
 const AFTER_IN_SANDBOX = statement(
   'events-after-in-sandbox',
-  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
 );
 /**
  * By halving, as feeds are in the order of time but for moments: where the span begins (1) and ends (2), give or take
@@ -52,7 +133,7 @@ const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
 const MISSING = statement(
   'events-missing',
   `${SPAN}
-   SELECT ${EVENT_COLUMNS} FROM events e
+   SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
    WHERE e.account_id = $1 AND e.recorded_at >= $3 AND e.recorded_at <= $4
      AND e.seq >= (SELECT max(low) FROM s WHERE place = 1) AND e.seq < (SELECT min(high) FROM s WHERE place = 2)
      AND e.type = ANY($5::text[]) AND e.type <> 'webhook.test'

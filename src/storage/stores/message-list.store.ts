@@ -9,7 +9,7 @@ import type { RecordedEvent } from '../../domain/webhooks/event.ts';
 import { countMatching, findBefore, type KeyRow, type SeqFilter } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { EVENT_COLUMNS, type EventRow, mapEvent } from './event-rows.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent, WITH_SOURCE } from './event.store.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,
@@ -58,12 +58,13 @@ const RECIPIENTS = statement(
 );
 const EVENTS_OF = statement(
   'list-events-of',
-  `SELECT ${EVENT_COLUMNS} FROM events e
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
    WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY e.seq`,
 );
 const EVENTS = statement(
   'list-events',
-  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
+   WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 
 /** Messages with what belongs to many of them, for looking through them. */

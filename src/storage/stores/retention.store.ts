@@ -1,16 +1,16 @@
 import type { Channel } from '../../domain/messages/message.ts';
 import type {
   AgedMessage,
+  ErasableEvent,
   RetentionLane,
   RetentionProgress,
   RetentionStore,
   SweepMark,
 } from '../../domain/ports/sweep-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
-import type { RecordedEvent } from '../../domain/webhooks/event.ts';
 import { BLOCK } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { EVENT_COLUMNS, type EventRow, mapEvent, storedBody } from './event-rows.ts';
+import { EVENT_COLUMNS, type EventRow, mapEvent, sourceOf, storedBody, WITH_SOURCE } from './event.store.ts';
 import { STATUS_OF_MESSAGE } from './message-rows.ts';
 
 const DUE = statement(
@@ -73,7 +73,7 @@ const LOCK_DELIVERIES = statement(
 );
 const EVENTS = statement(
   'retention-events',
-  `SELECT ${EVENT_COLUMNS} FROM events e WHERE e.message_id = ANY($1::uuid[])`,
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.message_id = ANY($1::uuid[])`,
 );
 const ERASE_EVENTS = statement(
   'retention-erase-events',
@@ -224,13 +224,14 @@ export class PgRetentionStore implements RetentionStore {
     return new Set(deliveries.filter(({ id }) => !locked.has(id)).map((delivery) => delivery.message_id));
   }
 
-  async events(messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.query<EventRow>(EVENTS, [messageIds])).map(mapEvent);
+  async events(messageIds: readonly string[]): Promise<readonly ErasableEvent[]> {
+    const rows = await this.#sql.query<EventRow>(EVENTS, [messageIds]);
+    return rows.map((row) => ({ ...mapEvent(row), source: sourceOf(row) }));
   }
 
   async erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
-    events: readonly RecordedEvent[],
+    events: readonly ErasableEvent[],
   ): Promise<void> {
     await this.#sql.query(ERASE_MESSAGES, [
       [...payloads.keys()],
@@ -240,7 +241,10 @@ export class PgRetentionStore implements RetentionStore {
     await this.#sql.query(ERASE_EVENTS, [
       events.map((event) => event.accountId),
       events.map((event) => event.seq),
-      events.map(storedBody),
+      // The content of their message is erased, too.
+      events.map(({ source, ...event }) =>
+        storedBody({ ...event, source: source && { ...source, content: '' } }),
+      ),
     ]);
   }
 

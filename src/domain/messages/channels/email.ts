@@ -43,9 +43,9 @@ export const emailRules: ChannelRules = {
   moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, subject: emailPayload(message).subject };
     if (move.to === 'sent') {
-      return messageEvent('email.sent', message, move.position, at, { ...base, sid: moved.sid });
+      return messageEvent('email.sent', message, moved, at, { ...base, sid: moved.sid });
     }
     const failure = failureData(move);
-    return failure && messageEvent('email.failed', message, move.position, at, { ...base, ...failure });
+    return failure && messageEvent('email.failed', message, moved, at, { ...base, ...failure });
   },
 };

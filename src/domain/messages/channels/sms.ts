@@ -38,9 +38,8 @@ export const smsRules: ChannelRules = {
 
   moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, message: message.content };
-    if (move.to === 'sent')
-      return messageEvent('sms.sent', message, move.position, at, { ...base, sid: moved.sid });
+    if (move.to === 'sent') return messageEvent('sms.sent', message, moved, at, { ...base, sid: moved.sid });
     const failure = failureData(move);
-    return failure && messageEvent('sms.failed', message, move.position, at, { ...base, ...failure });
+    return failure && messageEvent('sms.failed', message, moved, at, { ...base, ...failure });
   },
 };

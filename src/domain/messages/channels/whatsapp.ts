@@ -33,14 +33,14 @@ export const whatsAppRules: ChannelRules = {
   moveEvent(message, move, moved, at) {
     const base = { to: moved.address, from: message.from, message: message.content, sid: moved.sid };
     if (move.to === 'delivered') {
-      return messageEvent('whatsapp.delivered', message, move.position, at, base);
+      return messageEvent('whatsapp.delivered', message, moved, at, base);
     }
     const failure = failureData(move);
-    return failure && messageEvent('whatsapp.failed', message, move.position, at, { ...base, ...failure });
+    return failure && messageEvent('whatsapp.failed', message, moved, at, { ...base, ...failure });
   },
 
   readEvent(message, recipient, at) {
-    return messageEvent('whatsapp.read', message, recipient.position, at, {
+    return messageEvent('whatsapp.read', message, recipient, at, {
       to: recipient.address,
       from: message.from,
       message: message.content,
