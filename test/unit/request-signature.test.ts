@@ -89,7 +89,7 @@ describe('verifyRequestSignature', () => {
     expect(verifyRequestSignature(genuine)).toBe('ok');
   });
 
-  it.each(ofKind('refuses %s'))('refuses %s', (_name, { input }) => {
+  it.each(ofKind('request-signature-negative'))('refuses %s', (_name, { input }) => {
     const { body, serverTime, ...rest } = input;
     const verdict = verifyRequestSignature({
       ...rest,
