@@ -16,7 +16,8 @@ import { messageListOperations } from './messages/message-list-operations.ts';
 import { messageOperations } from './messages/message-operations.ts';
 import { providerOperations } from './messages/provider-health.ts';
 import { pushOperations } from './messages/push-operations.ts';
-import { createSendContext } from './messages/send-context.ts';
+import { createSendContext } from './messages/send-operation.ts';
+import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
@@ -35,7 +36,8 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),
     messages: {
-      ...messageOperations(deps, context),
+      ...messageOperations(deps),
+      ...smsOperations(deps, context),
       ...emailOperations(context),
       ...pushOperations(deps, context),
       ...whatsAppOperations(deps, context),

@@ -12,11 +12,11 @@ import {
   Resolver,
 } from 'type-graphql';
 import { doneButUnread, validationError } from '../domain/errors.ts';
-import type { SendAnswer } from '../domain/messages/accept-message.ts';
 import type { Channel } from '../domain/messages/message.ts';
-import type { SmsQuote } from '../domain/messages/message-operations.ts';
+import type { SmsQuote } from '../domain/messages/sms-operations.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { Operation } from '../domain/operation.ts';
+import type { SendAnswer } from '../domain/ports/intake.ts';
 import type { GraphqlContext } from './context.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
@@ -170,15 +170,15 @@ async function send<Input extends object>(
   });
 }
 
-function estimateOf({ priced, unicodeCharacters, costMinor, currency, balanceMinor }: SmsQuote): SmsEstimate {
+function estimateOf({ text, costMinor, currency, balanceMinor, ...quote }: SmsQuote): SmsEstimate {
   return {
-    recipientsProcessed: priced.recipients.length,
-    invalidNumbers: priced.invalidNumbers,
-    duplicatesRemoved: priced.duplicatesRemoved,
-    encoding: priced.text.encoding,
-    segments: priced.text.segments,
-    smsCount: priced.text.billingUnits,
-    unicodeCharacters,
+    recipientsProcessed: quote.recipientsProcessed,
+    invalidNumbers: quote.invalidNumbers,
+    duplicatesRemoved: quote.duplicatesRemoved,
+    encoding: text.encoding,
+    segments: text.segments,
+    smsCount: text.billingUnits,
+    unicodeCharacters: quote.unicodeCharacters,
     cost: fromMinor(costMinor, currency),
     currency,
     balance: fromMinor(balanceMinor, currency),

@@ -4,7 +4,7 @@ export interface SqlRunner {
 }
 
 /** A job that is not in the queue; `job` is what the queue is given where it comes there. */
-export interface HeldJob {
+export interface LeasedJob {
   readonly id: string;
   readonly queue: string;
   readonly job: object;
@@ -45,12 +45,12 @@ export const jobLeases = {
   ],
 
   /** Leases jobs to this process, from the commit on. */
-  async hold(sql: SqlRunner, jobs: readonly HeldJob[]): Promise<void> {
+  async hold(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'held-jobs-hold', text: HOLD, values: [JSON.stringify(jobs)] });
   },
 
   /** Leaves jobs for whoever works: lapsed from the commit on, which is told on `LEFT_CHANNEL`. */
-  async leave(sql: SqlRunner, jobs: readonly HeldJob[]): Promise<void> {
+  async leave(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'held-jobs-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
   },
 
@@ -74,7 +74,7 @@ export const jobLeases = {
   },
 
   /** Takes jobs out that were left or given back, or whose process shows no life any more; `MAX_LAPSED` at the most. */
-  async takeLapsed(sql: SqlRunner): Promise<readonly HeldJob[]> {
-    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as HeldJob[];
+  async takeLapsed(sql: SqlRunner): Promise<readonly LeasedJob[]> {
+    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
   },
 };

@@ -11,7 +11,7 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
-import { type HeldJob, jobLeases, type SqlRunner } from './job-leases.ts';
+import { jobLeases, type LeasedJob, type SqlRunner } from './job-leases.ts';
 import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
 import { Recovery } from './recovery.ts';
 
@@ -158,7 +158,7 @@ export class PgBossQueue implements JobQueue {
         const placed = jobs.map((job) => this.#placed(job));
         onEnd((isCommitted) => this.#handOver(placed, isCommitted));
         const { held = [], left = [], queued = [] } = Object.groupBy(placed, (job) => this.#whereTo(job));
-        if (held.length > 0) await jobLeases.hold(connection, held.map(heldJob));
+        if (held.length > 0) await jobLeases.hold(connection, held.map(leasedJob));
         if (left.length > 0) await jobLeases.leave(connection, left.map(leftJob));
         for (const [name, own] of Map.groupBy(queued, ({ job }) => job.queue)) {
           await this.#boss.insert(name, own.map(toInsert), { db });
@@ -293,12 +293,12 @@ function toInsert({ id, job }: Pick<PlacedJob, 'id' | 'job'>) {
   };
 }
 
-function heldJob({ id, job }: PlacedJob): HeldJob {
+function leasedJob({ id, job }: PlacedJob): LeasedJob {
   const data: StoredData<QueueName> = { ...job.data, wasHandedOver: true };
   return leftJob({ id, job: { ...job, data } });
 }
 
-function leftJob({ id, job }: Pick<PlacedJob, 'id' | 'job'>): HeldJob {
+function leftJob({ id, job }: Pick<PlacedJob, 'id' | 'job'>): LeasedJob {
   return { id, queue: job.queue, job: toInsert({ id, job }) };
 }
 

@@ -1,9 +1,9 @@
 import type { PgBoss } from 'pg-boss';
 import type {
+  HeldJob,
   JobData,
   JobHandler,
   NewJob,
-  PrefetchedData,
   QueueName,
   WorkOptions,
 } from '../domain/ports/job-queue.ts';
@@ -30,13 +30,6 @@ interface FetchedJob<Q extends QueueName> {
   readonly retryCount: number;
   readonly data: StoredData<Q>;
   readonly groupId?: string | null;
-}
-
-interface HeldJob<Q extends QueueName> extends HeldRow {
-  readonly data: JobData[Q];
-  readonly routeKey: string;
-  readonly prefetched?: PrefetchedData[Q] | undefined;
-  readonly isRepeat: boolean;
 }
 
 interface Held {
@@ -149,12 +142,15 @@ export class QueueWorker<Q extends QueueName> {
   /** Begins with a committed job whose row is leased, at the slot that was reserved for it. */
   handOver(id: string, job: NewJob<Q>, slot: Reservation): void {
     const { data, routeKey, prefetched } = job;
-    const held = { id, retryCount: 0, isLeased: true, data, routeKey, prefetched, isRepeat: false };
+    const row = { id, retryCount: 0, isLeased: true };
     if (this.#isStopping) {
       slot.free();
-      void this.#giveBack(held, 'the process stops');
+      void this.#giveBack(row, 'the process stops');
     } else {
-      this.#hold(held, slot, slot.lease);
+      const { releaseSlotWhileWaiting } = slot;
+      const queue = this.#queue;
+      const held = { id, queue, data, routeKey, prefetched, isRepeat: false, releaseSlotWhileWaiting };
+      this.#hold(held, row, slot, slot.lease);
     }
   }
 
@@ -216,11 +212,17 @@ export class QueueWorker<Q extends QueueName> {
       for (const { id, retryCount, data, groupId } of jobs) {
         const routeKey = groupId ?? '';
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
-        const row = { id, retryCount, isLeased: false, data, routeKey, isRepeat };
+        const row = { id, retryCount, isLeased: false };
         const held = this.#held.get(id);
         // It was lost, and what was handed over is not recorded yet: nobody else must begin with it anew.
-        if (held) held.row = row;
-        else this.#hold(row, this.#slots.take(routeKey), lease);
+        if (held) {
+          held.row = row;
+          continue;
+        }
+        const slot = this.#slots.take(routeKey);
+        const { releaseSlotWhileWaiting } = slot;
+        const queue = this.#queue;
+        this.#hold({ id, queue, data, routeKey, isRepeat, releaseSlotWhileWaiting }, row, slot, lease);
       }
       this.#fetching.worked();
       return jobs.length === batchSize;
@@ -230,32 +232,28 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  #hold(job: HeldJob<Q>, slot: JobSlot, lease: Lease): void {
+  #hold(job: HeldJob<Q>, row: HeldRow, slot: JobSlot, lease: Lease): void {
     const { countedMs } = this.#options;
     const claim = lease.claim();
     const timer = countedMs === undefined ? undefined : setTimeout(slot.uncount, countedMs).unref();
-    const done = this.#work(job, slot, claim.signal).finally(() => {
+    const done = this.#work(job, row, claim.signal).finally(() => {
       clearTimeout(timer);
       claim.release();
       this.#held.delete(job.id);
       slot.free();
     });
-    this.#held.set(job.id, { row: job, claim, done, hasEnded: false });
+    this.#held.set(job.id, { row, claim, done, hasEnded: false });
   }
 
-  async #work(job: HeldJob<Q>, { releaseSlotWhileWaiting }: JobSlot, signal: AbortSignal): Promise<void> {
-    const { id, data, routeKey, prefetched, isRepeat } = job;
+  async #work(job: HeldJob<Q>, row: HeldRow, signal: AbortSignal): Promise<void> {
+    const { id } = job;
     try {
-      await this.#handler(
-        { id, queue: this.#queue, data, routeKey, prefetched, isRepeat, releaseSlotWhileWaiting },
-        signal,
-      );
+      await this.#handler(job, signal);
       const held = this.#held.get(id);
-      if (!held?.hasEnded) await this.#rows.done(held?.row ?? job);
+      if (!held?.hasEnded) await this.#rows.done(held?.row ?? row);
     } catch (error) {
       if (!this.#isStopping) this.#logger.warn({ err: error, queue: this.#queue, job: id }, 'job comes back');
-      const row = this.#held.get(id)?.row ?? job;
-      await this.#giveBack(row, error instanceof Error ? error.message : 'failed');
+      await this.#giveBack(this.#held.get(id)?.row ?? row, error instanceof Error ? error.message : 'failed');
     }
   }
 

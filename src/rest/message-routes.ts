@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { ENVIRONMENTS } from '../domain/caller.ts';
 import { DomainError, validationError } from '../domain/errors.ts';
 import { parseIsoTime } from '../domain/iso-time.ts';
-import type { SendAnswer } from '../domain/messages/accept-message.ts';
 import { type Channel, type Message, refundedMinor } from '../domain/messages/message.ts';
 import type { MessageDetails } from '../domain/messages/message-operations.ts';
 import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
+import type { SendAnswer } from '../domain/ports/intake.ts';
 import { defineRoute, type Route, type RouteAnswer, type RouteDefinition } from './define-route.ts';
 import { envelope, isoTime, messageStatus, pageQuery, paginated } from './schemas.ts';
 

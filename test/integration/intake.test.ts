@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { IntakeAnswer } from '../../src/domain/ports/intake.ts';
+import { DomainError } from '../../src/domain/errors.ts';
+import type { PreparedMessage } from '../../src/domain/messages/message.ts';
+import type { Intake, SendAnswer } from '../../src/domain/ports/intake.ts';
 import { PgIntake } from '../../src/storage/intake/intake.ts';
 import { CLOCK_TOLERANCE_MS } from '../../src/storage/postgres/database-clock.ts';
 import { createKnex, Sql } from '../../src/storage/postgres/sql.ts';
@@ -53,7 +55,21 @@ function startIntake() {
 }
 
 const keyed = (accountId: string, key: string) => prepared(accountId, { idempotency: { route: 'sms', key } });
-const kinds = (answers: readonly IntakeAnswer[]) => answers.map(({ kind }) => kind);
+type Outcome =
+  | ({ readonly kind: 'accepted' | 'replayed' } & SendAnswer & { readonly seq?: number })
+  | { readonly kind: 'insufficient' };
+/** Accepts a message, and tells an account that cannot pay as an outcome. */
+async function accept(intake: Intake, message: PreparedMessage): Promise<Outcome> {
+  try {
+    const answer = await intake.accept(message);
+    return { kind: answer.isReplay ? 'replayed' : 'accepted', ...answer };
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'insufficient_balance')
+      return { kind: 'insufficient' };
+    throw error;
+  }
+}
+const kinds = (answers: readonly Outcome[]) => answers.map(({ kind }) => kind);
 const stored = (accountId: string) =>
   sql.query(
     `SELECT id, seq::int AS seq, created_at FROM messages WHERE account_id = $1 AND channel = 'sms' ORDER BY seq`,
@@ -64,7 +80,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it('takes one round trip when all of it can be accepted', async () => {
     const { accountId } = await gateway.createAccount(COST * 20);
     const { intake, statements } = startIntake();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => intake.accept(prepared(accountId))));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => accept(intake, prepared(accountId))));
     expect(kinds(answers)).toEqual(Array(20).fill('accepted'));
     expect(new Set(statements)).toEqual(new Set(['intake-write']));
     const rows = await stored(accountId);
@@ -104,7 +120,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
         idempotency: index % 2 === 0 ? null : { route: 'sms', key: `mixed ${index}` },
       });
     });
-    expect(kinds(await Promise.all(batch.map((each) => intake.accept(each))))).toEqual(
+    expect(kinds(await Promise.all(batch.map((each) => accept(intake, each))))).toEqual(
       Array(24).fill('accepted'),
     );
     expect(statements.filter((name) => name === 'intake-write')).toHaveLength(1);
@@ -144,12 +160,16 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it('goes message by message for a while after a refusal, then takes one round trip again', async () => {
     const { accountId } = await gateway.createAccount(COST);
     const { intake, statements } = startIntake();
-    const both = await Promise.all([intake.accept(prepared(accountId)), intake.accept(prepared(accountId))]);
+    const both = await Promise.all([
+      accept(intake, prepared(accountId)),
+      accept(intake, prepared(accountId)),
+    ]);
     expect(kinds(both)).toEqual(['accepted', 'insufficient']);
     expect(await stored(accountId)).toHaveLength(1);
     expect(statements).toEqual(['intake-write', 'intake-lock', 'intake-write']);
     const free = () =>
-      intake.accept(
+      accept(
+        intake,
         prepared(accountId, { environment: 'sandbox', costMinor: 0, unitPriceMinor: 0, recipients: [] }),
       );
     statements.length = 0;
@@ -164,7 +184,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { intake } = startIntake();
     const results = await Promise.allSettled(
       ['Hello', 'with a \0 in it', 'Hello', 'Hello', 'Hello'].map((content) =>
-        intake.accept(prepared(accountId, { content })),
+        accept(intake, prepared(accountId, { content })),
       ),
     );
     expect(
@@ -181,7 +201,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const answers = await Promise.all(
       keys.flatMap((key) =>
         processes.map(async ({ intake }) => {
-          const answer = await intake.accept(keyed(accountId, key));
+          const answer = await accept(intake, keyed(accountId, key));
           if (answer.kind === 'insufficient') throw new Error('there is money for all');
           return { key, kind: answer.kind, body: answer.body };
         }),
@@ -202,7 +222,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   /** Lets a process know that it shares an account: another one accepts between two of its batches. */
   async function share(intake: PgIntake, accountId: string): Promise<void> {
     const other = startIntake().intake;
-    for (const process of [intake, other, intake]) await process.accept(prepared(accountId));
+    for (const process of [intake, other, intake]) await accept(process, prepared(accountId));
   }
   /** Locks an account as another process does that is adding to it; gives the way to let go. */
   async function holdAccount(accountId: string): Promise<() => Promise<void>> {
@@ -219,11 +239,11 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     statements.length = 0;
     const { accountId: another } = await gateway.createAccount(COST);
     const letGo = await holdAccount(accountId);
-    const first = [1, 2].map(() => intake.accept(prepared(accountId)));
+    const first = [1, 2].map(() => accept(intake, prepared(accountId)));
     await eventually(() => statements.includes('intake-lock'));
     const later = [
-      intake.accept(prepared(another)),
-      ...[1, 2, 3].map(() => intake.accept(prepared(accountId))),
+      accept(intake, prepared(another)),
+      ...[1, 2, 3].map(() => accept(intake, prepared(accountId))),
     ];
     await letGo();
     expect(kinds(await Promise.all([...first, ...later]))).toEqual(Array(6).fill('accepted'));
@@ -241,15 +261,15 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { intake, statements } = startIntake();
     await share(intake, accountId);
     statements.length = 0;
-    const earlier = await intake.accept(keyed(accountId, 'along'));
+    const earlier = await accept(intake, keyed(accountId, 'along'));
     // A message alone does not wait for the account.
     expect(statements).toEqual(['intake-write']);
     statements.length = 0;
     const letGo = await holdAccount(accountId);
-    const first = [1, 2].map(() => intake.accept(prepared(accountId)));
+    const first = [1, 2].map(() => accept(intake, prepared(accountId)));
     await eventually(() => statements.includes('intake-lock'));
     const later = [keyed(accountId, 'along'), prepared(accountId), prepared(accountId)].map((each) =>
-      intake.accept(each),
+      accept(intake, each),
     );
     await letGo();
     const answers = await Promise.all([...first, ...later]);
@@ -266,7 +286,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { accountId: another } = await gateway.createAccount(COST * 100);
     const { intake, statements } = startIntake();
     const send = (...batch: readonly ReturnType<typeof prepared>[]) =>
-      Promise.all(batch.map((each) => intake.accept(each)));
+      Promise.all(batch.map((each) => accept(intake, each)));
     const own = () => [prepared(accountId), prepared(accountId)];
     await send(...own());
     // With another account's, in either order.
@@ -298,7 +318,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     for (let round = 0; round < 10; round += 1) {
       const answers = await Promise.all(
         [startIntake(), startIntake()].flatMap(({ intake }, process) =>
-          (orders[process] ?? []).map(({ accountId }) => intake.accept(prepared(accountId))),
+          (orders[process] ?? []).map(({ accountId }) => accept(intake, prepared(accountId))),
         ),
       );
       expect(kinds(answers)).toEqual(Array(12).fill('accepted'));
@@ -318,7 +338,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await holder.query('BEGIN');
     await holder.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [ids[0]]);
     const { intake } = startIntake();
-    const answers = Promise.all(ids.toReversed().map((id) => intake.accept(prepared(id))));
+    const answers = Promise.all(ids.toReversed().map((id) => accept(intake, prepared(id))));
     const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     await eventually(async () => (await sql.query(waits)).length === 1);
     await sql.query('SELECT FROM accounts WHERE id = ANY($1) FOR UPDATE NOWAIT', [ids.slice(1)]);
@@ -334,7 +354,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await sql.query('UPDATE accounts SET last_accepted_at = $2 WHERE id = $1', [accountId, ahead]);
     const content = `🚀 "createdAt":"2020-01-01T00:00:00.000Z" \\"createdAt":"`;
     const claim = { route: 'sms', key: 'behind' };
-    const answer = await intake.accept(prepared(accountId, { content, idempotency: claim }));
+    const answer = await accept(intake, prepared(accountId, { content, idempotency: claim }));
     if (answer.kind !== 'accepted') throw new Error(answer.kind);
     expect(JSON.parse(answer.body)).toMatchObject({ content, createdAt: ahead.toISOString() });
     const again = await startIntake().intake.replay(accountId, 'production', claim);
@@ -347,8 +367,8 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { intake } = startIntake();
     const claim = { route: 'sms', key: 'ahead' };
     const createdAt = new Date(Date.now() + 25 * 3_600_000);
-    const answer = await intake.accept(prepared(accountId, { createdAt, idempotency: claim }));
-    expect((await intake.accept(prepared(accountId))).kind).toBe('accepted');
+    const answer = await accept(intake, prepared(accountId, { createdAt, idempotency: claim }));
+    expect((await accept(intake, prepared(accountId))).kind).toBe('accepted');
     if (answer.kind !== 'accepted') throw new Error(answer.kind);
     const latest = Date.now() + CLOCK_TOLERANCE_MS;
     for (const { created_at } of await stored(accountId))
@@ -361,11 +381,14 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it("an idempotency key used an hour ago stays used, whatever the process's clock says (ADR-0021) (ADR-0021)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const claim = { route: 'sms', key: 'fresh' };
-    const first = await startIntake().intake.accept(prepared(accountId, { idempotency: claim }));
+    const first = await accept(startIntake().intake, prepared(accountId, { idempotency: claim }));
     if (first.kind !== 'accepted') throw new Error(first.kind);
     for (const hours of [25, -25]) {
       const createdAt = new Date(Date.now() + hours * 3_600_000);
-      const again = await startIntake().intake.accept(prepared(accountId, { createdAt, idempotency: claim }));
+      const again = await accept(
+        startIntake().intake,
+        prepared(accountId, { createdAt, idempotency: claim }),
+      );
       expect(again).toMatchObject({ kind: 'replayed', messageId: first.messageId, body: first.body });
     }
     expect(await stored(accountId)).toHaveLength(1);
@@ -378,7 +401,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const claims = contents.map((_, index) => ({ route: 'sms', key: `letters ${index}` }));
     const answers = await Promise.all(
       contents.map((content, index) =>
-        intake.accept(prepared(accountId, { content, idempotency: claims[index] ?? null })),
+        accept(intake, prepared(accountId, { content, idempotency: claims[index] ?? null })),
       ),
     );
     expect(statements.filter((name) => name === 'intake-write')).toHaveLength(1);
@@ -398,7 +421,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { intake } = startIntake();
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
       const claim = { route: 'sms', key };
-      await intake.accept(prepared(accountId, { idempotency: claim }));
+      await accept(intake, prepared(accountId, { idempotency: claim }));
       // As if it had just been stored, by a transaction that has not come to the disk.
       await sql.query('UPDATE idempotency_records SET body = body WHERE account_id = $1 AND key = $2', [
         accountId,
@@ -419,10 +442,10 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const { intake, statements } = startIntake();
     const claim = { route: 'sms', key: 'old' };
     const long = new Date(Date.now() - 2 * DAY_MS);
-    await intake.accept(prepared(accountId, { createdAt: long, idempotency: claim }));
-    const answer = await intake.accept(prepared(accountId, { idempotency: claim }));
+    await accept(intake, prepared(accountId, { createdAt: long, idempotency: claim }));
+    const answer = await accept(intake, prepared(accountId, { idempotency: claim }));
     expect(answer.kind).toBe('accepted');
     expect(statements).toEqual(['intake-write', 'intake-write']);
-    expect((await intake.accept(prepared(accountId, { idempotency: claim }))).kind).toBe('replayed');
+    expect((await accept(intake, prepared(accountId, { idempotency: claim }))).kind).toBe('replayed');
   });
 });

@@ -1,15 +1,70 @@
-import type { SendContext } from './accept-message.ts';
-import { type EmailInput, sendEmail } from './send-email.ts';
-import { type SendRequest, sendOperation } from './send-operation.ts';
+import { validationError } from '../errors.ts';
+import { listFault, parseAddresses } from './email-address.ts';
+import { checkEmailContent, type EmailContentInput } from './email-content.ts';
+import type { PricedMessage } from './message.ts';
+import {
+  checkSchedule,
+  type SendContext,
+  type SendRequest,
+  sendOperation,
+  unitPriceOf,
+} from './send-operation.ts';
 
-/** Sending email (R23). */
+/** Valid and different recipients of one request (R23). */
+const EMAIL_MAX_RECIPIENTS = 50;
+
+export interface EmailRequest extends EmailContentInput, SendRequest {
+  /** Addresses separated by commas, or in a list. */
+  readonly to: string | readonly string[];
+  readonly scheduledFor?: string | undefined;
+}
+
+/** Sending email. */
 export function emailOperations(context: SendContext) {
   return {
-    sendEmail: sendOperation<SendRequest<EmailInput>>(
-      context,
-      'message.sendEmail',
-      'email',
-      (sender, input) => sendEmail(context, sender, input),
+    /** POST /developers/email (R23). */
+    sendEmail: sendOperation<EmailRequest>(context, 'message.sendEmail', 'email', (request, { accountId }) =>
+      priceEmail(context, request, accountId),
     ),
+  };
+}
+
+/**
+ * Every rule of an email before its route and its charge (R23). Throws `validation_error`, `invalid_scheduled_time` and
+ * `unpriced_destination`. Skips and counts invalid addresses as long as a valid one is left.
+ */
+async function priceEmail(
+  context: SendContext,
+  request: EmailRequest,
+  accountId: string,
+): Promise<PricedMessage> {
+  const { from, shown, payload, body } = checkEmailContent(request, context.emailFrom);
+  const scheduledFor = checkSchedule(request.scheduledFor, context.clock.now());
+  const fault = listFault(request.to);
+  if (fault !== undefined) throw validationError([{ path: 'to', message: fault }]);
+  const { valid, invalid, duplicatesRemoved } = parseAddresses(request.to);
+  if (valid.length === 0) {
+    throw validationError([
+      { path: 'to', message: 'no valid address; give addresses such as ann@example.com' },
+    ]);
+  }
+  if (valid.length > EMAIL_MAX_RECIPIENTS) {
+    throw validationError([{ path: 'to', message: `at most ${EMAIL_MAX_RECIPIENTS} recipients a request` }]);
+  }
+  const price = await unitPriceOf(context, accountId, 'email', '');
+  // Each recipient gets a mail of its own and needs no copy.
+  const seen = new Set(valid.map((address) => address.toLowerCase()));
+  const copyOnly = (addresses: readonly string[]) =>
+    addresses.filter((address) => !seen.has(address.toLowerCase()) && seen.add(address.toLowerCase()));
+  return {
+    from,
+    content: shown,
+    payload: { ...payload, cc: copyOnly(payload.cc), bcc: copyOnly(payload.bcc) },
+    bulk: { ...body },
+    recipients: valid.map((address) => ({ address, costMinor: price.unitPriceMinor })),
+    ...price,
+    skipped: invalid,
+    duplicatesRemoved,
+    scheduledFor,
   };
 }

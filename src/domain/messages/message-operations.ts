@@ -1,29 +1,25 @@
 import {
   ACCOUNT_ROLES,
+  type Caller,
   type Environment,
   environmentOf,
   listedVisibility,
+  refusal,
   type Visibility,
   visibilityOf,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { notFound, validationError } from '../errors.ts';
+import { DomainError, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
-import type { MessageFilter } from '../ports/message-stores.ts';
+import type { SendAnswer } from '../ports/intake.ts';
+import type { MessageFilter, RecipientMove } from '../ports/message-stores.ts';
 import { isUuid } from '../uuid.ts';
-import type { SendAnswer, SendContext } from './accept-message.ts';
-import { cancelMessage, SEND_SCOPES } from './cancel-message.ts';
 import { parseMailbox } from './email-address.ts';
 import type { Channel, Message, Recipient, TimelineEntry } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import type { PricedSms } from './price-sms.ts';
-import { SENDERS, senderOf } from './send-context.ts';
-import { type SendRequest, sendOperation } from './send-operation.ts';
-import { prepareSms, type SendSmsInput, sendSms } from './send-sms.ts';
-import { type UnicodeCharacter, unicodeCharacters } from './sms-text.ts';
-
-type SendSmsRequest = SendRequest<SendSmsInput>;
+import { SEND_SCOPES, SENDER_ROLES, senderOf } from './send-operation.ts';
+import { transitionRecipients } from './transition-recipients.ts';
 
 export interface MessageDetails {
   readonly message: Message;
@@ -31,21 +27,10 @@ export interface MessageDetails {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** What an SMS would cost, and what would become of its text and numbers (R21). */
-export interface SmsQuote {
-  readonly priced: PricedSms;
-  readonly unicodeCharacters: readonly UnicodeCharacter[];
-  /** What the same send would be charged: 0 in the sandbox. */
-  readonly costMinor: number;
-  readonly currency: string;
-  readonly balanceMinor: number;
-  readonly environment: Environment;
-}
-
 const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 
 /** Sending, and knowing what became of it. */
-export function messageOperations(deps: Dependencies, context: SendContext) {
+export function messageOperations(deps: Dependencies) {
   const { stores } = deps;
   async function detailsOf(visibility: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
     const message = isUuid(id) ? await stores.messages.find(visibility, id) : undefined;
@@ -56,36 +41,10 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
   }
 
   return {
-    /** Sends an SMS (R90–R101). */
-    sendSms: sendOperation<SendSmsRequest>(context, 'message.sendSms', 'sms', (sender, input) =>
-      sendSms(context, sender, input),
-    ),
-
-    /** Says what a send would cost, and takes every step of it but the charge (R21). */
-    quoteSms: operation(
-      'message.quoteSms',
-      { scopes: ['SEND_SMS'], roles: SENDERS },
-      async (caller, input: SendSmsRequest): Promise<SmsQuote> => {
-        const sender = senderOf(caller);
-        const environment = environmentOf(sender, input.environment);
-        const { priced, prepared } = await prepareSms(context, sender, { ...input, environment });
-        const account = await stores.accounts.find(sender.accountId);
-        if (!account) throw notFound('Account');
-        return {
-          priced,
-          unicodeCharacters: unicodeCharacters(input.message),
-          costMinor: prepared.costMinor,
-          currency: prepared.currency,
-          balanceMinor: account.balanceMinor,
-          environment,
-        };
-      },
-    ),
-
     /** What a send with this idempotency key was answered with in the last 24 hours, if anything (R19). */
     replay: operation(
       'message.replay',
-      { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
+      { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
       async (
         caller,
         input: { channel: Channel; idempotencyKey: string; environment?: Environment | undefined },
@@ -93,15 +52,14 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
         const sender = senderOf(caller);
         const claim = { route: input.channel, key: input.idempotencyKey };
         const environment = environmentOf(sender, input.environment);
-        const answer = await deps.intake.replay(sender.accountId, environment, claim);
-        return answer && { ...answer, isReplay: true };
+        return deps.intake.replay(sender.accountId, environment, claim);
       },
     ),
 
     /** Cancels a message of which nothing has left (R18). */
     cancel: operation(
       'message.cancel',
-      { scopes: Object.values(SEND_SCOPES), roles: SENDERS },
+      { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
         return detailsOf(visibilityOf(caller), input.id);
@@ -140,6 +98,55 @@ export function messageOperations(deps: Dependencies, context: SendContext) {
       },
     ),
   };
+}
+
+/**
+ * Cancels a message of which nothing has left (R18): all its recipients fail with `canceled` and are
+ * refunded, and no event tells of it. Throws `not_found`, `forbidden` when the caller may not send on the message's
+ * channel, and `message_not_cancelable` once a worker has claimed a recipient (in the sandbox, always): claims and
+ * cancellations both hold the message's lock, so a message is never both sent and refunded.
+ */
+async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
+  const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
+  if (!known) throw notFound('Message');
+  // The operation let through whoever may send on any channel; its member roles are the same on all.
+  if (caller.kind === 'api-key') {
+    const refused = refusal({ scopes: [SEND_SCOPES[known.channel]] }, caller);
+    if (refused) throw refused;
+  }
+  await deps.uow.run(async (tx) => {
+    const messages = await tx.messages.lock([id]);
+    const recipients = await tx.messages.recipients([id]);
+    const message = messages.get(id);
+    if (!message || !recipients.every(isFree)) throw notCancelable(message ?? known);
+    const at = deps.clock.now();
+    await transitionRecipients(
+      tx,
+      deps.ids,
+      [id],
+      recipients.map((recipient) => cancellation(recipient, at)),
+      at,
+    );
+  });
+}
+
+function isFree(recipient: Recipient): boolean {
+  return recipient.status === 'pending' && !recipient.isClaimed;
+}
+
+function notCancelable({ status }: Message): DomainError {
+  return new DomainError(
+    'message_not_cancelable',
+    status === 'pending'
+      ? 'The message is being handed over to its carrier and cannot be canceled any more.'
+      : `The message is ${status} already and cannot be canceled.`,
+    { status },
+  );
+}
+
+function cancellation({ messageId, position }: Recipient, at: Date): RecipientMove {
+  const error = { code: 'canceled', message: 'It was canceled before it left.' };
+  return { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [], error };
 }
 
 /** The address that a filter names, in the form in which recipients are kept. */

@@ -107,6 +107,28 @@ export interface TimelineEntry {
   readonly detail?: string;
 }
 
+/**
+ * A send request that passed the rules of its channel, with the prices of production. `prepareMessage` makes a
+ * `PreparedMessage` of it.
+ */
+export interface PricedMessage {
+  readonly from: string;
+  readonly content: string;
+  readonly payload: Readonly<Record<string, unknown>> | null;
+  /** Large content that only the submission needs, such as attachments. */
+  readonly bulk?: Readonly<Record<string, unknown>>;
+  readonly recipients: readonly { readonly address: string; readonly costMinor: number }[];
+  /** One unit to the first recipient. */
+  readonly unitPriceMinor: number;
+  readonly currency: string;
+  /** Recipients that were left out: invalid ones and, of push, devices without a provider. */
+  readonly skipped: readonly string[];
+  readonly duplicatesRemoved: number;
+  readonly scheduledFor: Date | null;
+  /** Submitting later than this after the send time is useless. R14's deadline holds where it is absent or longer. */
+  readonly maxDelayMs?: number | undefined;
+}
+
 export interface PreparedRecipient {
   readonly address: string;
   readonly costMinor: number;

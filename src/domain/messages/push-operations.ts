@@ -1,13 +1,132 @@
+import type { AccountEnvironment, Environment } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { SendContext } from './accept-message.ts';
-import { type SendRequest, sendOperation } from './send-operation.ts';
-import { type PushInput, sendPush } from './send-push.ts';
+import { type Device, deviceAddress } from '../devices/device.ts';
+import { DomainError, validationError } from '../errors.ts';
+import type { DeviceStore } from '../ports/device-store.ts';
+import { truncate } from '../text.ts';
+import { isUuid } from '../uuid.ts';
+import type { PricedMessage } from './message.ts';
+import { checkPushContent, type PushContentInput, type PushPayload } from './push-content.ts';
+import {
+  checkSchedule,
+  type SendContext,
+  type SendRequest,
+  sendOperation,
+  unitPriceOf,
+} from './send-operation.ts';
 
-/** Sending push messages (R24). */
-export function pushOperations({ stores }: Dependencies, context: SendContext) {
+/** Devices of one message. */
+export const PUSH_MAX_DEVICES = 1000;
+/** Users and devices that one request names. */
+const MAX_NAMED = 1000;
+/** A message with a shorter time to live may still be submitted for this long. */
+const MIN_DELAY_MS = 60_000;
+
+export interface PushRequest extends PushContentInput, SendRequest {
+  /** User ids, separated by commas or in a list. */
+  readonly to?: string | readonly string[] | undefined;
+  readonly deviceIds?: readonly string[] | undefined;
+  readonly scheduledFor?: string | undefined;
+}
+
+/** Sending push messages. */
+export function pushOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
   return {
-    sendPush: sendOperation<SendRequest<PushInput>>(context, 'message.sendPush', 'push', (sender, input) =>
-      sendPush(context, stores.devices, sender, input),
+    /** POST /developers/push (R24). */
+    sendPush: sendOperation<PushRequest>(
+      context,
+      'message.sendPush',
+      'push',
+      (request, { accountId }, environment) =>
+        pricePush(context, stores.devices, request, { accountId, environment }),
     ),
   };
+}
+
+/**
+ * Every rule of a push message before its route and its charge (R24). Throws `validation_error`, `no_target_devices`,
+ * `invalid_scheduled_time` and `unpriced_destination`. Skips devices of platforms without a provider as long as another
+ * device is left.
+ */
+async function pricePush(
+  context: SendContext,
+  devices: Pick<DeviceStore, 'targets'>,
+  request: PushRequest,
+  owner: AccountEnvironment,
+): Promise<PricedMessage> {
+  const content = checkPushContent(request);
+  const scheduledFor = checkSchedule(request.scheduledFor, context.clock.now());
+  const named = namedTargets(request);
+  const targets = await targetsOf(devices, owner, named);
+  const { routable, skipped } = splitByRoute(context, owner.environment, targets);
+  const price = await unitPriceOf(context, owner.accountId, 'push', '');
+  const payload: PushPayload = { ...content, userIds: named.userIds, deviceIds: named.deviceIds };
+  return {
+    from: context.defaultSenderId,
+    content: request.body,
+    payload: { ...payload },
+    recipients: routable.map((address) => ({ address, costMinor: price.unitPriceMinor })),
+    ...price,
+    skipped,
+    duplicatesRemoved: named.duplicates,
+    scheduledFor,
+    maxDelayMs:
+      request.ttlSeconds === undefined ? undefined : Math.max(MIN_DELAY_MS, request.ttlSeconds * 1000),
+  };
+}
+
+/** Addresses with and without a provider. Where none has one, all are routable, so that `prepareMessage` refuses them. */
+function splitByRoute(
+  { routing }: SendContext,
+  environment: Environment,
+  targets: readonly Device[],
+): { readonly routable: readonly string[]; readonly skipped: readonly string[] } {
+  const addresses = targets.map(deviceAddress);
+  const hasRoute = (address: string) =>
+    environment === 'sandbox' || routing.routeFor('push', address) !== undefined;
+  const routable = addresses.filter(hasRoute);
+  if (routable.length === 0) return { routable: addresses, skipped: [] };
+  return { routable, skipped: addresses.filter((address) => !hasRoute(address)) };
+}
+
+interface NamedTargets {
+  readonly userIds: readonly string[];
+  readonly deviceIds: readonly string[];
+  readonly duplicates: number;
+}
+
+function namedTargets({ to = [], deviceIds = [] }: PushRequest): NamedTargets {
+  const named = (typeof to === 'string' ? to.split(',') : to)
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+  const userIds = [...new Set(named)];
+  const ids = [...new Set(deviceIds.map((id) => id.toLowerCase()))];
+  if (userIds.length + ids.length > MAX_NAMED) {
+    throw validationError([{ path: 'to', message: `at most ${MAX_NAMED} users and devices a request` }]);
+  }
+  return {
+    userIds,
+    deviceIds: ids,
+    duplicates: named.length - userIds.length + deviceIds.length - ids.length,
+  };
+}
+
+async function targetsOf(
+  devices: Pick<DeviceStore, 'targets'>,
+  owner: AccountEnvironment,
+  { userIds, deviceIds }: NamedTargets,
+): Promise<readonly Device[]> {
+  const found = await devices.targets(owner, userIds, deviceIds.filter(isUuid), PUSH_MAX_DEVICES + 1);
+  if (found.length === 0) {
+    throw new DomainError(
+      'no_target_devices',
+      `No ${owner.environment} device is registered for these users or under these ids.`,
+      { to: userIds.map(truncate), deviceIds: deviceIds.map(truncate) },
+    );
+  }
+  if (found.length > PUSH_MAX_DEVICES) {
+    const message = `these users have more than ${PUSH_MAX_DEVICES} devices together; send to fewer at once`;
+    throw validationError([{ path: 'to', message }]);
+  }
+  return found;
 }

@@ -1,30 +1,198 @@
-import type { AccountCaller, Environment } from '../caller.ts';
-import { environmentOf } from '../caller.ts';
+/**
+ * Sending, as all channels share it: access, budget, price, route, intake. The rules of a channel are in its own
+ * operations file, which gives `sendOperation` a function from the request to a `PricedMessage`.
+ */
+import type { Budgets } from '../accounts/budgets.ts';
+import { type AccountCaller, type Caller, type Environment, environmentOf, type Scope } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { DomainError, forbidden, notFound, serviceUnavailable } from '../errors.ts';
+import { parseIsoTime } from '../iso-time.ts';
+import { Tariff } from '../money/tariff.ts';
 import { type Operation, operation } from '../operation.ts';
-import type { SendAnswer, SendContext } from './accept-message.ts';
-import { SEND_SCOPES } from './cancel-message.ts';
-import type { Channel } from './message.ts';
-import { SENDERS, senderOf } from './send-context.ts';
+import type { Intake, SendAnswer } from '../ports/intake.ts';
+import type { Routing } from '../ports/routing.ts';
+import type { Clock, Ids } from '../ports/system.ts';
+import { truncate } from '../text.ts';
+import { type Channel, type PreparedMessage, type PricedMessage, SUBMIT_DEADLINE_MS } from './message.ts';
 
-/** What is asked of a channel's send: members choose where they send; a key sends in its own environment. */
-export type SendRequest<Input> = Omit<Input, 'environment'> & {
-  readonly environment?: Environment | undefined;
+/** The scope that sends on a channel and cancels its messages (R22). */
+export const SEND_SCOPES: Readonly<Record<Channel, Scope>> = {
+  sms: 'SEND_SMS',
+  email: 'SEND_EMAIL',
+  push: 'SEND_PUSH',
+  whatsapp: 'SEND_WHATSAPP',
 };
+/** Roles of people who may send. */
+export const SENDER_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER'] as const;
 
-/** The operation that is a channel's send, for those who may send over it. What people send counts on their budget. */
-export function sendOperation<Request extends SendRequest<unknown>>(
-  context: Pick<SendContext, 'budgets'>,
+/** How far ahead a message may be scheduled, and how far in the past still means now (R18). */
+const SCHEDULE_AHEAD_MS = 30 * 24 * 3_600_000;
+const SCHEDULE_GRACE_MS = 60_000;
+
+/** The dependencies of every channel's send. */
+export interface SendContext {
+  readonly budgets: Pick<Budgets, 'countSend'>;
+  readonly intake: Intake;
+  readonly routing: Routing;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly defaultSenderId: string;
+  /** Default sender of mails (EMAIL_FROM). */
+  readonly emailFrom: string;
+  /** The prices in force. */
+  tariff(): Promise<Tariff>;
+  currencyOf(accountId: string): Promise<string>;
+}
+
+/** Caches prices and currencies until a change is announced. */
+export function createSendContext(deps: Dependencies): SendContext {
+  const { stores } = deps;
+  const tariffs = deps.createCache('prices', async () => new Tariff(await stores.prices.all()));
+  const currencies = deps.createCache('account', async (id) => {
+    const account = await stores.accounts.find(id);
+    if (!account) throw notFound('Account');
+    return account.currency;
+  });
+  return {
+    budgets: deps.budgets,
+    intake: deps.intake,
+    routing: deps.routing,
+    clock: deps.clock,
+    ids: deps.ids,
+    defaultSenderId: deps.settings.defaultSenderId,
+    emailFrom: deps.settings.emailFrom,
+    tariff: () => tariffs.get('all'),
+    currencyOf: (accountId) => currencies.get(accountId),
+  };
+}
+
+/** What the requests of all channels share. */
+export interface SendRequest {
+  /** Members choose the environment, production by default. A key sends in its own. */
+  readonly environment?: Environment | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/**
+ * The send of a channel, for callers who may send on it. A person's sends count on their budget (R207).
+ *
+ * `price` applies the rules of the channel and throws its refusals. Besides them the operation throws
+ * `rate_limit_exceeded`, `service_unavailable` for a channel without a provider (R26), and what `Intake.accept` throws.
+ */
+export function sendOperation<Request extends SendRequest>(
+  context: SendContext,
   name: string,
   channel: Channel,
-  send: (
-    sender: AccountCaller,
-    input: Request & { readonly environment: Environment },
-  ) => Promise<SendAnswer>,
+  price: (request: Request, sender: AccountCaller, environment: Environment) => Promise<PricedMessage>,
 ): Operation<Request, SendAnswer> {
-  const access = { scopes: [SEND_SCOPES[channel]], roles: SENDERS };
-  return operation(name, access, async (caller, input) => {
+  const access = { scopes: [SEND_SCOPES[channel]], roles: SENDER_ROLES };
+  return operation(name, access, async (caller, request) => {
     const sender = senderOf(caller);
     if (sender.kind === 'member') await context.budgets.countSend(sender);
-    return send(sender, { ...input, environment: environmentOf(sender, input.environment) });
+    const environment = environmentOf(sender, request.environment);
+    const priced = await price(request, sender, environment);
+    const prepared = prepareMessage(context, sender, channel, environment, priced, request.idempotencyKey);
+    return context.intake.accept(prepared);
   });
+}
+
+/** The caller as a sender. Throws `forbidden` for operators and the system, which have no account. */
+export function senderOf(caller: Caller): AccountCaller {
+  if (caller.kind === 'api-key' || caller.kind === 'member') return caller;
+  throw forbidden('Only a key or a member of an account can send.');
+}
+
+/**
+ * Gives a priced message its id, its routes and its times; intake only charges and stores it. In the sandbox it costs
+ * nothing and needs no route. Throws `service_unavailable` for a recipient without a route.
+ */
+export function prepareMessage(
+  { routing, clock, ids }: Pick<SendContext, 'routing' | 'clock' | 'ids'>,
+  sender: AccountCaller,
+  channel: Channel,
+  environment: Environment,
+  priced: PricedMessage,
+  idempotencyKey: string | undefined,
+): PreparedMessage {
+  const createdAt = clock.now();
+  const isSandbox = environment === 'sandbox';
+  const recipients = priced.recipients.map(({ address, costMinor }) => ({
+    address,
+    costMinor: isSandbox ? 0 : costMinor,
+    routeKey: isSandbox ? 'sandbox' : routeFor(routing, channel, address),
+  }));
+  return {
+    id: ids.uuid(),
+    accountId: sender.accountId,
+    channel,
+    environment,
+    from: priced.from,
+    content: priced.content,
+    payload: priced.payload,
+    bulk: priced.bulk ?? null,
+    recipients,
+    costMinor: recipients.reduce((sum, recipient) => sum + recipient.costMinor, 0),
+    unitPriceMinor: priced.unitPriceMinor,
+    currency: priced.currency,
+    invalidSkipped: priced.skipped.length,
+    duplicatesRemoved: priced.duplicatesRemoved,
+    apiKeyId: sender.kind === 'api-key' ? sender.keyId : null,
+    userId: sender.kind === 'member' ? sender.userId : null,
+    createdAt,
+    scheduledFor: priced.scheduledFor,
+    expiresAt: new Date(
+      (priced.scheduledFor ?? createdAt).getTime() +
+        Math.min(SUBMIT_DEADLINE_MS, priced.maxDelayMs ?? SUBMIT_DEADLINE_MS),
+    ),
+    idempotency: idempotencyKey === undefined ? null : { route: channel, key: idempotencyKey },
+  };
+}
+
+function routeFor(routing: Routing, channel: Channel, address: string): string {
+  const route = routing.routeFor(channel, address);
+  // Refused before anything is charged (R26).
+  if (route === undefined) {
+    throw serviceUnavailable(
+      `No ${channel} provider is configured on this gateway. Ask its operator.`,
+      60,
+      'provider_missing',
+    );
+  }
+  return route;
+}
+
+/** The time to send at, or null for now (R18). Throws `invalid_scheduled_time`. */
+export function checkSchedule(scheduledFor: string | undefined, now: Date): Date | null {
+  if (scheduledFor === undefined) return null;
+  const refuse = (why: string) =>
+    new DomainError('invalid_scheduled_time', `scheduledFor ${why}`, {
+      field: 'scheduledFor',
+      value: truncate(scheduledFor),
+    });
+  const time = parseIsoTime(scheduledFor);
+  if (!time) throw refuse('must be an ISO 8601 time with Z or an offset, such as 2030-01-31T09:00:00Z.');
+  const aheadMs = time.getTime() - now.getTime();
+  if (aheadMs > SCHEDULE_AHEAD_MS) throw refuse('is more than 30 days ahead.');
+  if (aheadMs < -SCHEDULE_GRACE_MS) throw refuse('is in the past.');
+  return aheadMs <= 0 ? null : time;
+}
+
+/**
+ * The price of one message of a channel to one recipient, in minor units of the account's currency (R17). Throws
+ * `unpriced_destination`.
+ */
+export async function unitPriceOf(
+  context: Pick<SendContext, 'currencyOf' | 'tariff'>,
+  accountId: string,
+  channel: Channel,
+  destination: string,
+): Promise<Pick<PricedMessage, 'currency' | 'unitPriceMinor'>> {
+  const currency = await context.currencyOf(accountId);
+  const unitPriceMinor = (await context.tariff()).unitPrice(currency, channel, destination);
+  if (unitPriceMinor !== undefined) return { currency, unitPriceMinor };
+  throw new DomainError(
+    'unpriced_destination',
+    `There is no ${currency} price for ${channel}. Ask the operator to set one.`,
+    { destination, currency },
+  );
 }

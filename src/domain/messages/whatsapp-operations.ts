@@ -1,23 +1,78 @@
-import { ACCOUNT_ROLES, accountEnvironmentOf } from '../caller.ts';
+import { ACCOUNT_ROLES, type AccountEnvironment, accountEnvironmentOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DomainError, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { TargetRefused } from '../ports/webhook-transport.ts';
 import type { WhatsAppCallback } from '../ports/whatsapp.ts';
-import type { SendContext } from './accept-message.ts';
+import { truncate } from '../text.ts';
+import type { PricedMessage } from './message.ts';
 import { parseMsisdn } from './msisdn.ts';
-import { type SendRequest, sendOperation } from './send-operation.ts';
-import { oneNumber, sendWhatsApp, type WhatsAppInput } from './send-whatsapp.ts';
-import { type SessionWindow, sessionWindow } from './whatsapp-window.ts';
+import {
+  checkSchedule,
+  type SendContext,
+  type SendRequest,
+  sendOperation,
+  unitPriceOf,
+} from './send-operation.ts';
+import { checkWhatsAppContent, shownContent, type WhatsAppContentInput } from './whatsapp-content.ts';
+import { type SessionWindow, sessionWindow, windowClosed } from './whatsapp-window.ts';
 
-/** Sending WhatsApp messages, and hearing what the platform says (R25). */
+export interface WhatsAppRequest extends WhatsAppContentInput, SendRequest {
+  /** One number, in any form that an SMS takes. */
+  readonly to: string;
+  readonly scheduledFor?: string | undefined;
+}
+
+const channel = 'whatsapp' as const;
+
+/** Sending WhatsApp messages, and recording the platform's callbacks (R25). */
 export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   const { stores, clock, ids } = deps;
+
+  /**
+   * Every rule of a WhatsApp message before its route and its charge (R25). Throws `validation_error`,
+   * `invalid_phone_number`, `invalid_scheduled_time`, `session_window_closed` and `unpriced_destination`.
+   */
+  async function price(request: WhatsAppRequest, owner: AccountEnvironment): Promise<PricedMessage> {
+    const content = checkWhatsAppContent(request);
+    const now = clock.now();
+    const scheduledFor = checkSchedule(request.scheduledFor, now);
+    const to = oneNumber(request.to);
+    if (content.type === 'media') await checkMediaUrl(content.url);
+    if (content.type !== 'template') {
+      const window = await sessionWindow(stores.inbound, owner, to, scheduledFor ?? now);
+      if (!window.isOpen) throw windowClosed(window);
+    }
+    const unitPrice = await unitPriceOf(context, owner.accountId, channel, to);
+    return {
+      from: context.defaultSenderId,
+      content: shownContent(content),
+      payload: { ...content },
+      recipients: [{ address: to, costMinor: unitPrice.unitPriceMinor }],
+      ...unitPrice,
+      skipped: [],
+      duplicatesRemoved: 0,
+      scheduledFor,
+    };
+  }
+
+  /** The platform fetches the file. A URL that leads inside a network is refused all the same (R32). */
+  async function checkMediaUrl(url: string): Promise<void> {
+    try {
+      await deps.transport.checkAddress(url);
+    } catch (error) {
+      if (!(error instanceof TargetRefused)) throw error;
+      throw validationError([{ path: 'media.url', message: `cannot be used: ${error.reason}` }]);
+    }
+  }
+
   return {
-    sendWhatsApp: sendOperation<SendRequest<WhatsAppInput>>(
+    /** POST /developers/whatsapp (R25). */
+    sendWhatsApp: sendOperation<WhatsAppRequest>(
       context,
       'message.sendWhatsApp',
-      'whatsapp',
-      (sender, input) =>
-        sendWhatsApp(context, { inbound: stores.inbound, targets: deps.transport }, sender, input),
+      channel,
+      (request, { accountId }, environment) => price(request, { accountId, environment }),
     ),
 
     /** Whether free text may be sent to a number now. */
@@ -28,7 +83,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         sessionWindow(stores.inbound, accountEnvironmentOf(caller), oneNumber(input.to), clock.now()),
     ),
 
-    /** Records what a callback of the platform told. Resolves once all of it is stored. */
+    /** Records a callback of the platform. Resolves once all of it is stored. */
     takeWhatsAppCallback: operation(
       'message.takeWhatsAppCallback',
       {},
@@ -36,13 +91,13 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
         const receivedAt = clock.now();
         const messages = inbound.flatMap((message) => {
           const sender = parseMsisdn(message.sender);
-          // A clock that runs ahead must not keep the window open for longer.
+          // A time in the future would keep the window open for longer than 24 hours.
           const sentAt = message.sentAt < receivedAt ? message.sentAt : receivedAt;
           return sender
             ? [{ ...message, channel, provider, sender, sentAt, receivedAt, id: ids.uuid() }]
             : [];
         });
-        // All messages are to the one number of the gateway, which has no owner: the last writer is all there is to ask.
+        // All accounts share the gateway's number. Only the account that wrote last can be the addressee (R205).
         const owners = await stores.inbound.lastWriters(messages.map(({ sender }) => sender));
         await stores.inbound.add(
           messages.map((message) => ({ ...message, accountId: owners.get(message.sender) ?? null })),
@@ -53,4 +108,13 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
   };
 }
 
-const channel = 'whatsapp' as const;
+/** The one number that `to` holds. Throws `invalid_phone_number`. */
+function oneNumber(to: string): string {
+  const number = parseMsisdn(to);
+  if (number !== undefined) return number;
+  throw new DomainError(
+    'invalid_phone_number',
+    'A WhatsApp message goes to one number. Give it in E.164 form, such as +256700123456.',
+    { field: 'to', value: truncate(to) },
+  );
+}

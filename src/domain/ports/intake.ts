@@ -1,42 +1,32 @@
 /**
- * Intake turns a prepared message into an accepted one: idempotency claim, charge, ledger entry, message,
- * recipients, jobs and the stored response commit together or not at all (R17). Requests that arrive
- * while a batch is committing form the next batch; each message of a batch is accepted or refused on its own.
+ * Intake turns a prepared message into an accepted one. The claim on the idempotency key, the charge with its ledger
+ * entry, the message with its recipients, the jobs and the stored answer commit together or not at all (R17).
  */
 import type { Environment } from '../caller.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../messages/message.ts';
 
-/** What a send with an idempotency key was answered with. */
-export interface StoredAnswer {
+/** The answer to a send. A repeat of the idempotency key gets the same one (R19). */
+export interface SendAnswer {
   readonly messageId: string;
-  readonly statusCode: number;
+  /** The message resource as JSON text; the same bytes for every repeat. */
   readonly body: string;
+  readonly isReplay: boolean;
 }
-
-export type IntakeAnswer =
-  /** `seq` is its number among its account's messages of its channel. */
-  | {
-      readonly kind: 'accepted';
-      readonly messageId: string;
-      readonly seq: number;
-      readonly body: string;
-    }
-  /** The idempotency key was used before: what was answered then. */
-  | ({ readonly kind: 'replayed' } & StoredAnswer)
-  | { readonly kind: 'insufficient'; readonly balanceMinor: number };
 
 export interface Intake {
   /**
-   * Throws `service_unavailable` when more messages wait than it can hold, before anything is accepted, and
-   * `outcome_unknown` with the message's id where nobody can tell whether it was accepted.
+   * Accepts a message, or replays the answer that its idempotency key already has.
+   *
+   * Throws `insufficient_balance`; `service_unavailable`, before anything is accepted, when the queue of waiting
+   * messages is full; and `outcome_unknown` with the message's id when the answer to the COMMIT was lost (R217).
    */
-  accept(prepared: PreparedMessage): Promise<IntakeAnswer>;
-  /** What a claim was answered with, if its answer is still kept (24 hours, by the store's own clock). */
+  accept(prepared: PreparedMessage): Promise<SendAnswer>;
+  /** The answer that a claim has, if it is still kept: 24 hours by PostgreSQL's clock. */
   replay(
     accountId: string,
     environment: Environment,
     claim: IdempotencyClaim,
-  ): Promise<StoredAnswer | undefined>;
-  /** Resolves when nothing waits any more. */
+  ): Promise<SendAnswer | undefined>;
+  /** Resolves when no message waits. */
   drain(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SmsQuote } from '../../domain/messages/message-operations.ts';
+import type { SmsQuote } from '../../domain/messages/sms-operations.ts';
 import { fromMinor } from '../../domain/money/money.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import {
@@ -71,7 +71,10 @@ const smsQuote = z
   .meta({ id: 'SmsQuote' });
 
 function quoteResource({
-  priced,
+  recipientsProcessed,
+  invalidNumbers,
+  duplicatesRemoved,
+  text,
   unicodeCharacters,
   costMinor,
   currency,
@@ -79,12 +82,12 @@ function quoteResource({
   environment,
 }: SmsQuote) {
   return {
-    recipientsProcessed: priced.recipients.length,
-    invalidNumbers: [...priced.invalidNumbers],
-    duplicatesRemoved: priced.duplicatesRemoved,
-    encoding: priced.text.encoding,
-    segments: priced.text.segments,
-    smsCount: priced.text.billingUnits,
+    recipientsProcessed,
+    invalidNumbers: [...invalidNumbers],
+    duplicatesRemoved,
+    encoding: text.encoding,
+    segments: text.segments,
+    smsCount: text.billingUnits,
     unicodeCharacters: [...unicodeCharacters],
     cost: fromMinor(costMinor, currency),
     currency,

@@ -9,7 +9,7 @@ import {
   PUSH_MAX_BYTES,
   PUSH_TTL_MAX_SECONDS,
 } from '../../domain/messages/push-content.ts';
-import { PUSH_MAX_DEVICES } from '../../domain/messages/send-push.ts';
+import { PUSH_MAX_DEVICES } from '../../domain/messages/push-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
 import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import {

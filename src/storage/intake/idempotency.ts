@@ -1,5 +1,5 @@
 import type { IdempotencyClaim } from '../../domain/messages/message.ts';
-import type { StoredAnswer } from '../../domain/ports/intake.ts';
+import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /** An idempotency key with its scope (R19). */
@@ -15,7 +15,7 @@ const FIND = statement(
   'idempotency-find',
   `SELECT r.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS c (account_id, environment, route, key)
    CROSS JOIN LATERAL (
-     SELECT account_id, environment, route, key, message_id, status_code, body FROM idempotency_records k
+     SELECT account_id, environment, route, key, message_id, body FROM idempotency_records k
      WHERE k.account_id = c.account_id AND k.environment = c.environment AND k.route = c.route AND k.key = c.key
        AND k.expires_at - now() > interval '0' LIMIT 1
    ) r`,
@@ -27,7 +27,6 @@ interface AnswerRow {
   route: string;
   key: string;
   message_id: string;
-  status_code: number;
   body: string;
 }
 
@@ -44,7 +43,7 @@ export async function findAnswers(
   sql: Sql,
   claims: readonly ScopedClaim[],
   { isTold = false } = {},
-): Promise<Map<string, StoredAnswer>> {
+): Promise<Map<string, SendAnswer>> {
   if (claims.length === 0) return new Map();
   const values = [
     claims.map((claim) => claim.accountId),
@@ -60,7 +59,7 @@ export async function findAnswers(
         environment: row.environment,
         idempotency: { route: row.route, key: row.key },
       }),
-      { messageId: row.message_id, statusCode: row.status_code, body: row.body },
+      { messageId: row.message_id, body: row.body, isReplay: true },
     ]),
   );
 }

@@ -7,7 +7,7 @@ import {
   type PreparedMessage,
 } from '../../domain/messages/message.ts';
 import { messageResource } from '../../domain/messages/message-resource.ts';
-import type { IntakeAnswer } from '../../domain/ports/intake.ts';
+import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { BITMAP_OF_SEQ, BLOCK_OF_SEQ } from '../message-index/index.ts';
 import { CLOCK_TOLERANCE_MS } from '../postgres/database-clock.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
@@ -108,13 +108,26 @@ const WRITE = statement(
 /** What comes before the time in an answer's text: nothing that a sender chooses stands before it without a backslash. */
 const BEFORE_TIME = '"createdAt":"';
 /** What the stored answer to an accepted message is sent with. */
-export const ACCEPTED_STATUS = 200;
+const ACCEPTED_STATUS = 200;
 
 /** What an account had come to before a batch, and when it accepted it. */
 type Before = { readonly id: string; readonly accepted: Date } & Readonly<Record<Channel, number>>;
 
-/** The answers to a batch's messages, and how they are had when its transaction has committed. */
-export type Answers = Map<PreparedMessage, IntakeAnswer>;
+/** The answer to a message that the batch accepted. */
+export interface NewAnswer extends SendAnswer {
+  readonly isReplay: false;
+  /** Its number among the messages of its account and channel. */
+  readonly seq: number;
+}
+/** A message that its account cannot pay. */
+export interface Unaffordable {
+  readonly balanceMinor: number;
+}
+/** What became of a message: accepted, answered before, or refused. */
+export type Decision = NewAnswer | SendAnswer | Unaffordable;
+
+/** The decisions about a batch's messages, and how they are had when its transaction has committed. */
+export type Answers = Map<PreparedMessage, Decision>;
 export type AnswersLater = () => Promise<Answers>;
 
 /** A message with the answer to it, as it is unless its account's clock was ahead. */
@@ -147,15 +160,15 @@ function bodyOf({ prepared, place }: PlacedMessage, acceptedAt: Date): string {
   return JSON.stringify(messageResource(acceptedMessage(prepared, place, acceptedAt)));
 }
 
-function answerTo(each: Answered, before: Before | undefined): IntakeAnswer {
+function answerTo(each: Answered, before: Before | undefined): NewAnswer {
   const { prepared, share, place } = each;
   if (!before) throw new Error(`account ${share.accountId} is not there`);
   const { accepted } = before;
   return {
-    kind: 'accepted',
     messageId: prepared.id,
     seq: before[prepared.channel] + place,
     body: accepted.getTime() === share.askedAt.getTime() ? each.body : bodyOf(each, accepted),
+    isReplay: false,
   };
 }
 

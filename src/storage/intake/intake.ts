@@ -1,8 +1,9 @@
 import type { Environment } from '../../domain/caller.ts';
-import { outcomeUnknown, serviceUnavailable } from '../../domain/errors.ts';
+import { insufficientBalance, outcomeUnknown, serviceUnavailable } from '../../domain/errors.ts';
 import { decideBatch } from '../../domain/messages/batch-decision.ts';
 import type { IdempotencyClaim, PreparedMessage } from '../../domain/messages/message.ts';
-import type { Intake, IntakeAnswer, StoredAnswer } from '../../domain/ports/intake.ts';
+import { fromMinor } from '../../domain/money/money.ts';
+import type { Intake, SendAnswer } from '../../domain/ports/intake.ts';
 import { Batcher, type TakeMore } from '../../runtime/batcher.ts';
 import { PassingMap } from '../../runtime/passing-map.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
@@ -12,10 +13,11 @@ import { type Sql, statement } from '../postgres/sql.ts';
 import type { JobSinkFor } from '../postgres/unit-of-work.ts';
 import { claimKey, findAnswers, type ScopedClaim } from './idempotency.ts';
 import {
-  ACCEPTED_STATUS,
   type Answers,
   type AnswersLater,
+  type Decision,
   isRefused,
+  type NewAnswer,
   writeAccepted,
 } from './intake-write.ts';
 import { SharedAccount } from './shared-account.ts';
@@ -48,9 +50,9 @@ export class PgIntake implements Intake {
   readonly #sql: Sql;
   readonly #jobsFor: JobSinkFor;
   readonly #options: IntakeOptions;
-  readonly #batches: Batcher<PreparedMessage, IntakeAnswer>;
+  readonly #batches: Batcher<PreparedMessage, Decision>;
   /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
-  readonly #claims = new PassingMap<string, Promise<IntakeAnswer>>();
+  readonly #claims = new PassingMap<string, Promise<Decision>>();
   /** Accounts whose batches are decided message by message, so many more of them. */
   readonly #careful = new Map<string, number>();
   readonly #shared = new SharedAccount();
@@ -67,25 +69,31 @@ export class PgIntake implements Intake {
     });
   }
 
-  async accept(prepared: PreparedMessage): Promise<IntakeAnswer> {
+  async accept(prepared: PreparedMessage): Promise<SendAnswer> {
     const waiting = this.#batches.waitingWeight;
     if (waiting > 0 && waiting + weightOf(prepared) > this.#options.maxWaitingRecipients) {
       throw serviceUnavailable('More messages are waiting than can be stored. Try again.');
     }
     const claim = claimOf(prepared);
+    let decision: Decision;
     try {
-      return await (claim ? this.#acceptOnce(prepared, claimKey(claim)) : this.#batches.add(prepared));
+      decision = await (claim ? this.#acceptOnce(prepared, claimKey(claim)) : this.#batches.add(prepared));
     } catch (error) {
       if (isUndecided(error)) throw outcomeUnknown({ messageId: prepared.id }, error);
       throw error;
     }
+    if (isAnswer(decision)) return decision;
+    const { costMinor, currency } = prepared;
+    const balance = fromMinor(decision.balanceMinor, currency);
+    throw insufficientBalance(balance, fromMinor(costMinor, currency), currency);
   }
 
   /** Accepts a message unless its idempotency key has an answer. */
-  async #acceptOnce(prepared: PreparedMessage, key: string): Promise<IntakeAnswer> {
+  async #acceptOnce(prepared: PreparedMessage, key: string): Promise<Decision> {
     for (let twin = this.#claims.get(key); twin; twin = this.#claims.get(key)) {
       const answer = await twin.catch(() => undefined);
-      if (answer && answer.kind !== 'insufficient') return replayOf(answer);
+      if (answer && isAnswer(answer))
+        return { messageId: answer.messageId, body: answer.body, isReplay: true };
     }
     const answer = this.#batches.add(prepared);
     this.#claims.set(key, answer);
@@ -100,7 +108,7 @@ export class PgIntake implements Intake {
     accountId: string,
     environment: Environment,
     idempotency: IdempotencyClaim,
-  ): Promise<StoredAnswer | undefined> {
+  ): Promise<SendAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
     // A twin may be on its way to being accepted.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
@@ -119,17 +127,14 @@ export class PgIntake implements Intake {
    * All of a batch is accepted in one way to PostgreSQL and back, which finds out by itself whether it can be: most can.
    * Where it cannot, nothing is written, and the batch is decided message by message.
    */
-  async #commit(
-    begun: readonly PreparedMessage[],
-    takeMore: TakeMore<PreparedMessage>,
-  ): Promise<IntakeAnswer[]> {
+  async #commit(begun: readonly PreparedMessage[], takeMore: TakeMore<PreparedMessage>): Promise<Decision[]> {
     const batch = [...begun];
     const decided = (await this.#acceptWhole(batch, takeMore)) ?? (await this.#decide(batch));
-    const answers = batch.map((prepared) => decided.get(prepared) as IntakeAnswer);
+    const answers = batch.map((prepared) => decided.get(prepared) as Decision);
     this.#shared.note(
       batch.flatMap(({ accountId, channel }, index) => {
         const answer = answers[index];
-        return answer?.kind === 'accepted' ? [{ accountId, channel, seq: answer.seq }] : [];
+        return isNew(answer) ? [{ accountId, channel, seq: answer.seq }] : [];
       }),
     );
     return answers;
@@ -168,16 +173,14 @@ export class PgIntake implements Intake {
       const asked = batch.filter((prepared) => !answers.has(prepared));
       const { affordable, refused } = decideBatch(asked, balances);
       for (const { prepared, balanceMinor } of refused) {
-        answers.set(prepared, { kind: 'insufficient', balanceMinor });
+        answers.set(prepared, { balanceMinor });
       }
       if (affordable.length === 0) return async () => answers;
       const accepted = await this.#write(sql, affordable);
       return async () => new Map([...answers, ...(await accepted())]);
     });
     for (const id of accountsOf(batch)) {
-      const isSmooth = batch.every(
-        (prepared) => prepared.accountId !== id || answers.get(prepared)?.kind === 'accepted',
-      );
+      const isSmooth = batch.every((prepared) => prepared.accountId !== id || isNew(answers.get(prepared)));
       this.#note(id, isSmooth);
     }
     return answers;
@@ -225,17 +228,15 @@ function charactersIn(value: unknown): number {
   return Object.values(value ?? {}).reduce<number>((sum, member) => sum + charactersIn(member), 0);
 }
 
-/** What a repeat is answered with. */
-function replayOf(answer: Exclude<IntakeAnswer, { kind: 'insufficient' }>): IntakeAnswer {
-  if (answer.kind === 'replayed') return answer;
-  return { kind: 'replayed', messageId: answer.messageId, statusCode: ACCEPTED_STATUS, body: answer.body };
-}
+const isAnswer = (decision: Decision): decision is SendAnswer => 'isReplay' in decision;
+const isNew = (decision: Decision | undefined): decision is NewAnswer =>
+  decision !== undefined && 'seq' in decision;
 
 /** The messages of the batch whose idempotency key has been answered before. */
 async function findReplays(
   sql: Sql,
   batch: readonly PreparedMessage[],
-): Promise<Map<PreparedMessage, IntakeAnswer>> {
+): Promise<Map<PreparedMessage, Decision>> {
   const claims = batch.flatMap((prepared) => {
     const claim = claimOf(prepared);
     return claim ? [{ prepared, claim }] : [];
@@ -247,7 +248,7 @@ async function findReplays(
   return new Map(
     claims.flatMap(({ prepared, claim }) => {
       const answer = stored.get(claimKey(claim));
-      return answer ? [[prepared, { kind: 'replayed', ...answer }]] : [];
+      return answer ? [[prepared, answer]] : [];
     }),
   );
 }

@@ -1,0 +1,182 @@
+import { type Environment, environmentOf } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { DomainError, notFound, validationError } from '../errors.ts';
+import type { Tariff } from '../money/tariff.ts';
+import { operation } from '../operation.ts';
+import { truncate } from '../text.ts';
+import type { PricedMessage } from './message.ts';
+import { parseRecipients } from './msisdn.ts';
+import {
+  checkSchedule,
+  prepareMessage,
+  SEND_SCOPES,
+  SENDER_ROLES,
+  type SendContext,
+  type SendRequest,
+  senderOf,
+  sendOperation,
+} from './send-operation.ts';
+import { parseSenderId, SENDER_ID_MAX_LENGTH } from './sender-id.ts';
+import {
+  describeText,
+  type SmsTextDescription,
+  type UnicodeCharacter,
+  unicodeCharacters,
+} from './sms-text.ts';
+
+/** Longest SMS, in UTF-16 code units (R184). */
+const SMS_MAX_LENGTH = 1000;
+/** Valid and different recipients of one request (R22). */
+const SMS_MAX_RECIPIENTS = 1000;
+
+export interface SmsRequest extends SendRequest {
+  /** One recipient, or several separated by commas. */
+  readonly to: string;
+  readonly message: string;
+  readonly from?: string | undefined;
+  readonly scheduledFor?: string | undefined;
+}
+
+/** The price of an SMS before it is sent, and how its text and numbers were read (R21). */
+export interface SmsQuote {
+  readonly recipientsProcessed: number;
+  /** As they were given. */
+  readonly invalidNumbers: readonly string[];
+  readonly duplicatesRemoved: number;
+  readonly text: SmsTextDescription;
+  /** The characters that keep the text out of GSM-7. */
+  readonly unicodeCharacters: readonly UnicodeCharacter[];
+  /** The charge of the same send: 0 in the sandbox. */
+  readonly costMinor: number;
+  readonly currency: string;
+  readonly balanceMinor: number;
+  readonly environment: Environment;
+}
+
+/** Sending and quoting SMS. */
+export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context: SendContext) {
+  async function price(request: SmsRequest, accountId: string): Promise<PricedMessage> {
+    const currency = await context.currencyOf(accountId);
+    const tariff = await context.tariff();
+    return priceSms(request, {
+      tariff,
+      currency,
+      defaultSenderId: context.defaultSenderId,
+      now: context.clock.now(),
+    });
+  }
+
+  return {
+    /** POST /developers/sms (R90 to R101). */
+    sendSms: sendOperation<SmsRequest>(context, 'message.sendSms', 'sms', (request, { accountId }) =>
+      price(request, accountId),
+    ),
+
+    /** Takes every step of a send except intake, and throws the same refusals (R21). */
+    quoteSms: operation(
+      'message.quoteSms',
+      { scopes: [SEND_SCOPES.sms], roles: SENDER_ROLES },
+      async (caller, request: SmsRequest): Promise<SmsQuote> => {
+        const sender = senderOf(caller);
+        const environment = environmentOf(sender, request.environment);
+        const priced = await price(request, sender.accountId);
+        const prepared = prepareMessage(context, sender, 'sms', environment, priced, request.idempotencyKey);
+        const account = await stores.accounts.find(sender.accountId);
+        if (!account) throw notFound('Account');
+        return {
+          recipientsProcessed: priced.recipients.length,
+          invalidNumbers: priced.skipped,
+          duplicatesRemoved: priced.duplicatesRemoved,
+          text: describeText(request.message),
+          unicodeCharacters: unicodeCharacters(request.message),
+          costMinor: prepared.costMinor,
+          currency: prepared.currency,
+          balanceMinor: account.balanceMinor,
+          environment,
+        };
+      },
+    ),
+  };
+}
+
+/**
+ * Every rule of an SMS before its route and its charge (R90 to R101; R17, R18, R22, R34). Throws the refusal of the first
+ * broken rule.
+ */
+function priceSms(
+  request: SmsRequest,
+  context: { tariff: Tariff; currency: string; defaultSenderId: string; now: Date },
+): PricedMessage {
+  const { currency } = context;
+  const { billingUnits } = checkText(request.message);
+  const from = checkSenderId(request.from, context.defaultSenderId);
+  const scheduledFor = checkSchedule(request.scheduledFor, context.now);
+  const { valid, invalid, duplicatesRemoved } = checkRecipients(request.to);
+  let firstPriceMinor: number | undefined;
+  const recipients = valid.map((address) => {
+    const unitPriceMinor = context.tariff.unitPrice(currency, 'sms', address);
+    if (unitPriceMinor === undefined) {
+      throw new DomainError(
+        'unpriced_destination',
+        `There is no ${currency} price for SMS to ${address}. Ask the operator to set one.`,
+        { destination: address, currency },
+      );
+    }
+    firstPriceMinor ??= unitPriceMinor;
+    return { address, costMinor: unitPriceMinor * billingUnits };
+  });
+  return {
+    from,
+    content: request.message,
+    payload: null,
+    recipients,
+    unitPriceMinor: firstPriceMinor ?? 0,
+    currency,
+    skipped: invalid,
+    duplicatesRemoved,
+    scheduledFor,
+  };
+}
+
+function checkText(message: string): SmsTextDescription {
+  if (message.length === 0) throw validationError([{ path: 'message', message: 'must not be empty' }]);
+  if (message.length > SMS_MAX_LENGTH) {
+    throw new DomainError(
+      'message_too_long',
+      `The message has ${message.length} characters; at most ${SMS_MAX_LENGTH} are allowed.`,
+      { field: 'message', length: message.length, maximum: SMS_MAX_LENGTH },
+    );
+  }
+  return describeText(message);
+}
+
+function checkSenderId(from: string | undefined, defaultSenderId: string): string {
+  if (from === undefined) return defaultSenderId;
+  const senderId = parseSenderId(from);
+  if (senderId !== undefined) return senderId;
+  throw new DomainError(
+    'invalid_sender_id',
+    `The sender ID must be 1 to ${SENDER_ID_MAX_LENGTH} letters A-Z or digits, without spaces or special characters.`,
+    { field: 'from', value: truncate(from) },
+  );
+}
+
+/** The recipients of a request: at least one valid number, and no more than `SMS_MAX_RECIPIENTS`. */
+function checkRecipients(to: string) {
+  const parsed = parseRecipients(to, SMS_MAX_RECIPIENTS);
+  if (parsed.isCutShort) {
+    const message = `at most ${2 * SMS_MAX_RECIPIENTS} different spellings of foreign numbers a request`;
+    throw validationError([{ path: 'to', message }]);
+  }
+  if (parsed.valid.length === 0) {
+    throw new DomainError(
+      'invalid_phone_number',
+      'No valid recipient. Give numbers in E.164 form, such as +256700123456, separated by commas.',
+      { field: 'to', value: truncate(to) },
+    );
+  }
+  if (parsed.valid.length > SMS_MAX_RECIPIENTS) {
+    throw validationError([{ path: 'to', message: `at most ${SMS_MAX_RECIPIENTS} recipients a request` }]);
+  }
+  return parsed;
+}
