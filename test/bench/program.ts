@@ -1,15 +1,12 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 
-/**
- * As `npm start` has them: a young heap that stays in the caches, an old one that is collected early, and Node's own
- * code in large pages. The plain twin has them, too.
- */
-const FLAGS = [
-  '--max-semi-space-size=16',
-  '--heap-growing-percent=30',
-  '--no-allocation-site-pretenuring',
-  '--use-largepages=silent',
-];
+/** Node's flags as bin/gateway gives them to the server. The plain twin has them, too. */
+const FLAGS =
+  readFileSync('bin/gateway', 'utf8')
+    .match(/^ {2}--[\w=-]+/gm)
+    ?.map((flag) => flag.trim()) ?? [];
+if (FLAGS.length === 0) throw new Error('bin/gateway names no flags for Node');
 const running = new Set<ChildProcess>();
 
 /**

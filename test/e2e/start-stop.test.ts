@@ -69,6 +69,18 @@ const isDelivered = (url: string, key: string, id: string) =>
   });
 
 describe('npm start', () => {
+  // Only Linux has /proc.
+  const itOnLinux = process.platform === 'linux' ? it : it.skip;
+  itOnLinux('becomes Node itself, with its flags, so that signals reach the server', async () => {
+    const server = start({ DATA_DIR: await workplace.directory('exec') });
+    await server.ready();
+    const command = (await readFile(`/proc/${server.child.pid}/cmdline`, 'utf8')).split('\0');
+    expect(command[0]).toMatch(/node$/);
+    expect(command).toContain('--max-semi-space-size=16');
+    expect(JSON.parse(await readFile('package.json', 'utf8')).scripts.start).toBe('exec bin/gateway');
+    expect(await server.stop()).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('shows a quickstart account once, whose curl line works as pasted, and a later start shows nothing', async () => {
     const dataDir = await workplace.directory('quickstart');
     const first = start({ DATA_DIR: dataDir });

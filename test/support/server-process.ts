@@ -2,7 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -61,6 +61,7 @@ async function build(into: string): Promise<string> {
   );
   await symlink(join(ROOT, 'node_modules'), join(into, 'node_modules'), 'junction');
   await writeFile(join(into, 'package.json'), '{"type":"module"}');
+  await cp(join(ROOT, 'bin'), join(into, 'bin'), { recursive: true });
   return into;
 }
 
@@ -82,7 +83,8 @@ export function startCli(
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
 ): ServerProcess {
-  return startProcess(workplace, 'src/cli/main.js', args, variables);
+  const script = join(workplace.build, 'dist/src/cli/main.js');
+  return startProcess(process.execPath, [script, ...args], variables, workplace.path);
 }
 
 /** Runs the command line to its end. */
@@ -109,23 +111,22 @@ export interface ServerProcess {
   kill(): Promise<Finished>;
 }
 
-/** Starts the server; `PORT` is any free one unless given. */
+/** Starts the server as `npm start` does; `PORT` is any free one unless given. */
 export function startServer(
   workplace: Workplace,
   variables: Readonly<Record<string, string>>,
-  cwd?: string,
+  cwd = workplace.path,
 ): ServerProcess {
-  return startProcess(workplace, 'src/main.js', [], { PORT: '0', ...variables }, cwd);
+  return startProcess(join(workplace.build, 'bin/gateway'), [], { PORT: '0', ...variables }, cwd);
 }
 
 function startProcess(
-  workplace: Workplace,
-  script: string,
+  command: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
-  cwd = workplace.path,
+  cwd: string,
 ): ServerProcess {
-  const child = spawn(process.execPath, [join(workplace.build, 'dist', script), ...args], {
+  const child = spawn(command, args, {
     cwd,
     env: { ...environment(variables), NODE_COMPILE_CACHE: join(workplace.build, 'compiled') },
     stdio: ['ignore', 'pipe', 'pipe'],
