@@ -44,6 +44,7 @@ function pack() {
       recursive: true,
       filter: (path) => !/\.tsbuildinfo$|\.(console-)?built$/.test(path),
     });
+    cpSync('bin', join(stage, 'bin'), { recursive: true });
     for (const document of DOCUMENTS) cpSync(document, join(stage, document));
     cpSync('docs', join(stage, 'docs'), { recursive: true, filter: (path) => !path.endsWith('screenshots') });
     const manifest = builtManifest(JSON.parse(readFileSync('package.json', 'utf8')));

@@ -6,10 +6,11 @@ import { expect, it } from '@jest/globals';
 
 const UNIT = join(import.meta.dirname, '../../deploy/systemd/messaging-gateway.service');
 
-/** Runs `work` with the documents that the unit names in their place. */
+/** Runs `work` with the program and the documents that the unit names in their place. */
 function withInstalled(work: () => void): void {
   const place = '/opt/messaging-gateway/docs/operations';
   mkdirSync(place, { recursive: true });
+  cpSync(join(import.meta.dirname, '../../bin'), '/opt/messaging-gateway/bin', { recursive: true });
   try {
     work();
   } finally {

@@ -84,7 +84,7 @@ export function startCli(
   variables: Readonly<Record<string, string>>,
 ): ServerProcess {
   const script = join(workplace.build, 'dist/src/cli/main.js');
-  return startProcess(process.execPath, [script, ...args], variables, workplace.path);
+  return startProcess(workplace, process.execPath, [script, ...args], variables);
 }
 
 /** Runs the command line to its end. */
@@ -115,16 +115,17 @@ export interface ServerProcess {
 export function startServer(
   workplace: Workplace,
   variables: Readonly<Record<string, string>>,
-  cwd = workplace.path,
+  cwd?: string,
 ): ServerProcess {
-  return startProcess(join(workplace.build, 'bin/gateway'), [], { PORT: '0', ...variables }, cwd);
+  return startProcess(workplace, join(workplace.build, 'bin/gateway'), [], { PORT: '0', ...variables }, cwd);
 }
 
 function startProcess(
+  workplace: Workplace,
   command: string,
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
-  cwd: string,
+  cwd = workplace.path,
 ): ServerProcess {
   const child = spawn(command, args, {
     cwd,
