@@ -8,9 +8,9 @@ import type { Message } from './message.ts';
 import { announceMessages } from './message-events.ts';
 
 /**
- * Records that recipients read their message, each once, with the event that tells of it, in `tx` (R25).
- * Their moves to `delivered` are done and `messages` are locked. `timeOf` says when a report came; the events are
- * recorded at `now`. Returns the reports that told something new.
+ * Records in `tx` that recipients read their message, each once, with its event (R25). The moves to `delivered` must
+ * be done and `messages` locked. `timeOf` a report is when it arrived; events are recorded at `now`. Returns the
+ * reports that changed something.
  */
 export async function applyReads(
   tx: Tx,

@@ -1,14 +1,14 @@
 import type { Channel, PreparedMessage } from './message.ts';
 
-/** A message that its account cannot pay, and the balance it was refused at. */
+/** A message that its account cannot pay, with the balance at that point. */
 interface Refusal {
   readonly prepared: PreparedMessage;
   readonly balanceMinor: number;
 }
 
 /**
- * Goes through a batch in the order of arrival with the accounts' balances, in minor units: each message that its
- * account can still pay is taken, each other is refused and leaves the rest alone (R99).
+ * Goes through a batch in the order of arrival, with the accounts' balances in minor units. A message that its
+ * account can pay is accepted. Any other is refused and does not affect the rest (R99).
  */
 export function decideBatch(
   batch: readonly PreparedMessage[],
@@ -30,29 +30,33 @@ export function decideBatch(
   return { affordable, refused };
 }
 
-/** What a batch adds to an account. */
+/** The sums that a batch adds to one account. */
 export interface AccountShare {
   readonly accountId: string;
   costMinor: number;
-  /** Ledger entries: what costs nothing has none. */
+  /** Number of ledger entries; a message at no cost has none. */
   entries: number;
-  /** Messages, by channel. */
+  /** Number of messages by channel. */
   readonly messages: Record<Channel, number>;
-  /** When the newest of its messages was asked for: all of them are accepted then, or later. */
+  /** The latest `createdAt` among its messages. All of them are accepted at this time or later. */
   askedAt: Date;
 }
 
-/** A message with its place among those of its account in a batch; places count from 1. */
+/** A message with its positions among the messages of its account in the batch. Positions count from 1. */
 export interface PlacedMessage {
   readonly prepared: PreparedMessage;
   readonly share: AccountShare;
-  /** Among those of its channel. */
+  /** Position among the messages of its channel. */
   readonly place: number;
-  /** Among the ledger entries, and what the batch has charged up to and with it; absent where it costs nothing. */
+  /**
+   * Position among the ledger entries, and the sum of the charges up to this one. Absent for a message at no cost.
+   */
   readonly charge: { readonly place: number; readonly totalMinor: number } | undefined;
 }
 
-/** Gives each message its place, in the order of arrival, whatever its account has seen before. */
+/**
+ * Numbers the messages of a batch in the order of arrival, independent of what their accounts have stored before.
+ */
 export function placeBatch(batch: readonly PreparedMessage[]): {
   readonly placed: PlacedMessage[];
   readonly shares: AccountShare[];

@@ -1,30 +1,31 @@
 /**
- * Mail addresses, read more narrowly than RFC 5322 allows: what is refused here (groups, comments, routes, quoted
- * local parts, address literals, control characters) serves nobody but those who smuggle recipients or headers.
- * **Address**: `local@domain`, the domain in small ASCII letters. **Mailbox**: an address, with or without a name.
+ * Email addresses, in a narrower form than RFC 5322. Groups, comments, routes, quoted local parts, address literals
+ * and control characters are refused, because they can smuggle in recipients or headers.
+ *
+ * **Address**: `local@domain`, with the domain in lower-case ASCII. **Mailbox**: an address, with or without a name.
  */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
 }
 
-/** Without `!`, `%` and `|`, by which old relays were told to pass mail on, and without encoded words. */
+/** Excludes `!`, `%` and `|`, with which old relays route mail, and encoded words. */
 const LOCAL_PART = /^(?!.*=\?)[A-Za-z0-9#$&'*+/=?^_{}~-]+(\.[A-Za-z0-9#$&'*+/=?^_{}~-]+)*$/;
 const LOCAL_MAX = 64;
 const DOMAIN_MAX = 253;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const NAME_MAX = 200;
-/** An address with its name, each of its characters escaped; longer text is refused before it is read. */
+/** An address with a name in which each character is escaped. Longer text is refused unread. */
 const MAILBOX_MAX = 2 * NAME_MAX + LOCAL_MAX + DOMAIN_MAX + 10;
-/** Control characters, the invisible line separators, and marks that turn the direction of writing. */
+/** Control characters, invisible line separators, and marks that change the writing direction. */
 const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-/** Whether text can stand in a header: it has no line ends and no other control characters. */
+/** Whether text can be a header value: no line ends and no other control characters. */
 export function isOneLine(text: string): boolean {
   return !CONTROL.test(text);
 }
 
-/** Reads `local@domain`; international domains become ASCII. Undefined for anything else. */
+/** Parses `local@domain`; an international domain becomes ASCII. Returns undefined for anything else. */
 export function parseEmailAddress(raw: string): string | undefined {
   const text = raw.trim();
   if (text.length > LOCAL_MAX + 1 + DOMAIN_MAX) return undefined;
@@ -35,7 +36,10 @@ export function parseEmailAddress(raw: string): string | undefined {
   return domain === undefined ? undefined : `${local}@${domain}`;
 }
 
-/** Reads an address, or `Name <address>` with the name bare or in double quotes. Undefined for anything else. */
+/**
+ * Parses an address, or `Name <address>` with the name bare or in double quotes. Returns undefined for anything
+ * else.
+ */
 export function parseMailbox(raw: string): Mailbox | undefined {
   const text = raw.trim();
   if (text.length > MAILBOX_MAX) return undefined;
@@ -49,27 +53,27 @@ export function parseMailbox(raw: string): Mailbox | undefined {
   return address === undefined || name === undefined ? undefined : { name, address };
 }
 
-/** A mailbox as text that `parseMailbox` reads. */
+/** A mailbox as text; the inverse of `parseMailbox`. */
 export function mailboxText({ name, address }: Mailbox): string {
   if (name === '') return address;
   return `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }
 
-/** Longer lists are refused before they are read. */
+/** Longer lists are refused unread. */
 const LIST_MAX_LENGTH = 100_000;
 const LIST_MAX_ELEMENTS = 1_000;
 
-/** What makes a list one that nobody writes who means well; undefined when it may be read. */
+/** Why a list is too long to be read; undefined when it is not (R207). */
 export function listFault(list: string | readonly string[]): string | undefined {
   if (typeof list === 'string' && list.length > LIST_MAX_LENGTH) {
     return `must have at most ${LIST_MAX_LENGTH} characters`;
   }
-  // To read an address takes 150 times as long as to skip its letters.
+  // Parsing one address costs 150 times as much as skipping its characters.
   const elements = typeof list === 'string' ? list.split(',').length : list.length;
   return elements > LIST_MAX_ELEMENTS ? `must have at most ${LIST_MAX_ELEMENTS} elements` : undefined;
 }
 
-/** The elements of a list: its members, or what stands between the commas outside quotes. Empty ones are left out. */
+/** The elements of a list, or of a text with commas outside quotes. Leaves out empty ones. */
 export function splitAddresses(list: string | readonly string[]): string[] {
   const elements = typeof list === 'string' ? splitAtCommas(list) : list;
   return elements.map((element) => element.trim()).filter((element) => element !== '');
@@ -91,7 +95,7 @@ function splitAtCommas(text: string): string[] {
   return [...elements, text.slice(start)];
 }
 
-/** The addresses of a list, once each (letters' case aside), and what could not be read. */
+/** The different addresses of a list, ignoring case, and the elements that are no address. */
 export function parseAddresses(list: string | readonly string[]): {
   readonly valid: readonly string[];
   readonly invalid: readonly string[];
@@ -113,12 +117,13 @@ function parseName(text: string): string | undefined {
   const isQuoted = text.length >= 2 && text.startsWith('"') && text.endsWith('"');
   const name = isQuoted ? text.slice(1, -1).replace(/\\(.)/g, '$1') : text;
   const isClean = isQuoted ? /^(?:[^"\\]|\\.)*$/.test(text.slice(1, -1)) : !/[<>@,;:"\\]/.test(name);
-  // Readers decode encoded words, which could hide an address, even where they should not.
+  // Some mail readers decode encoded words even here; they could hide an address.
   return isClean && name.length <= NAME_MAX && isOneLine(name) && !name.includes('=?') ? name : undefined;
 }
 
 function parseDomain(raw: string): string | undefined {
-  // URL knows how international names become ASCII; plain ones must not pass, as it would read numbers as addresses.
+  // URL converts international names to ASCII. It would read a plain number as an IP address, so ASCII does not pass
+  // it.
   const isAscii = /^[\x21-\x7e]*$/.test(raw);
   const domain = isAscii
     ? raw.toLowerCase()

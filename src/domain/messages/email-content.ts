@@ -5,15 +5,15 @@ import { isOneLine, listFault, mailboxText, parseAddresses, parseMailbox } from 
 import { checkEmailHeader } from './email-headers.ts';
 import type { Message } from './message.ts';
 
-/** In UTF-16 code units. */
+/** UTF-16 code units. */
 const EMAIL_SUBJECT_MAX_LENGTH = 998;
-/** Copies of each kind, and headers, that one email may have. */
+/** Copies of each kind, and headers, of one email. */
 const EMAIL_MAX_COPIES = 50;
 const EMAIL_MAX_HEADERS = 50;
 const EMAIL_MAX_ATTACHMENTS = 50;
 /** All attachments of an email together (R23). */
 const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
-/** What lists show of an email; all of it is kept for the mail itself. */
+/** Lists show this much of an email; the mail itself is stored whole. */
 const SHOWN_LENGTH = 10_000;
 const FILENAME_MAX_LENGTH = 255;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
@@ -26,7 +26,7 @@ export interface EmailContentInput {
   readonly replyTo?: string | undefined;
   readonly cc?: string | readonly string[] | undefined;
   readonly bcc?: string | readonly string[] | undefined;
-  /** As they came: GraphQL takes any JSON here. */
+  /** Unchecked: GraphQL accepts any JSON here. */
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly attachments?:
     | readonly {
@@ -37,7 +37,7 @@ export interface EmailContentInput {
     | undefined;
 }
 
-/** What an email has beyond its recipients and sender, and lists may read. */
+/** The small members of an email besides recipients and sender. */
 export interface EmailPayload {
   readonly subject: string;
   readonly replyTo: string | null;
@@ -48,14 +48,14 @@ export interface EmailPayload {
 
 export interface EmailContent {
   readonly from: string;
-  /** What lists show: the text, else the HTML, the first 10,000 code units of it. */
+  /** Shown in lists: the first 10,000 code units of the text, or of the HTML where there is no text. */
   readonly shown: string;
   readonly payload: EmailPayload;
   readonly body: EmailBody;
 }
 
 /**
- * Checks everything of an email but its recipients (R23): no field can add a header or a recipient. Throws
+ * Checks an email except its recipients (R23), so that no field can inject a header or a recipient. Throws
  * `validation_error` with all faults.
  */
 export function checkEmailContent(input: EmailContentInput, defaultFrom: string): EmailContent {
@@ -78,7 +78,7 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
   return { from, shown: shown(text ?? html ?? ''), payload, body: { text, html, attachments } };
 }
 
-/** The payload of an email, as `checkEmailContent` made it. */
+/** The payload that `checkEmailContent` made. */
 export function emailPayload(message: Pick<Message, 'payload'>): EmailPayload {
   return message.payload as unknown as EmailPayload;
 }
@@ -100,7 +100,7 @@ function mailbox(path: string, raw: string | undefined, fault: Fault): string | 
   return parsed && mailboxText(parsed);
 }
 
-/** Copies are named by whoever writes the mail, so a wrong one is refused and not skipped. */
+/** The sender names copies one by one, so a wrong one is refused and not skipped. */
 function copies(path: string, list: string | readonly string[] = [], fault: Fault): readonly string[] {
   const wrong = listFault(list);
   if (wrong !== undefined) {
@@ -120,7 +120,7 @@ function checkHeaders(headers: Readonly<Record<string, unknown>>, fault: Fault):
   const seen = new Set<string>();
   for (const [name, value] of entries.slice(0, EMAIL_MAX_HEADERS)) {
     const path = `headers.${name}`;
-    // What mail libraries make of lists and objects is theirs to say, line ends and all.
+    // Mail libraries turn lists and objects into text in their own ways, which may include line ends.
     if (typeof value !== 'string') {
       fault(path, 'must be text');
       continue;
@@ -159,7 +159,7 @@ function isFilename(name: string): boolean {
   );
 }
 
-/** Types that are containers of further parts could hide what they hold. */
+/** Refuses container types: they could hide further parts. */
 function isContentType(type: string): boolean {
   const token = '[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}';
   const isType = new RegExp(`^${token}/${token}(; ?charset="?[A-Za-z0-9_-]{1,40}"?)?$`).test(type);
@@ -170,7 +170,7 @@ function isBase64(content: string): boolean {
   return content.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(content);
 }
 
-/** No surrogate pair is cut in two. */
+/** Does not split a surrogate pair. */
 function shown(text: string): string {
   return text.slice(0, SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '');
 }

@@ -1,6 +1,6 @@
 import { isOneLine } from './email-address.ts';
 
-/** Headers besides `X-…` that a caller may set; their values are ASCII, as their syntax wants it (R23). */
+/** Headers besides `X-…` that a sender may set (R23). Their syntax requires ASCII. */
 const NAMED = new Set([
   'auto-submitted',
   'feedback-id',
@@ -17,22 +17,23 @@ const NAMED = new Set([
   'priority',
   'references',
 ]);
-/** Headers by which mail providers take orders, among them to whom a mail goes. */
+/** Headers that mail providers obey; some of them add recipients. */
 const ORDERS =
   /^x-(smtpapi|mc-|mandrill|mailgun|mg-|mj-|mailjet|ses-|pm-|postmark|sparkpost|msys-|sib-|mailin-|elasticemail|tm-|original|envelope|rcpt|resent|forward|bcc|cc$|to$|from$|sender)/;
-/** Where a mail server says how a mail came to it, and whether its sender is who they say: never a sender's to write. */
+/** Headers in which mail servers record the route and the authentication of a mail. */
 const TRACES =
   /^(x-)?(authentication|authenticated|arc-|dkim|domainkey|dmarc|spf|received|return-path|delivered|envelope-to|originating|antiabuse|google-|gm-)/;
-/** Where filters say what they make of a mail: Exchange, Rspamd, SpamAssassin, Amavis and the products that companies put before them. */
+/**
+ * Headers in which spam filters record their verdict: Exchange, Rspamd, SpamAssassin, Amavis, and security gateways.
+ */
 const VERDICTS =
   /^x-(ms-|microsoft|forefront|exchange|eop|spam|rspam|sa-|bogosity|dspam|crm114|ham-|junk|phish|virus|amavis|clam|greylist|rbl|barracuda|proofpoint|mimecast|ironport|sophos|klms|kaspersky|symantec|brightmail|tmase|trend|fireeye|cmae|cloudmark|vade|vr-|halon|mailcontrol|messagelabs|fortinet|feas-|trustwave|gmx|ui-filter|yandex-|mailru|ymail|yahoo|apple|icloud|aol)|mailscanner/;
 const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
- * What is wrong with a header that a caller wants to set; undefined when it may be set: `X-…` but for those by which
- * mail providers take orders and those in which mail servers give their verdicts, and a short list of named ones
- * (List-Unsubscribe among them).
+ * Why a sender may not set a header; undefined when it may. Allowed are `X-…` headers, except those that mail
+ * providers obey or mail servers write, and the headers in `NAMED`.
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();

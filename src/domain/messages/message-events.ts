@@ -24,7 +24,7 @@ export function messageEvent(
   };
 }
 
-/** What a `failed` event says of the failure (R16); undefined for moves that are none, and for cancellations. */
+/** The failure members of a `failed` event (R16); undefined for other moves and for cancellations. */
 export function failureData(move: RecipientMove) {
   if (move.to !== 'failed' || !move.error || move.error.code === 'canceled') return undefined;
   return {
@@ -35,7 +35,7 @@ export function failureData(move: RecipientMove) {
   };
 }
 
-/** Tells who watches of the messages that something happened to; each once. */
+/** Announces changed messages for live updates, each once. */
 export function announceMessages(
   tx: Tx,
   messages: ReadonlyMap<string, Message>,

@@ -11,7 +11,7 @@ import { CHANNELS, type Channel, type Message, type Recipient, type TimelineEntr
 import { timelineOf } from './message-operations.ts';
 
 const SEARCH_MAX_LENGTH = 100;
-/** A cursor holds where each channel's list goes on: messages of all channels are one list to look at. */
+/** A cursor holds the next position of each channel, because the list merges the channels. */
 const CHANNELS_KEY = /^[0-9]{1,15}(\.[0-9]{1,15}){3}$/;
 const READ = { roles: ACCOUNT_ROLES } as const;
 
@@ -24,10 +24,10 @@ interface Placed {
   readonly after: Positions;
 }
 
-/** Looking through messages, and what belongs to many of them at once. */
+/** Lists of messages, and batch look-ups of what belongs to them. */
 export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Messages of all channels, the newest first. */
+    /** Messages of all channels, newest first. */
     list: operation(
       'message.list',
       READ,
@@ -59,7 +59,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** One message without what belongs to it. Another account's is `not_found`. */
+    /** One message without its recipients and timeline. Throws `not_found` for another account's message. */
     find: operation(
       'message.find',
       READ,
@@ -72,7 +72,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       },
     ),
 
-    /** Those of the messages that are the caller's. */
+    /** Leaves out messages of other accounts. */
     findMany: operation('message.findMany', READ, (caller, input: { readonly ids: readonly string[] }) =>
       stores.messageLists.findMany(accountIdOf(caller), input.ids.filter(isUuid)),
     ),
@@ -91,7 +91,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         stores.messageLists.eventsOf(accountIdOf(caller), ownIds(caller, input.messages)),
     ),
 
-    /** What endpoints were told of the messages, the oldest first; up to `limit` deliveries. */
+    /** Webhook deliveries about the messages, oldest first, at most `limit`. */
     deliveriesOf: operation(
       'message.deliveriesOf',
       READ,
@@ -102,7 +102,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
     ),
 
-    /** The timeline of each message, by its id (R20). */
+    /** The timeline of each message, by message id (R20). */
     timelinesOf: operation(
       'message.timelinesOf',
       READ,
@@ -131,7 +131,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
   };
 }
 
-/** Throws `validation_error` for a text that is too long to look for. */
+/** Throws `validation_error` for a search text that is too long. */
 export function checkSearch({ search }: MessageListFilter): void {
   if (search === undefined || search.length <= SEARCH_MAX_LENGTH) return;
   const message = `must have at most ${SEARCH_MAX_LENGTH} characters`;
@@ -157,7 +157,7 @@ function only(positions: Positions, channel: Channel): Positions {
   return new Map([[channel, positions.get(channel) ?? 0]]);
 }
 
-/** The `limit` newest, each channel's in the order of its own sequence, so that no slice ever skips one. */
+/** The newest `limit` messages. Each channel keeps the order of its sequence, so that no slice skips a message. */
 function merge(keys: readonly MessageKey[], limit: number): MessageKey[] {
   const lists = [...Map.groupBy(keys, (key) => key.channel).values()];
   const merged: MessageKey[] = [];

@@ -29,7 +29,7 @@ export interface MessageDetails {
 
 const READ = { scopes: ['READ_MESSAGES'], roles: ACCOUNT_ROLES } as const;
 
-/** Sending, and knowing what became of it. */
+/** Reading and canceling messages of any channel. */
 export function messageOperations(deps: Dependencies) {
   const { stores } = deps;
   async function detailsOf(visibility: Visibility, id: string, channel?: Channel): Promise<MessageDetails> {
@@ -41,7 +41,7 @@ export function messageOperations(deps: Dependencies) {
   }
 
   return {
-    /** What a send with this idempotency key was answered with in the last 24 hours, if anything (R19). */
+    /** The answer that an idempotency key got in the last 24 hours, if any (R19). */
     replay: operation(
       'message.replay',
       { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
@@ -66,10 +66,7 @@ export function messageOperations(deps: Dependencies) {
       },
     ),
 
-    /**
-     * One page of a channel's messages, newest first (R20). `filter.to` may be in any
-     * form that a send takes.
-     */
+    /** One page of a channel's messages, newest first (R20). `filter.to` may have any form that a send accepts. */
     history: operation(
       'message.history',
       READ,
@@ -89,7 +86,7 @@ export function messageOperations(deps: Dependencies) {
       },
     ),
 
-    /** One message of any channel, with what happened to each recipient (R20). */
+    /** One message of any channel, with its recipients and timeline (R20). */
     get: operation(
       'message.get',
       READ,
@@ -101,15 +98,17 @@ export function messageOperations(deps: Dependencies) {
 }
 
 /**
- * Cancels a message of which nothing has left (R18): all its recipients fail with `canceled` and are
- * refunded, and no event tells of it. Throws `not_found`, `forbidden` when the caller may not send on the message's
- * channel, and `message_not_cancelable` once a worker has claimed a recipient (in the sandbox, always): claims and
- * cancellations both hold the message's lock, so a message is never both sent and refunded.
+ * Cancels a message of which nothing has left (R18): all recipients fail with `canceled` and are refunded, without
+ * an event.
+ *
+ * Throws `not_found`; `forbidden` when the key may not send on the channel; and `message_not_cancelable` once a
+ * worker has claimed a recipient, which in the sandbox is always. Claiming and canceling both lock the message, so
+ * it is never both sent and refunded.
  */
 async function cancelMessage(deps: Dependencies, caller: Caller, id: string): Promise<void> {
   const known = isUuid(id) ? await deps.stores.messages.find(visibilityOf(caller), id) : undefined;
   if (!known) throw notFound('Message');
-  // The operation let through whoever may send on any channel; its member roles are the same on all.
+  // The operation admits the scopes of all channels. The roles are the same for all channels.
   if (caller.kind === 'api-key') {
     const refused = refusal({ scopes: [SEND_SCOPES[known.channel]] }, caller);
     if (refused) throw refused;
@@ -149,7 +148,7 @@ function cancellation({ messageId, position }: Recipient, at: Date): RecipientMo
   return { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [], error };
 }
 
-/** The address that a filter names, in the form in which recipients are kept. */
+/** The address that a filter names, in the form in which recipients are stored. */
 function addressIn(channel: Channel, to: string | undefined): string | undefined {
   if (to === undefined || channel === 'push') return to;
   const address = channel === 'email' ? parseMailbox(to)?.address : parseMsisdn(to);
@@ -158,7 +157,7 @@ function addressIn(channel: Channel, to: string | undefined): string | undefined
   throw validationError([{ path: 'to', message: `must be one ${what}` }]);
 }
 
-/** What happened, in the order of time: the recipients' own moments, and the notes on what they cannot say. */
+/** The timeline of a message, by time: the moments of its recipients, and the notes. */
 export function timelineOf(
   message: Message,
   recipients: readonly Recipient[],

@@ -3,15 +3,12 @@ import { fromMinor } from '../money/money.ts';
 import { rulesOf } from './channels/rules-of.ts';
 import type { Message } from './message.ts';
 
-/** Whom a message shows as its recipients: their addresses, or what the channel says instead. */
+/** The recipients that a message shows: their addresses, or what its channel shows instead. */
 export function shownTo(message: Message): readonly string[] {
   return rulesOf(message.channel).shownTo?.(message) ?? message.to;
 }
 
-/**
- * A message as every answer about it shows it (R21, R41–R52). Members are written in the
- * order of R41 to R52.
- */
+/** A message as every answer shows it (R21, R41–R52). The members have the order of R41 to R52. */
 export function messageResource(message: Message) {
   return {
     id: message.id,

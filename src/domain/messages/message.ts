@@ -1,7 +1,8 @@
 /**
- * A **message** is one accepted request to send; it has one **recipient** row per address. A recipient's status
- * only moves forward (status.ts) and the message's status follows from its recipients' (R13).
- * Money is in whole minor units. `position` numbers the recipients of a message from 0 and never changes.
+ * A **message** is one accepted send request, with one **recipient** row per address. The status of a recipient only
+ * moves forward (status.ts); the status of a message follows from its recipients (R13).
+ *
+ * Amounts are whole minor units. `position` numbers the recipients of a message from 0 and never changes.
  */
 import type { Environment } from '../caller.ts';
 
@@ -11,9 +12,9 @@ export type Channel = (typeof CHANNELS)[number];
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-/** A message with no answer from its carrier after this long has failed (R14). */
+/** A message without an answer from its carrier after this time fails (R14). */
 export const SUBMIT_DEADLINE_MS = 24 * 3_600_000;
-/** A sent message with no delivery report after this long is `delivery_unconfirmed` (R14). */
+/** A sent message without a delivery report after this time is `delivery_unconfirmed` (R14). */
 export const REPORT_DEADLINE_MS = 72 * 3_600_000;
 
 export interface Message {
@@ -21,17 +22,17 @@ export interface Message {
   readonly accountId: string;
   readonly channel: Channel;
   readonly environment: Environment;
-  /** Dense number within the account and channel, from 1: what history pages are cut by. */
+  /** Dense number within the account and channel, from 1. History pages are ranges of it. */
   readonly seq: number;
   readonly status: MessageStatus;
   readonly statusReason: string | null;
   readonly from: string;
   readonly to: readonly string[];
-  /** The first accepted recipient's sid. */
+  /** The sid of the first accepted recipient. */
   readonly sid: string | null;
   readonly tally: RecipientTally;
   readonly content: string;
-  /** What a channel has beyond its text. */
+  /** Members that only its channel has. */
   readonly payload: Readonly<Record<string, unknown>> | null;
   readonly costMinor: number;
   readonly unitPriceMinor: number;
@@ -45,12 +46,15 @@ export interface Message {
   readonly expiresAt: Date;
 }
 
-/** How many of a message's recipients a provider took, and how many failed, some as unregistered (R24). */
+/**
+ * Counts of a message's recipients: accepted by a provider, failed, and failed because the device is unregistered
+ * (R24).
+ */
 export interface RecipientTally {
   readonly reached: number;
   readonly failed: number;
   readonly unregistered: number;
-  /** When the first recipient read it, where the channel tells. */
+  /** When the first recipient read it, on channels that report it. */
   readonly readAt: Date | null;
 }
 
@@ -72,29 +76,29 @@ export interface Recipient {
   readonly deliveredAt: Date | null;
   readonly failedAt: Date | null;
   readonly readAt: Date | null;
-  /** A worker may hand it over at any moment, or has: it cannot be canceled any more (R18). */
+  /** A worker may submit it at any moment or has done so. It can no longer be canceled (R18). */
   readonly isClaimed: boolean;
-  /** Hand-overs that ended without an answer, or with one that says to try again. */
+  /** Submissions without an answer, or with one that asks for a retry. */
   readonly handOvers: number;
-  /** It failed although an earlier hand-over may have left: it is refunded then, unless a provider says it took it. */
+  /** When a recipient that failed after a submission of unknown outcome is refunded (R218). */
   readonly refundDueAt: Date | null;
 }
 
 /**
- * What of a recipient's cost was given back, in minor units: all of it when it failed before anybody accepted it, and no
- * refund is deferred.
+ * The refunded part of a recipient's cost, in minor units: all of it when no carrier accepted it and no refund is
+ * deferred.
  */
 export function refundedMinor({ status, sentAt, refundDueAt, costMinor }: Recipient): number {
   return status === 'failed' && sentAt === null && refundDueAt === null ? costMinor : 0;
 }
 
-/** What of a message its hand-over takes: it never changes. */
+/** The members of a message that its submission needs. They never change. */
 export type OutgoingMessage = Pick<
   Message,
   'id' | 'channel' | 'from' | 'content' | 'payload' | 'createdAt' | 'scheduledFor' | 'expiresAt'
 >;
 export type OutgoingRecipient = Pick<Recipient, 'messageId' | 'position' | 'address' | 'isClaimed'>;
-/** A message with those of its recipients that are to be handed over. */
+/** A message with the recipients that a job submits. */
 export interface Outgoing {
   readonly message: OutgoingMessage;
   readonly recipients: readonly OutgoingRecipient[];
@@ -108,8 +112,8 @@ export interface TimelineEntry {
 }
 
 /**
- * A send request that passed the rules of its channel, with the prices of production. `prepareMessage` makes a
- * `PreparedMessage` of it.
+ * A send request that passed the rules of its channel, at production prices. `prepareMessage` turns it into a
+ * `PreparedMessage`.
  */
 export interface PricedMessage {
   readonly from: string;
@@ -118,31 +122,31 @@ export interface PricedMessage {
   /** Large content that only the submission needs, such as attachments. */
   readonly bulk?: Readonly<Record<string, unknown>>;
   readonly recipients: readonly { readonly address: string; readonly costMinor: number }[];
-  /** One unit to the first recipient. */
+  /** Price of one unit to the first recipient. */
   readonly unitPriceMinor: number;
   readonly currency: string;
-  /** Recipients that were left out: invalid ones and, of push, devices without a provider. */
+  /** Recipients that were left out: invalid ones and, for push, devices without a provider. */
   readonly skipped: readonly string[];
   readonly duplicatesRemoved: number;
   readonly scheduledFor: Date | null;
-  /** Submitting later than this after the send time is useless. R14's deadline holds where it is absent or longer. */
+  /** Longest time after the send time at which submitting is still useful; R14's deadline where absent or longer. */
   readonly maxDelayMs?: number | undefined;
 }
 
 export interface PreparedRecipient {
   readonly address: string;
   readonly costMinor: number;
-  /** The route that will carry it: jobs are cut by it. */
+  /** The route that carries it. Each route of a message has a job of its own. */
   readonly routeKey: string;
 }
 
-/** The claim of a request on its idempotency key (R19). */
+/** A request's claim on its idempotency key (R19). */
 export interface IdempotencyClaim {
   readonly route: string;
   readonly key: string;
 }
 
-/** A message that passed every rule and waits only for its money: what intake takes. */
+/** A message that intake only has to charge and store. */
 export interface PreparedMessage {
   readonly id: string;
   readonly accountId: string;
@@ -151,7 +155,7 @@ export interface PreparedMessage {
   readonly from: string;
   readonly content: string;
   readonly payload: Readonly<Record<string, unknown>> | null;
-  /** What only the hand-over needs and no list should read, such as attachments. */
+  /** Large content that only the submission needs, such as attachments. No list reads it. */
   readonly bulk: Readonly<Record<string, unknown>> | null;
   readonly recipients: readonly PreparedRecipient[];
   readonly costMinor: number;
@@ -161,14 +165,16 @@ export interface PreparedMessage {
   readonly duplicatesRemoved: number;
   readonly apiKeyId: string | null;
   readonly userId: string | null;
-  /** When it was asked for. */
+  /** When it was requested. */
   readonly createdAt: Date;
   readonly scheduledFor: Date | null;
   readonly expiresAt: Date;
   readonly idempotency: IdempotencyClaim | null;
 }
 
-/** The message that `prepared` becomes once accepted under `seq`; sandbox messages are `sent` at once. */
+/**
+ * The message that `prepared` becomes when intake accepts it as number `seq`. A sandbox message is `sent` at once.
+ */
 export function acceptedMessage(prepared: PreparedMessage, seq: number, acceptedAt: Date): Message {
   return {
     id: prepared.id,

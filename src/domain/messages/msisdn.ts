@@ -1,9 +1,10 @@
 /**
- * Terms. **MSISDN**: a phone number in E.164, `+` and at most 15 digits. Every number that enters the
- * service is parsed here and nowhere else; what leaves this file is E.164 or nothing.
+ * **MSISDN**: a phone number in E.164, `+` and at most 15 digits. Every number that enters the service is parsed
+ * here.
  *
- * Invariants. Parsing a parsed number gives the same number. A hostile text costs time linear in its
- * length: one pass over character codes, and only a number whose length its country has reaches the library.
+ * Invariants. Parsing a parsed number gives the same number. Parsing takes linear time, also for hostile text
+ * (R216): one pass over the characters, and only numbers of a length that is possible for their country reach the
+ * library.
  */
 import { Metadata, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
@@ -11,13 +12,13 @@ import metadata from 'libphonenumber-js/min/metadata';
 export type Msisdn = `+${string}`;
 
 export interface ParsedRecipients {
-  /** E.164, each once, in the order in which they were first seen. */
+  /** E.164, each once, in the order of their first occurrence. */
   readonly valid: string[];
-  /** The elements that are no number, as given, without the spaces around them. */
+  /** Elements that are no number, trimmed. */
   readonly invalid: string[];
-  /** How many elements named a number that an earlier element had named. */
+  /** Elements that repeat an earlier number. */
   readonly duplicatesRemoved: number;
-  /** True when reading stopped at too many different spellings of foreign numbers. */
+  /** Reading stopped because of too many different spellings of foreign numbers. */
   readonly isCutShort: boolean;
 }
 
@@ -30,12 +31,12 @@ const PLUS = 0x2b;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Space, hyphen, dot, opening and closing parenthesis (R34). */
+/** Space, hyphen, dot and parentheses (R34). */
 function isSeparator(code: number): boolean {
   return code === SPACE || code === 0x2d || code === 0x2e || code === 0x28 || code === 0x29;
 }
 
-/** The digits of a number, with the leading `+` when it has one; undefined when anything else is in it. */
+/** Removes separators. Returns undefined if anything but digits and a leading `+` is left. */
 function compact(raw: string): string | undefined {
   let kept = '';
   let from = 0;
@@ -59,17 +60,16 @@ function compact(raw: string): string | undefined {
 }
 
 /**
- * Reads one phone number (R34, R96), or gives undefined when
- * the text is none. Ugandan: `+256`, `256`, `0` or nothing before any nine digits. Others: `+`, a known
- * country code and a possible length. Spaces, hyphens, dots and parentheses are dropped first; digits
- * that are not ASCII, control characters and everything else make it no number.
+ * Parses one phone number (R34, R96); undefined when the text is none. Ugandan: `+256`, `256`, `0` or nothing before
+ * any nine digits. Others: `+`, a known country code and a possible length. Separators are removed first. Any other
+ * character, non-ASCII digits included, makes the text no number.
  */
 export function parseMsisdn(raw: string): Msisdn | undefined {
   const number = compact(raw);
   if (number === undefined) return undefined;
   if (number.charCodeAt(0) === PLUS) {
     if (!number.startsWith(UGANDA, 1)) return parseForeign(number as Msisdn);
-    // Never left to the library: it would drop a trunk 0 (+256 0700…), which R96 does not list.
+    // The library would accept and drop a trunk 0 (+256 0700…), which R96 does not allow.
     return number.length === 1 + UGANDA.length + UGANDAN_NATIONAL_DIGITS ? (number as Msisdn) : undefined;
   }
   switch (number.length) {
@@ -84,7 +84,7 @@ export function parseMsisdn(raw: string): Msisdn | undefined {
   }
 }
 
-/** By country code, the possible lengths of a national number as bits: bit 9 for nine digits. */
+/** Possible lengths of national numbers by country code, as bits: bit 9 stands for nine digits. */
 const LENGTHS = possibleLengths();
 
 function possibleLengths(): ReadonlyMap<string, number> {
@@ -98,15 +98,15 @@ function possibleLengths(): ReadonlyMap<string, number> {
     }
     lengths.set(callingCode, bits);
   }
-  // Plans of no country (satellite, freephone) cannot be selected; their numbers all go to the library.
+  // Satellite and freephone plans cannot be selected; the library decides about their numbers.
   for (const callingCode of Object.keys(metadata.nonGeographic)) lengths.set(callingCode, -1);
   return lengths;
 }
 
 /**
- * The library decides, but it also repairs: it drops trunk prefixes and carrier codes and adds area codes.
- * Of that only a dropped trunk 0 is taken over (+44 (0)20… is +44 20…); after any other repair the number
- * stays as it was given when that has a possible length, for the repaired one is not what the caller wrote.
+ * The library decides, but it also repairs: it drops trunk prefixes and carrier codes and adds area codes. Only a
+ * dropped trunk 0 is accepted (+44 (0)20… is +44 20…). Any other repair would send to a number that the caller did
+ * not write, so the number stays as given if its length is possible.
  */
 function parseForeign(number: Msisdn): Msisdn | undefined {
   const codeEnd = callingCodeEnd(number);
@@ -116,24 +116,24 @@ function parseForeign(number: Msisdn): Msisdn | undefined {
   const nationalDigits = number.length - codeEnd;
   const possibleAsGiven = ((lengths >> nationalDigits) & 1) === 1;
   const possibleWithoutTrunk = trunkZero && ((lengths >> (nationalDigits - 1)) & 1) === 1;
-  // The library builds and throws an error for what it refuses: dear, when a hostile list is full of it.
+  // The library throws for what it refuses, which is slow for a list of bad numbers.
   if (!possibleAsGiven && !possibleWithoutTrunk) return undefined;
   const parsed = possibleNumber(number);
   if (parsed === undefined || parsed === number) return parsed;
   const withoutTrunk: Msisdn = `+${number.slice(1, codeEnd)}${number.slice(codeEnd + 1)}`;
-  // Asked again because what is left may want a second repair; then it is in no final form.
+  // If the result would be repaired again, it is not final.
   if (trunkZero && parsed === withoutTrunk && possibleNumber(withoutTrunk) === withoutTrunk)
     return withoutTrunk;
   return possibleAsGiven ? number : undefined;
 }
 
-/** What the library makes of the number, repairs included, when its length is possible. */
+/** The number as the library reads it, repairs included, if its length is possible. */
 function possibleNumber(number: Msisdn): Msisdn | undefined {
   const parsed = parsePhoneNumberFromString(number, { extract: false });
   return parsed?.isPossible() ? (parsed.number as Msisdn) : undefined;
 }
 
-/** Where the country code ends; no code is the beginning of another. */
+/** The end of the country code. No code is a prefix of another. */
 function callingCodeEnd(number: Msisdn): number | undefined {
   for (let end = 2; end <= 4; end++) {
     if (LENGTHS.has(number.slice(1, end))) return end;
@@ -142,11 +142,12 @@ function callingCodeEnd(number: Msisdn): number | undefined {
 }
 
 /**
- * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). An element of nothing but spaces is ignored; every other one is counted once,
- * so `valid.length + invalid.length + duplicatesRemoved` is the number of elements that are not empty.
- * Reading stops at the first valid number beyond `limit`: more than `limit` in `valid` means too many. It stops as well
- * when it has met more than twice `limit` different spellings with a `+`: the library takes 20 µs for one, valid or not,
- * and a body has room for a hundred thousand.
+ * Splits the `to` of a request at its commas and parses each element (R34, R96–R98). Ignores elements of spaces. Of
+ * the others, `valid.length + invalid.length + duplicatesRemoved` is the number.
+ *
+ * Stops at the first valid number beyond `limit`, so a longer `valid` means too many. Also stops after more than
+ * twice `limit` different spellings with a `+`, because the library takes 20 µs for each and a body has room for
+ * 100,000.
  */
 export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY): ParsedRecipients {
   const valid = new Set<string>();
@@ -156,7 +157,7 @@ export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY)
   for (const element of input.split(',')) {
     const raw = trimSpaces(element);
     if (raw === '') continue;
-    // What equals a parsed number is one; saves the library a list of repetitions.
+    // A repeated number does not reach the library.
     const msisdn = valid.has(raw) ? raw : foreign.read(raw);
     if (msisdn === undefined) invalid.push(raw);
     else if (valid.has(msisdn)) duplicatesRemoved++;
@@ -166,11 +167,11 @@ export function parseRecipients(input: string, limit = Number.POSITIVE_INFINITY)
   return { valid: [...valid], invalid, duplicatesRemoved, isCutShort: foreign.count > 2 * limit };
 }
 
-/** Reads the elements of one list; what has a plus sign is read once, however often it is there. */
+/** Parses the elements of one list. Each spelling with a plus sign is parsed once. */
 class ForeignNumbers {
   readonly #read = new Map<string, Msisdn | undefined>();
 
-  /** Different spellings that were read. */
+  /** Number of different spellings. */
   get count(): number {
     return this.#read.size;
   }
@@ -185,7 +186,7 @@ class ForeignNumbers {
   }
 }
 
-/** String.trim would hide a tab or a line break, which are no part of a number. */
+/** `String.trim` would also remove tabs and line breaks, which are invalid in a number. */
 function trimSpaces(text: string): string {
   let start = 0;
   let end = text.length;
@@ -195,8 +196,8 @@ function trimSpaces(text: string): string {
 }
 
 /**
- * The number as it may stand in a log (`+25670•••456`): at most its first five and last three digits, and
- * never more than all but four of them; nothing of a text too short to hide four.
+ * The number masked for a log (`+25670•••456`): at most its first five and last three digits, with at least four
+ * digits hidden.
  */
 export function maskMsisdn(msisdn: string): string {
   const tail = 3;

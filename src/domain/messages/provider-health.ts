@@ -3,12 +3,12 @@ import { operation } from '../operation.ts';
 import type { ProviderHealthStore, Routing } from '../ports/routing.ts';
 import type { Clock } from '../ports/system.ts';
 
-/** A process says again what it said, though nothing changed, before this is over. */
+/** An unchanged status is published again after this time, as a sign of life. */
 const REPEAT_MS = 30_000;
-/** What nobody has repeated for so long was said by a process that is gone. */
+/** A status that was not repeated for this long belongs to a process that is gone. */
 const STALE_MS = 75_000;
 
-/** Tells the other processes how the carriers and providers of this one are. */
+/** Publishes the status of this process's providers for the other processes. */
 export class PublishHealth {
   readonly #store: ProviderHealthStore;
   readonly #routing: Pick<Routing, 'status'>;
@@ -17,7 +17,7 @@ export class PublishHealth {
   #said = '';
   #saidAt = 0;
 
-  /** `process` names this process among all. */
+  /** `process` is the unique name of this process. */
   constructor(store: ProviderHealthStore, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
     this.#store = store;
     this.#routing = routing;
@@ -25,7 +25,7 @@ export class PublishHealth {
     this.#clock = clock;
   }
 
-  /** Publishes what has changed, and from time to time what has not. */
+  /** Publishes changes at once and an unchanged status every `REPEAT_MS`. */
   async run(): Promise<void> {
     const statuses = this.#routing.status();
     const now = this.#clock.now();
@@ -36,13 +36,13 @@ export class PublishHealth {
     this.#saidAt = now.getTime();
   }
 
-  /** Takes back what was said: the process ends. */
+  /** Removes the status of this process, which is stopping. */
   async withdraw(): Promise<void> {
     await this.#store.withdraw(this.#process);
   }
 }
 
-/** Looking at the health of carriers and providers, whichever process they belong to. */
+/** The status of the providers of all processes. */
 export function providerOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   return {
     health: operation('provider.health', { operator: true }, (_caller, _input: Record<string, never>) =>

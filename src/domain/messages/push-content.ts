@@ -1,4 +1,4 @@
-/** What a push message says, and for whom: checked once, when it is accepted (R24). */
+/** The content and targets of a push message, checked when it is accepted (R24). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { Message } from './message.ts';
 
@@ -13,7 +13,7 @@ export interface PushContentInput {
   readonly priority?: 'high' | 'normal' | undefined;
 }
 
-/** The part of a push message that its text is not: what `payload` holds. */
+/** The members of a push message besides its text. */
 export interface PushPayload {
   readonly title: string;
   readonly data: Readonly<Record<string, string>>;
@@ -22,22 +22,22 @@ export interface PushPayload {
   readonly collapseKey: string | null;
   readonly ttlSeconds: number | null;
   readonly priority: 'high' | 'normal';
-  /** The users and the devices that it was sent to, as the request named them. */
+  /** The users and devices that the request named. */
   readonly userIds: readonly string[];
   readonly deviceIds: readonly string[];
 }
 
-/** Title, text, data and addresses together, in bytes of JSON: the platforms take 4096 with what they add. */
+/** Bytes of title, text, data and URLs as JSON. The platforms allow 4,096 with their own additions. */
 export const PUSH_MAX_BYTES = 3_500;
-/** Four weeks, the longest that any platform keeps a message. */
+/** Four weeks, the longest time that any platform stores a message. */
 export const PUSH_TTL_MAX_SECONDS = 2_419_200;
-/** In bytes of UTF-8, as APNs counts. */
+/** Bytes of UTF-8, as APNs counts them. */
 export const COLLAPSE_KEY_MAX_BYTES = 64;
 
-/** Keys that the platforms use themselves. */
+/** Keys that the platforms reserve. */
 const RESERVED_KEY = /^(aps|from|message_type|collapse_key|notification|(google|gcm)(\..*)?)$/i;
 
-/** The content of a push message in the form in which it is kept. Throws `validation_error`, naming every fault. */
+/** Checks and normalizes the content of a push message. Throws `validation_error` with all faults. */
 export function checkPushContent(input: PushContentInput): Omit<PushPayload, 'userIds' | 'deviceIds'> {
   const faults: FieldFault[] = [];
   const expect = (path: string, isRight: boolean, message: string) => {
@@ -85,12 +85,11 @@ export function checkPushContent(input: PushContentInput): Omit<PushPayload, 'us
   return content;
 }
 
-/** The payload of a message of the push channel. */
 export function pushPayload(message: Pick<Message, 'payload'>): PushPayload {
   return message.payload as unknown as PushPayload;
 }
 
-/** The platforms carry texts only. */
+/** The platforms accept only strings. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

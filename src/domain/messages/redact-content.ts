@@ -1,6 +1,6 @@
 /**
- * Members that say who, when and how, but nothing of what was said. All others are taken for content: a member that
- * somebody adds is erased until it is named here.
+ * Members without message content: ids, times, addresses and codes. An allowlist, so that a new member is erased
+ * until it is added here.
  */
 const KEPT: ReadonlySet<string> = new Set([
   // Of events.
@@ -25,10 +25,10 @@ const KEPT: ReadonlySet<string> = new Set([
   'bcc',
   'replyTo',
 ]);
-/** Members whose own members the sender names: not even their names are kept. */
+/** Members whose keys are the sender's. The keys are erased, too. */
 const SENDERS_OWN: ReadonlySet<string> = new Set(['headers', 'components']);
 
-/** `members` with every text that may hold content empty, at any depth, and the order of the members as it was. */
+/** Empties every text that may be content, at any depth. Keeps the order of the members. */
 export function redactContent(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([name, value]) => [name, KEPT.has(name) ? value : erased(name, value)]),

@@ -1,11 +1,11 @@
 /**
- * What providers say of messages, as it is kept. A provider may say anything; what cannot be stored would have its
- * message handed over again and again, or its report repeated.
+ * Limits texts of providers to what can be stored. A text that cannot be stored would make its message be submitted
+ * again and again, or its report be repeated.
  */
 import type { DeliveryReport, SubmitOutcome } from '../ports/provider.ts';
 import { storable } from '../text.ts';
 
-/** UTF-16 code units. A sid stands in indexes, whose rows have room for 2,700 bytes. */
+/** UTF-16 code units. Index rows have room for 2,700 bytes. */
 const MAX_SID = 500;
 const MAX_CODE = 100;
 const MAX_REASON = 1_000;
@@ -13,12 +13,11 @@ const MAX_REASON = 1_000;
 const codeOf = (code: string) => storable(code, MAX_CODE);
 const reasonOf = (reason: string) => storable(reason, MAX_REASON);
 
-/** A provider's name for a message, or that of somebody's message to us: the same name stays the same. */
+/** A provider's id of a message. Equal ids stay equal. */
 export function sanitizeSid(sid: string): string {
   return storable(sid, MAX_SID);
 }
 
-/** The outcome with texts that can be stored. */
 export function sanitizeOutcome(outcome: SubmitOutcome): SubmitOutcome {
   switch (outcome.kind) {
     case 'accepted': {
@@ -32,7 +31,7 @@ export function sanitizeOutcome(outcome: SubmitOutcome): SubmitOutcome {
   }
 }
 
-/** The report with texts that can be stored; its sid is still that of the outcome that it belongs to. */
+/** The report's sid still equals that of its outcome. */
 export function sanitizeReport(report: DeliveryReport): DeliveryReport {
   const { sid, to, code, reason } = report;
   return {

@@ -1,6 +1,6 @@
 /**
- * Sending, as all channels share it: access, budget, price, route, intake. The rules of a channel are in its own
- * operations file, which gives `sendOperation` a function from the request to a `PricedMessage`.
+ * The send of all channels: access, budget, price, routes, intake. The rules of a channel are in its operations
+ * file: a function from the request to a `PricedMessage`.
  */
 import type { Budgets } from '../accounts/budgets.ts';
 import { type AccountCaller, type Caller, type Environment, environmentOf, type Scope } from '../caller.ts';

@@ -1,25 +1,24 @@
 /**
- * Terms. **Septet**: the unit of GSM-7; a character of the extension table takes two. **Segment**: the
- * carrier's part of a text (160 septets alone, 153 when there are more; 70 and 67 code units in UCS-2).
- * **Billing unit**: 160 UTF-16 code units (R193). Segments and billing units differ and
- * are never interchanged: the first is what goes over the air, the second is what is charged.
+ * **Septet**: the unit of GSM-7; a character of the extension table takes two. **Segment**: the carrier's part of a
+ * text (160 septets alone, 153 in several; 70 and 67 code units in UCS-2). **Billing unit**: 160 UTF-16 code units
+ * (R193). Segments are sent, billing units are charged; never interchange them.
  */
 export type SmsEncoding = 'GSM-7' | 'UCS-2';
 
 export interface SmsTextDescription {
   readonly encoding: SmsEncoding;
-  /** Parts the text takes on the wire; 0 for the empty text. */
+  /** Parts of the text on the wire; 0 for the empty text. */
   readonly segments: number;
-  /** Units of 160 UTF-16 code units that are charged (R193); 0 for the empty text. */
+  /** Charged units of 160 UTF-16 code units (R193); 0 for the empty text. */
   readonly billingUnits: number;
   /** UTF-16 code units (R5). */
   readonly length: number;
 }
 
 export interface UnicodeCharacter {
-  /** One whole code point. */
+  /** One code point. */
   readonly char: string;
-  /** Where it starts, in UTF-16 code units. */
+  /** Offset in UTF-16 code units. */
   readonly index: number;
 }
 
@@ -27,13 +26,13 @@ const BILLING_UNIT = 160;
 const GSM = { single: 160, part: 153 };
 const UCS2 = { single: 70, part: 67 };
 
-// GSM 03.38, in the order of the table and without 0x1B: an escape is no character of a text.
+// GSM 03.38 in the order of its table, without the escape 0x1B.
 const GSM_BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
 const GSM_EXTENSION = '\f^{}\\[~]|€';
 
-/** Septets by UTF-16 code unit: 1 or 2, 0 when GSM-7 lacks it; undefined past the euro sign, its last one. */
+/** Septets by UTF-16 code unit: 1, 2, or 0 for a character that GSM-7 lacks. The euro sign is the last entry. */
 const SEPTETS = septetTable();
 
 function septetTable(): Uint8Array {
@@ -44,8 +43,8 @@ function septetTable(): Uint8Array {
 }
 
 /**
- * Tells how a text travels and what it is billed as (R5, R192, R193). A part never ends inside an escaped GSM-7 character or a surrogate pair, so a text may
- * need a segment more than its length alone suggests.
+ * The encoding, segments and billing units of a text (R5, R192, R193). A segment never ends inside an escaped GSM-7
+ * character or a surrogate pair, so a text may need one segment more than its length suggests.
  */
 export function describeText(text: string): SmsTextDescription {
   const { length } = text;
@@ -59,7 +58,7 @@ export function describeText(text: string): SmsTextDescription {
   };
 }
 
-/** Undefined when a character is not in GSM-7. ASCII costs one table look-up a character, like the rest. */
+/** Undefined when a character is not in GSM-7. */
 function countSeptets(text: string): number | undefined {
   let septets = 0;
   for (let i = 0; i < text.length; i++) {
@@ -72,7 +71,7 @@ function countSeptets(text: string): number | undefined {
 
 function gsmSegments(text: string, septets: number): number {
   if (septets <= GSM.single) return septets === 0 ? 0 : 1;
-  // Without an extension character nothing can straddle a boundary.
+  // Without extension characters no character crosses a boundary.
   if (septets === text.length) return Math.ceil(septets / GSM.part);
   let segments = 1;
   let used = 0;
@@ -92,7 +91,7 @@ function ucs2Segments(text: string): number {
   let segments = 0;
   for (let start = 0; start < text.length; segments++) {
     const end = start + UCS2.part;
-    // The pair that would straddle the boundary goes to the next part as a whole.
+    // A pair that would cross the boundary goes to the next segment.
     start = isPair(text, end - 1) ? end - 1 : end;
   }
   return segments;
@@ -103,8 +102,8 @@ function isPair(text: string, index: number): boolean {
 }
 
 /**
- * The characters that keep a text out of GSM-7, in order, each occurrence with its place (R21).
- * Empty exactly when `describeText` says GSM-7.
+ * The characters that are not in GSM-7, each occurrence with its offset (R21). Empty exactly when `describeText`
+ * returns GSM-7.
  */
 export function unicodeCharacters(text: string): UnicodeCharacter[] {
   const found: UnicodeCharacter[] = [];

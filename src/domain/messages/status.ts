@@ -1,14 +1,14 @@
 /**
- * The states of a message and of each of its recipients (R13, R86–R89).
+ * The states of a message and of its recipients (R13, R86–R89).
  *
- * Invariant. A recipient moves only as `MOVES` says, always forward, and nothing else assigns its status.
- * A message's status is never assigned: it follows from its recipients', and so moves only forward too.
+ * Invariant. A recipient moves only along `MOVES`, always forward, and no other code assigns its status. The status
+ * of a message is computed from its recipients.
  */
 import type { MessageStatus } from './message.ts';
 
 /**
- * There is no `pending → delivered`: a delivery report that comes before the submit answer waits for it
- * (R15), and the recipient then goes `pending → sent → delivered`, so `sms.sent` is not skipped.
+ * There is no `pending → delivered`. A delivery report that arrives before the answer to the submit waits for it
+ * (R15); the recipient then goes `pending → sent → delivered`, and `sms.sent` fires.
  */
 const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   pending: ['sent', 'failed'],
@@ -17,18 +17,15 @@ const MOVES: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   failed: [],
 };
 
-/**
- * Whether a recipient may go from one status to the other (R13). False for the same status again
- * and for every step back: a late or repeated report changes nothing.
- */
+/** Whether the table allows a move (R13). A late or repeated report asks for a move that it does not allow. */
 export function canMove(from: MessageStatus, to: MessageStatus): boolean {
   return MOVES[from].includes(to);
 }
 
 /**
- * The status of a message from how many of its recipients stand where (R13): any pending →
- * `pending`; all failed → `failed`; all that did not fail delivered → `delivered`; otherwise `sent`.
- * Throws RangeError for a message without recipients, which does not exist.
+ * The status of a message from the number of its recipients in each status (R13): any pending → `pending`; all
+ * failed → `failed`; all not failed are delivered → `delivered`; otherwise `sent`. Throws RangeError without
+ * recipients.
  */
 export function messageStatus(recipients: Readonly<Partial<Record<MessageStatus, number>>>): MessageStatus {
   const { pending = 0, sent = 0, delivered = 0, failed = 0 } = recipients;

@@ -1,6 +1,6 @@
 import type { Channel } from './message.ts';
 
-/** Pauses after the first unsuccessful hand-overs; after them the last one doubles up to the ceiling (R23). */
+/** Delays after the first failed submissions. After them the last delay doubles up to the ceiling (R23). */
 const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingMs: number }>> = {
   sms: { firstMs: [1_000], ceilingMs: 300_000 },
   email: { firstMs: [10_000, 30_000, 120_000], ceilingMs: 4 * 3_600_000 },
@@ -8,12 +8,12 @@ const SCHEDULES: Readonly<Record<Channel, { firstMs: readonly number[]; ceilingM
   whatsapp: { firstMs: [1_000], ceilingMs: 300_000 },
 };
 
-/** The least ceiling where the hand-over may have arrived: a carrier that is back is found so late at the latest. */
+/** Ceiling where a submission may have arrived. A carrier that works again is retried within this time. */
 const UNKNOWN_CEILING_MS = 3_600_000;
 
 /**
- * Milliseconds to wait after the hand-over number `attempt` (from 0) that found the provider unavailable. `mayHaveLeft`:
- * each further try may be one message more for its recipient, so the pause goes on doubling.
+ * Delay in milliseconds after submission number `attempt` (from 0), which found the provider unavailable. With
+ * `possiblySent` each retry may duplicate the message, so the delay keeps doubling up to a higher ceiling.
  */
 export function retryDelayMs(channel: Channel, attempt: number, mayHaveLeft = false): number {
   const { firstMs, ceilingMs } = SCHEDULES[channel];

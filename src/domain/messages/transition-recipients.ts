@@ -18,7 +18,7 @@ import { type Message, type MessageStatus, REPORT_DEADLINE_MS } from './message.
 import { announceMessages } from './message-events.ts';
 import { canMove, messageStatus } from './status.ts';
 
-/** Why a message waits for its refund. */
+/** `statusReason` of a message with a deferred refund (R218). */
 export const REFUND_PENDING = 'refund_pending';
 const ACCEPTED_LATE =
   'A carrier says that it had taken this recipient before it failed: it may have been delivered, and is not refunded.';
@@ -26,19 +26,21 @@ const ACCEPTED_LATE =
 type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 
 interface Applied {
-  /** The locked messages, as they were before. */
+  /** The locked messages, as they were before the moves. */
   readonly messages: ReadonlyMap<string, LockedMessage>;
-  /** The moves that took place; the others came late and changed nothing. */
+  /** The moves that changed a recipient. The others were late. */
   readonly done: ReadonlySet<RecipientMove>;
-  /** Delivery reports that had come before the sids of these moves were known (R15): to be applied now. */
+  /** Reports that arrived before the sids of these moves (R15). Apply them now. */
   readonly early: readonly KeptReport[];
 }
 
 /**
- * The one place where recipients change state: locks the messages, moves recipients of theirs, lets the messages'
- * status follow, gives money back for what no carrier accepted (R17), remembers the carriers' names and records
- * the events with their deliveries, all in `tx`. Events are recorded and money is given back at `now`, however long ago
- * the move was: who asks for what came since a time must get it.
+ * The only code that changes the status of recipients. In `tx` it locks the messages, moves the recipients, updates
+ * the messages' status, refunds recipients that no carrier accepted (R17), stores the sids, and records the events
+ * with their deliveries.
+ *
+ * Events and refunds have the time `now`, not that of the move: a client that polls by time would miss an event
+ * recorded in the past.
  */
 export async function transitionRecipients(
   tx: Tx,
@@ -95,7 +97,7 @@ function refundEntry(refund: DeferredRefund, createdAt: Date): Refund {
   return { ...refund, kind: 'refund', reference: null, actor: null, createdAt };
 }
 
-/** Keeps refunds until no delivery report can come any more, and says so on their messages. */
+/** Defers refunds until no delivery report can arrive (R218), and marks their messages. */
 async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise<void> {
   if (refunds.length === 0) return;
   await tx.refunds.defer(refunds, REPORT_DEADLINE_MS);
@@ -103,8 +105,8 @@ async function deferRefunds(tx: Tx, refunds: readonly DeferredRefund[]): Promise
 }
 
 /**
- * Cancels the deferred refunds of recipients that a carrier had accepted: it told so after they had failed. Returns the
- * moves that did; other late moves change nothing.
+ * Cancels the deferred refunds of recipients that a carrier reports as accepted after they failed. Returns the moves
+ * that canceled one.
  */
 async function keepCharges(
   tx: Tx,
@@ -131,10 +133,7 @@ async function keepCharges(
   return late;
 }
 
-/**
- * Gives back the deferred refunds that are due, `limit` at the most; how many there were. A refund is booked once, however
- * often this runs.
- */
+/** Books up to `limit` deferred refunds that are due, each once. Returns how many were due. */
 export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<number> {
   const due = await tx.refunds.takeDue(limit);
   if (due.length === 0) return 0;
@@ -146,7 +145,7 @@ export async function settleRefunds(tx: Tx, limit: number, now: Date): Promise<n
   return due.length;
 }
 
-/** Messages whose last deferred refund was settled wait for none any more. */
+/** Clears `REFUND_PENDING` on messages without another deferred refund. */
 async function explainSettled(tx: Tx, messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return;
   const ids = [...new Set(messageIds)];
@@ -167,13 +166,13 @@ function sidRows(
   return sids.map((sid, part) => ({ provider, sid, accountId, messageId, position, part, parts }));
 }
 
-/** Of several moves of one recipient only the first can take place: the others are late. */
+/** Keeps the first of several moves of a recipient. The others are late. */
 function firstOfEach(moves: readonly RecipientMove[]): RecipientMove[] {
   const taken = new Set<string>();
   return moves.filter((move) => !taken.has(key(move)) && taken.add(key(move)));
 }
 
-/** The events of whole messages, of the channels that have such (R24). */
+/** The events of whole messages, on channels that have them (R24). */
 async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Promise<NewEvent[]> {
   const speaking = settled.filter((message) => rulesOf(message.channel).settledEvent);
   if (speaking.length === 0) return [];
@@ -186,7 +185,7 @@ async function settledEvents(tx: Tx, settled: readonly Message[], at: Date): Pro
   );
 }
 
-/** Counts the statuses that follow from the recipients'; returns the messages that are pending no more. */
+/** Stores the new status of messages. Returns the production messages that are no longer pending. */
 async function followStatus(
   tx: Tx,
   messages: ReadonlyMap<string, LockedMessage>,

@@ -1,4 +1,4 @@
-/** What a WhatsApp message says: checked once, when it is accepted (R25). */
+/** The content of a WhatsApp message, checked when it is accepted (R25). */
 import { type FieldFault, validationError } from '../errors.ts';
 import type { WhatsAppContent } from '../ports/provider.ts';
 import type { Message } from './message.ts';
@@ -22,20 +22,20 @@ export interface WhatsAppContentInput {
     | undefined;
 }
 
-/** In UTF-16 code units, as the platform documents them. */
+/** UTF-16 code units; limits of the platform. */
 export const WHATSAPP_TEXT_MAX_LENGTH = 4096;
 export const WHATSAPP_CAPTION_MAX_LENGTH = 1024;
 const TEMPLATE_NAME = /^[a-z0-9_]{1,512}$/;
 const LANGUAGE = /^[a-z]{2,3}(_[A-Za-z]{2,4})?$/;
 
-/** What a file's name says of it; everything else is a document. */
+/** Media kinds by file name. Any other file is a document. */
 const KIND_OF: readonly (readonly [MediaKind, RegExp])[] = [
   ['image', /\.(jpe?g|png|webp)$/i],
   ['video', /\.(mp4|3gpp?)$/i],
   ['audio', /\.(aac|amr|mp3|m4a|ogg|opus)$/i],
 ];
 
-/** The content of a WhatsApp message in the form in which it is kept. Throws `validation_error`, naming every fault. */
+/** Checks and normalizes the content of a WhatsApp message. Throws `validation_error` with all faults. */
 export function checkWhatsAppContent(input: WhatsAppContentInput): WhatsAppContent {
   const faults: FieldFault[] = [];
   const expect = (path: string, isRight: boolean, message: string) => {
@@ -93,7 +93,7 @@ function kindOf(url: string): MediaKind {
   return KIND_OF.find(([, name]) => name.test(path))?.[0] ?? 'document';
 }
 
-/** What histories show of it. */
+/** The content that histories show. */
 export function shownContent(content: WhatsAppContent): string {
   switch (content.type) {
     case 'text':
@@ -105,7 +105,6 @@ export function shownContent(content: WhatsAppContent): string {
   }
 }
 
-/** The content of a message of the WhatsApp channel. */
 export function whatsAppContent(message: Pick<Message, 'payload'>): WhatsAppContent {
   return message.payload as unknown as WhatsAppContent;
 }

@@ -1,15 +1,16 @@
 /**
- * The **window** of a number is the 24 hours after its last message in which free text may be sent to it (R25).
- * It belongs to one account. An inbound message belongs to the account whose message to its sender the platform had
- * taken last when the inbound message came, and opens the window of that account alone. It stays that account's when
- * another account writes later: that one gets a window with the next inbound message. A message of somebody whom
- * nobody wrote to belongs to nobody. What never left does not count: scheduled, failed and sandbox messages.
+ * The **window** of a number: the 24 hours after its last message, in which free text may be sent to it (R25). It
+ * belongs to one account (R205).
+ *
+ * An inbound message belongs to the account whose message to that number the platform accepted last before it
+ * arrived, and opens only that account's window. It stays with this account when another account writes later. An
+ * inbound message from a number that no account wrote to belongs to none. Scheduled, failed and sandbox messages do
+ * not count, because the platform did not accept them.
  */
 import type { AccountEnvironment } from '../caller.ts';
 import { DomainError } from '../errors.ts';
 import type { InboundStore } from '../ports/whatsapp.ts';
 
-/** Free text may be sent this long after the recipient's last message (R25). */
 const SESSION_WINDOW_MS = 24 * 3_600_000;
 
 /** Whether an account may send free text to a number. */
@@ -17,13 +18,13 @@ export interface SessionWindow {
   readonly to: string;
   readonly isOpen: boolean;
   readonly lastInboundAt: Date | null;
-  /** When it closes, or closed. */
+  /** When it closes or closed. */
   readonly closesAt: Date | null;
 }
 
 /**
- * The account's window of a number in E.164 as it is at a time, by what has come from the number so far. People write to
- * production only, so in the sandbox every window is closed.
+ * The account's window of an E.164 number at a time, from the inbound messages stored so far. In the sandbox every
+ * window is closed (R200).
  */
 export async function sessionWindow(
   inbound: Pick<InboundStore, 'lastFrom'>,

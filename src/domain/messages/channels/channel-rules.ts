@@ -10,38 +10,38 @@ export interface ResourceMembers {
   readonly [member: string]: unknown;
 }
 
-/** Finds what recipients' addresses only name. */
+/** Look-ups for what the outgoing message does not carry. */
 export interface Directory {
   device(id: string): Promise<Device | undefined>;
-  /** The large content of a message that has some. */
+  /** The large content of a message, if it has some. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
 
-/** What differs from channel to channel; everything else is written once for all of them. */
+/** What differs between the channels. */
 export interface ChannelRules {
-  /** The resource's members beyond those that all channels share. */
+  /** The members of the message resource that only this channel has. */
   resource(message: Message): ResourceMembers;
-  /** Whom the message shows as its recipients, where that is not their addresses. */
+  /** The recipients that the resource shows, where they are not the addresses. */
   shownTo?(message: Message): readonly string[];
-  /** What is handed to the provider for one recipient; undefined when nobody is at its address any more. */
+  /** The submission to the provider for one recipient; undefined when the device at its address was removed. */
   submission(
     message: OutgoingMessage,
     recipient: OutgoingRecipient,
     attempt: number,
     directory: Directory,
   ): Submission | Promise<Submission | undefined>;
-  /** The event that one recipient's move causes, where events are per recipient (R16); `at` it is recorded. */
+  /** The event of one recipient's move, on channels with events per recipient (R16). `at` is when it is recorded. */
   moveEvent?(message: Message, move: RecipientMove, moved: MovedRecipient, at: Date): NewEvent | undefined;
-  /** The event of the message as a whole, once no recipient is pending any more (R24). */
+  /** The event of the whole message, once no recipient is pending (R24). */
   settledEvent?(message: Message, recipients: readonly Recipient[], at: Date): NewEvent | undefined;
-  /** The event of a recipient having read the message, where the channel tells (R25). */
+  /** The event of a read message, on channels that report it (R25). */
   readEvent?(message: Message, recipient: MovedRecipient, at: Date): NewEvent | undefined;
-  /** What else moves that took place change, in the same transaction. */
+  /** Further changes that follow from moves, in the same transaction. */
   afterMoves?(
     tx: Tx,
     messages: ReadonlyMap<string, Message>,
     moved: ReadonlyMap<RecipientMove, MovedRecipient>,
   ): Promise<void>;
-  /** No delivery reports exist on this channel, so `sent` is all that is ever known (R14). */
+  /** The channel has no delivery reports, so `sent` is final (R14). */
   readonly hasNoReports?: true;
 }

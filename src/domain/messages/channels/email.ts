@@ -3,7 +3,7 @@ import { emailPayload } from '../email-content.ts';
 import { failureData, messageEvent } from '../message-events.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** Email (R23): each recipient gets a mail of its own; the copies go with the first. */
+/** Email (R23): one mail per recipient. Copies go with the first mail. */
 export const emailRules: ChannelRules = {
   hasNoReports: true,
 

@@ -12,7 +12,6 @@ const RULES: Readonly<Record<Channel, ChannelRules>> = {
   whatsapp: whatsAppRules,
 };
 
-/** The rules of a channel. */
 export function rulesOf(channel: Channel): ChannelRules {
   return RULES[channel];
 }

@@ -5,7 +5,7 @@ import { failureData, messageEvent } from '../message-events.ts';
 import { whatsAppContent } from '../whatsapp-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
-/** WhatsApp (R25): that the platform took it is no event; what it says later is. */
+/** WhatsApp (R25): acceptance by the platform is no event; its later reports are. */
 export const whatsAppRules: ChannelRules = {
   resource(message) {
     return {
@@ -49,7 +49,9 @@ export const whatsAppRules: ChannelRules = {
     });
   },
 
-  /** What the platform takes decides whose window an answer opens (whatsapp-window.ts). */
+  /**
+   * Records whose message the platform accepted last: an answer opens that account's window (whatsapp-window.ts).
+   */
   async afterMoves(tx, messages, moved) {
     const writes: WhatsAppWrite[] = [];
     for (const [{ messageId, to, at }, { address: number }] of moved) {
