@@ -1,8 +1,9 @@
 /**
- * Who acts. Every operation takes a caller first and names the access it asks for; edges only say who called.
+ * Callers and their access. Every operation takes a caller first and declares the access that it requires; edges
+ * only identify the caller.
  *
  * **API key**: a program, on REST. **Member**: a person of one account, on GraphQL. **Operator**: a person above
- * accounts. **System**: the gateway itself and its command line, trusted by whoever runs the process.
+ * accounts. **System**: the gateway itself and its command line.
  */
 import { type DomainError, forbidden } from './errors.ts';
 
@@ -22,12 +23,18 @@ export type Scope = (typeof SCOPES)[number];
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** One account, and of it one environment, or both where `environment` is undefined: what a caller reaches. */
+/**
+ * The rows that a caller may read and change: those of one account and of one environment, or of both where
+ * `environment` is undefined (R199–R201). To the caller any other row is `not_found`, and no list shows it.
+ *
+ * Stores that serve API keys take a `Visibility` or an `AccountEnvironment` instead of an account id, so that no
+ * operation can forget the environment.
+ */
 export interface Visibility {
   readonly accountId: string;
   readonly environment: Environment | undefined;
 }
-/** One environment of one account: where a thing belongs. */
+/** One environment of one account. A message, contact, device, webhook or import belongs to one. */
 export interface AccountEnvironment extends Visibility {
   readonly environment: Environment;
 }
@@ -58,18 +65,17 @@ export interface SystemCaller {
   readonly name: string;
 }
 export type Caller = ApiKeyCaller | MemberCaller | OperatorCaller | SystemCaller;
-/** A caller that belongs to exactly one account. */
 export type AccountCaller = ApiKeyCaller | MemberCaller;
 
-/** What an operation asks of its caller. A kind of caller that is not named is refused; `system` never is. */
+/** The access that an operation requires. A kind of caller that it does not name is refused; `system` never is. */
 export interface Access {
-  /** Scopes of which an API key needs one (FULL_ACCESS always counts), or `any` valid key. */
+  /** An API key needs one of these scopes or FULL_ACCESS. `any` admits every valid key. */
   readonly scopes?: readonly Scope[] | 'any';
   readonly roles?: readonly AccountRole[];
   readonly operator?: boolean;
 }
 
-/** The refusal that `access` has for `caller`, or undefined when it may pass (R117). */
+/** Why `access` refuses `caller`; undefined when it admits the caller (R117). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
   switch (caller.kind) {
     case 'system':
@@ -93,14 +99,14 @@ export function refusal(access: Access, caller: Caller): DomainError | undefined
   }
 }
 
-/** The scope that lets a key in: a narrow one before FULL_ACCESS; undefined where none does, or any key may, or none. */
+/** The scope that admits a key, a narrow one before FULL_ACCESS. Undefined when none does or none is needed. */
 export function admittingScope({ scopes: wanted }: Access, own: readonly Scope[]): Scope | undefined {
   if (wanted === undefined || wanted === 'any') return undefined;
   const named = wanted.find((scope) => scope !== 'FULL_ACCESS' && own.includes(scope));
   return named ?? own.find((scope) => scope === 'FULL_ACCESS');
 }
 
-/** How the audit log and the ledger name a caller: `key:…`, `user:…` or `system:…`. */
+/** The name of a caller in the audit log and the ledger: `key:…`, `user:…` or `system:…`. */
 export function actorOf(caller: Caller): string {
   switch (caller.kind) {
     case 'api-key':
@@ -112,37 +118,32 @@ export function actorOf(caller: Caller): string {
   }
 }
 
-/** The account that a caller belongs to; operators and the system belong to none and must name one. */
+/** The account of a caller. Throws `forbidden` for operators and the system, which have none. */
 export function accountIdOf(caller: Caller): string {
   if (caller.kind === 'api-key' || caller.kind === 'member') return caller.accountId;
   throw forbidden('Only a key or a member of an account can do this.');
 }
 
-/**
- * The wall between the environments. Messages, events, webhook endpoints, deliveries, contacts, devices and imports
- * belong to the environment they were made in. A sandbox key reaches the sandbox only; a production key and a person
- * reach both. What a caller does not reach is `not_found` to it, and no list shows it.
- *
- * Stores that serve API keys take a `Visibility` or a `AccountEnvironment`, never a bare account id: so an operation cannot forget it.
- */
-
-/** What a caller may look up and change. Throws `forbidden` for callers that belong to no account. */
+/** Throws `forbidden` for callers without an account. */
 export function visibilityOf(caller: Caller): Visibility {
   const isWalledIn = caller.kind === 'api-key' && caller.environment === 'sandbox';
   return { accountId: accountIdOf(caller), environment: isWalledIn ? 'sandbox' : undefined };
 }
 
-/** Where what a caller makes belongs: a key's own environment; for a person the one they chose, or production. */
+/** The environment of what a caller creates: a key's own; for a person the chosen one, by default production. */
 export function environmentOf(caller: Caller, chosen?: Environment): Environment {
   return caller.kind === 'api-key' ? caller.environment : (chosen ?? 'production');
 }
 
-/** The account and environment in which a caller makes something. Throws as `visibilityOf` does. */
+/** The account and environment of what a caller creates. Throws `forbidden` for callers without an account. */
 export function accountEnvironmentOf(caller: Caller, chosen?: Environment): AccountEnvironment {
   return { accountId: accountIdOf(caller), environment: environmentOf(caller, chosen) };
 }
 
-/** The environment that a list of one environment shows; undefined when the caller does not reach it: the list is empty. */
+/**
+ * The environment that a list of one environment shows. Undefined when the caller may not see it; the list is then
+ * empty.
+ */
 export function listedEnvironment(
   caller: Caller,
   asked: Environment | undefined,
@@ -152,7 +153,10 @@ export function listedEnvironment(
   return environment === undefined || environment === shown ? { accountId, environment: shown } : undefined;
 }
 
-/** What a list of both environments shows; undefined when the caller does not reach what it asks for. */
+/**
+ * The rows that a list of both environments shows. Undefined when the caller may not see the environment that it
+ * asked for.
+ */
 export function listedVisibility(caller: Caller, asked: Environment | undefined): Visibility | undefined {
   return asked === undefined ? visibilityOf(caller) : listedEnvironment(caller, asked);
 }

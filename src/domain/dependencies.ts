@@ -11,7 +11,7 @@ import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 
-/** Everything operations are built on; compose.ts provides it. */
+/** The dependencies of the operations; compose.ts provides them. */
 export interface Dependencies {
   /** On the pool, outside any transaction: for reading. */
   readonly stores: Stores;
@@ -20,7 +20,7 @@ export interface Dependencies {
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
   readonly transport: WebhookTransport;
-  /** Where providers' reports go that come by another way than a provider's own connection. */
+  /** Takes delivery reports that arrive by HTTP callback. */
   readonly takeReports: ReportSink;
   readonly createCache: CreateCache;
   readonly live: LiveUpdates;
@@ -32,11 +32,11 @@ export interface Dependencies {
   readonly ids: Ids;
   readonly settings: {
     readonly defaultSenderId: string;
-    /** Requests of a key where neither it nor its account's plan says how many (R12). */
+    /** Default request limits of keys, for accounts without a plan (R12). */
     readonly keyRate: PlannedRate;
-    /** Mailbox that mails are from by default. */
+    /** Default sender of mails. */
     readonly emailFrom: string;
-    /** What browsers subscribe with, base64url; undefined where nobody carries Web Push. */
+    /** The VAPID key that browsers subscribe with, in base64url. Undefined without a Web Push provider. */
     readonly vapidPublicKey: string | undefined;
   };
 }

@@ -1,6 +1,6 @@
 import { truncate } from './text.ts';
 
-/** Every way in which an operation can refuse (R3). The edges map codes to statuses; operations never do. */
+/** Every refusal that an operation can throw (R3). The edges map codes to statuses. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'
@@ -32,8 +32,8 @@ export type ErrorCode =
   | 'service_unavailable'
   | 'outcome_unknown';
 
-/** Why the gateway cannot serve for now: what the operator's log, metrics and readiness tell apart. */
-export type RefusalKind =
+/** Why the gateway answers 503. The operator's log, metrics and readiness distinguish them. */
+export type UnavailableReason =
   | 'database_unreachable'
   | 'database_silent'
   | 'database_full'
@@ -52,22 +52,22 @@ export interface FieldFault {
   readonly message: string;
 }
 
-/** A refusal that the caller may read: what was wrong, where, and what would be right. */
+/** A refusal with a message for the caller: what is wrong, where, and what would be right. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
-  /** Seconds after which trying again makes sense, for 429 and 503. */
+  /** Seconds after which to retry, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined;
-  /** For `service_unavailable`: for the operator, never for the caller, as `cause` is. */
-  readonly kind: RefusalKind | undefined;
+  /** The reason of a `service_unavailable`. Like `cause` it is for the operator and is never sent. */
+  readonly kind: UnavailableReason | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
     details?: Readonly<Record<string, unknown>>,
     retryAfterSeconds?: number,
-    why: { readonly kind?: RefusalKind; readonly cause?: unknown } = {},
+    why: { readonly kind?: UnavailableReason; readonly cause?: unknown } = {},
   ) {
     super(message, why.cause === undefined ? undefined : { cause: why.cause });
     this.code = code;
@@ -81,7 +81,7 @@ const FAULTS_MAX = 20;
 
 export const unauthorized = (message: string) => new DomainError('unauthorized', message);
 export const forbidden = (message: string) => new DomainError('forbidden', message);
-/** Names the first 20 faults: a hostile input can have a hundred thousand. */
+/** Names the first 20 faults. A hostile input can have 100,000. */
 export const validationError = (faults: readonly FieldFault[]) => {
   const fields = faults.slice(0, FAULTS_MAX).map(({ path, message }) => ({ path: truncate(path), message }));
   const message = fields.map((field) => (field.path ? `${field.path}: ${field.message}` : field.message));
@@ -96,7 +96,10 @@ export const insufficientBalance = (balance: number, required: number, currency:
     `The balance of ${balance} ${currency} does not cover the ${required} ${currency} that this message costs.`,
     { balance, required, currency },
   );
-/** Nobody can tell whether a change was made: repeating it could make it twice. `details` says what to look for. */
+/**
+ * It is unknown whether a change was made, and repeating it could make it twice (R217). `details` names what to look
+ * up.
+ */
 export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
     'outcome_unknown',
@@ -105,7 +108,7 @@ export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, caus
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
   );
-/** A change was made and could not be read afterwards: repeating it would make it twice. */
+/** A change was made but could not be read afterwards. Repeating it would make it twice. */
 export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
     'outcome_unknown',
@@ -117,6 +120,6 @@ export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause
 export const serviceUnavailable = (
   message: string,
   retryAfterSeconds = 1,
-  kind: RefusalKind = 'overloaded',
+  kind: UnavailableReason = 'overloaded',
   cause?: unknown,
 ) => new DomainError('service_unavailable', message, undefined, retryAfterSeconds, { kind, cause });

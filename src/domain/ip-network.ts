@@ -1,22 +1,22 @@
 /**
- * Addresses and networks, for allowlists and trusted proxies. An IPv4 address is held as its mapped form
- * `::ffff:a.b.c.d`, so that a client is the same one whichever way its socket spells it.
+ * IP addresses and networks, for allowlists and trusted proxies. An IPv4 address is stored as its mapped form
+ * `::ffff:a.b.c.d`, so that a client is the same in both spellings.
  */
 export interface IpNetwork {
-  /** The network's address as a number of 128 bits. */
+  /** The address of the network as a 128-bit number. */
   readonly value: bigint;
-  /** How many leading bits count, of 128. */
+  /** Number of significant leading bits, of 128. */
   readonly bits: number;
 }
 
-/** The longest address, and a zone. */
+/** The longest address with a zone. */
 const ADDRESS_MAX_LENGTH = 100;
 const IPV4_OFFSET = 96;
 const IPV4_MAPPED = 0xffffn;
-/** A client with IPv6 has at least this much of it to pick addresses from. */
+/** Prefix length of the smallest network that IPv6 clients get. */
 const IPV6_CLIENT_BITS = 64n;
 
-/** Reads an address: dotted IPv4 without leading zeros, or IPv6, whose zone is dropped. Undefined for all else. */
+/** Parses dotted IPv4 without leading zeros, or IPv6; drops a zone. Returns undefined for anything else. */
 export function parseIpAddress(text: string): bigint | undefined {
   if (text.length > ADDRESS_MAX_LENGTH) return undefined;
   const ipv4 = parseIpv4(text);
@@ -24,13 +24,16 @@ export function parseIpAddress(text: string): bigint | undefined {
   return parseIpv6(text.replace(/%[0-9A-Za-z._-]+$/, ''));
 }
 
-/** Reads an address as proxies hand it on: some add the client's port, `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/** Parses an address as proxies forward it. Some add the client's port: `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
 export function parseForwardedAddress(text: string): bigint | undefined {
   const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/.exec(text) ?? [];
   return parseIpAddress(bracketed ?? dotted ?? text);
 }
 
-/** Reads a network in CIDR notation, or a single address; undefined for all else. Bits behind the prefix are free. */
+/**
+ * Parses a network in CIDR notation or a single address; undefined for anything else. Bits after the prefix are
+ * ignored.
+ */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
   const slash = text.indexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);
@@ -43,13 +46,13 @@ export function parseIpNetwork(text: string): IpNetwork | undefined {
   return { value, bits: offset + Number(prefix) };
 }
 
-/** Whether the network holds the address. An IPv6 network such as `::/0` does not hold IPv4 addresses. */
+/** Whether the network contains the address. An IPv6 network such as `::/0` contains no IPv4 addresses. */
 export function holdsIpAddress({ value, bits }: IpNetwork, address: bigint): boolean {
   if (bits < IPV4_OFFSET && isIpv4(address)) return false;
   return (value ^ address) >> BigInt(128 - bits) === 0n;
 }
 
-/** Whether every address of `inner` that a network can hold is one of `outer` (see `holdsIpAddress`). */
+/** Whether `outer` contains every address that `inner` contains (see `holdsIpAddress`). */
 export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
   const isIpv4Inside = inner.bits >= IPV4_OFFSET && isIpv4(inner.value);
   if (outer.bits < IPV4_OFFSET && isIpv4Inside) return false;
@@ -57,8 +60,8 @@ export function holdsIpNetwork(outer: IpNetwork, inner: IpNetwork): boolean {
 }
 
 /**
- * What stands for one client, however its address is written: an IPv4 address, or the /64 that an IPv6 client picks its
- * addresses from. All whose address cannot be read are one.
+ * One key per client: its IPv4 address, or its IPv6 /64, because a client can choose any address in that. Addresses
+ * that cannot be parsed share one key.
  */
 export function clientOf(text: string | undefined): string {
   const address = text === undefined ? undefined : parseForwardedAddress(text);
@@ -66,7 +69,7 @@ export function clientOf(text: string | undefined): string {
   return isIpv4(address) ? address.toString(16) : `${(address >> IPV6_CLIENT_BITS).toString(16)}/64`;
 }
 
-/** `clientOf` as people write it: `192.0.2.1`, or `2001:db8:0:1::/64`. */
+/** `clientOf` in readable form: `192.0.2.1`, or `2001:db8:0:1::/64`. */
 export function shownClient(client: string): string {
   const [hex = '', bits] = client.split('/');
   if (!/^[0-9a-f]{1,16}$/.test(hex)) return client;
@@ -99,7 +102,7 @@ function parseIpv6(text: string): bigint | undefined {
   return numberOf([...head, ...Array<bigint>(8 - head.length - tail.length).fill(0n), ...tail]);
 }
 
-/** The groups of 16 bits between colons; a dotted IPv4 address may stand for the last two. */
+/** The 16-bit groups between colons. A dotted IPv4 address may stand for the last two. */
 function groupsOf(text: string, half: number, halves: readonly string[]): bigint[] | undefined {
   if (text === '') return halves.length === 2 ? [] : undefined;
   const groups: bigint[] = [];

@@ -1,13 +1,13 @@
 import { type Access, type Caller, refusal } from './caller.ts';
 
-/** One thing the gateway can do, the same for every edge. `run` refuses callers that `access` does not name. */
+/** One thing that the gateway can do, the same for every edge. */
 export interface Operation<Input, Output> {
   readonly name: string;
   readonly access: Access;
   run(caller: Caller, input: Input): Promise<Output>;
 }
 
-/** Makes an operation: the access check stands in front of `work` and cannot be forgotten. */
+/** Makes an operation. `run` checks the access before `work`. */
 export function operation<Input, Output>(
   name: string,
   access: Access,

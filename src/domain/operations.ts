@@ -26,7 +26,7 @@ import { deliveryOperations } from './webhooks/delivery-operations.ts';
 import { eventOperations } from './webhooks/event-operations.ts';
 import { webhookOperations } from './webhooks/webhook-operations.ts';
 
-/** The one seam that every edge sees: all that the gateway can do, by noun. */
+/** Everything that the gateway can do, by noun. The edges use nothing else. */
 export function createOperations(deps: Dependencies, sessions: Sessions) {
   const context = createSendContext(deps);
   const nouns = {

@@ -1,18 +1,18 @@
 /**
- * Lists that may grow are read forward by key: a **slice** is up to `first` rows after a cursor. Cursors are opaque
- * text; what they hold is the list's own matter and stays valid while rows come and go.
+ * Two kinds of lists. REST has numbered **pages**. GraphQL has **slices**: up to `first` rows after a cursor. A
+ * cursor is opaque text and stays valid while rows are added and removed.
  */
 import { validationError } from './errors.ts';
 
 export const SLICE_DEFAULT = 20;
 export const SLICE_MAX = 100;
 
-/** What a caller asks of a list; absent or null means the default. */
+/** Absent or null means the default. */
 export interface SliceInput {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
 }
-/** What a store is asked: at most `first + 1` rows, the one too many telling that there are more. */
+/** At most `first + 1` rows: the extra row shows that there are more. */
 export interface KeyRange {
   readonly limit: number;
   readonly after: string | undefined;
@@ -22,11 +22,14 @@ export interface Slice<T> {
   readonly edges: readonly { readonly cursor: string; readonly node: T }[];
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
-  /** Counts all rows, however many slices they make; asked only when somebody wants to know. */
+  /** Counts all rows of the list. Called only when the total was requested. */
   readonly total: () => Promise<number>;
 }
 
-/** The range that `input` asks for. Throws `validation_error` unless `first` is 1 to 100 and `after` a cursor of `form`. */
+/**
+ * The range that `input` requests. Throws `validation_error` unless `first` is 1 to 100 and `after` a cursor of
+ * `form`.
+ */
 export function keyRange(input: SliceInput, form: RegExp): KeyRange {
   const first = input.first ?? SLICE_DEFAULT;
   if (!Number.isInteger(first) || first < 1 || first > SLICE_MAX) {
@@ -40,7 +43,7 @@ export function keyRange(input: SliceInput, form: RegExp): KeyRange {
   return { limit: first + 1, after: key };
 }
 
-/** The slice of the rows that a store gave for `range`; `keyOf` is what the cursor of a row holds. */
+/** The slice of the rows that a store returned for `range`. `keyOf` gives the content of a row's cursor. */
 export function sliceOf<T>(
   rows: readonly T[],
   range: KeyRange,
@@ -58,7 +61,7 @@ export function sliceOf<T>(
   };
 }
 
-/** The slice of a list of which the caller reaches nothing. */
+/** The slice of a list that the caller may not see. */
 export function emptySlice(range: KeyRange): Slice<never> {
   return sliceOf<never>(
     [],
@@ -68,16 +71,16 @@ export function emptySlice(range: KeyRange): Slice<never> {
   );
 }
 
-/** Cursors of lists that are ordered by a UUID of version 7, and by a dense number. */
+/** Forms of cursors: a UUID of version 7, and a dense number. */
 export const UUID_KEY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const SEQ_KEY = /^[0-9]{1,15}$/;
 
-/** One page of a list and the number of all its rows. */
+/** One page of a list, with the number of all its rows. */
 export interface Page<T> {
   readonly rows: readonly T[];
   readonly total: number;
 }
-/** The page of a list of which the caller reaches nothing. */
+/** The page of a list that the caller may not see. */
 export const EMPTY_PAGE: Page<never> = { rows: [], total: 0 };
 /** `page` counts from 1. */
 export interface PageRequest {

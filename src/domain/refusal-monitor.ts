@@ -1,16 +1,16 @@
 /**
- * Refusals of requests that the gateway cannot serve for now (503). **Spell**: from the first refusal for one reason
- * until nobody has been refused for it for `QUIET_MS` and, where the database was the reason, it takes writes again. A
- * spell is logged when it begins and when it ends, and each refusal is counted.
+ * Counts refusals with 503 and logs outages. **Outage**: from the first refusal for one reason until `QUIET_MS`
+ * without a refusal and, where the database is the reason, until it takes writes again. The beginning and the end of
+ * an outage are logged.
  */
-import type { DomainError, RefusalKind } from './errors.ts';
+import type { DomainError, UnavailableReason } from './errors.ts';
 import type { Logger } from './ports/logger.ts';
 
-/** Of a spell that flickers, as too many connections do, each end would be another beginning. */
+/** Merges short interruptions, as when connections run out, into one outage. */
 const QUIET_MS = 5_000;
 
-/** What each kind means to the operator. */
-export const REFUSAL_TEXTS: Readonly<Record<RefusalKind, string>> = {
+/** The reasons in words for the operator. */
+export const UNAVAILABLE_TEXTS: Readonly<Record<UnavailableReason, string>> = {
   database_unreachable: 'the database cannot be reached',
   database_silent: 'the database does not answer in time',
   database_full: 'the disk of the database is full',
@@ -24,12 +24,12 @@ export const REFUSAL_TEXTS: Readonly<Record<RefusalKind, string>> = {
   provider_missing: 'no provider is configured for the channel',
 };
 
-const isOfDatabase = (kind: RefusalKind) => kind.startsWith('database_');
+const isOfDatabase = (kind: UnavailableReason) => kind.startsWith('database_');
 
-interface Spell {
-  readonly kind: RefusalKind;
+interface Outage {
+  readonly kind: UnavailableReason;
   readonly answer: string;
-  /** Milliseconds, by the clock of `now`. */
+  /** Monotonic milliseconds. */
   readonly since: number;
   last: number;
   refused: number;
@@ -39,7 +39,7 @@ interface RefusalsOptions {
   readonly logger: Logger;
   /** Resolves with true when the database takes a write. */
   readonly takesWrites: () => Promise<boolean>;
-  /** Called for each refusal that the database is the reason of. */
+  /** Called for each refusal that the database caused. */
   readonly onDatabaseFault?: () => void;
   /** Monotonic time in milliseconds. */
   readonly now: () => number;
@@ -50,9 +50,9 @@ export class RefusalMonitor {
   readonly #takesWrites: () => Promise<boolean>;
   readonly #onDatabaseFault: () => void;
   readonly #now: () => number;
-  /** By kind for the database, else by what those who are refused are told: there may be several reasons. */
-  readonly #spells = new Map<string, Spell>();
-  readonly #totals = new Map<RefusalKind, number>();
+  /** By reason for the database. Otherwise by message, because one reason can have several. */
+  readonly #outages = new Map<string, Outage>();
+  readonly #totals = new Map<UnavailableReason, number>();
 
   constructor({ logger, takesWrites, onDatabaseFault = () => undefined, now }: RefusalsOptions) {
     this.#logger = logger;
@@ -61,52 +61,54 @@ export class RefusalMonitor {
     this.#now = now;
   }
 
-  /** Counts a refusal; one without a kind is the caller's affair and passed over. */
+  /** Counts a refusal. Refusals without a reason are not outages and are ignored. */
   note(refused: DomainError): void {
     const { kind, message } = refused;
     if (kind === undefined) return;
     if (isOfDatabase(kind)) this.#onDatabaseFault();
     this.#totals.set(kind, (this.#totals.get(kind) ?? 0) + 1);
     const key = isOfDatabase(kind) ? kind : message;
-    const spell = this.#spells.get(key);
+    const outage = this.#outages.get(key);
     const now = this.#now();
-    if (spell) {
-      spell.last = now;
-      spell.refused += 1;
+    if (outage) {
+      outage.last = now;
+      outage.refused += 1;
       return;
     }
-    this.#spells.set(key, { kind, answer: message, since: now, last: now, refused: 1 });
+    this.#outages.set(key, { kind, answer: message, since: now, last: now, refused: 1 });
     const cause = refused.cause === undefined ? {} : { err: refused.cause };
     this.#logger.warn(
       { refusal: kind, answer: message, ...cause },
-      `requests are refused: ${REFUSAL_TEXTS[kind]}`,
+      `requests are refused: ${UNAVAILABLE_TEXTS[kind]}`,
     );
   }
 
-  /** Ends the spells that are over. To be called every second or so. */
+  /** Ends outages that are over. Call it about once a second. */
   async settle(): Promise<void> {
-    const quiet = [...this.#spells].filter(([, { last }]) => this.#now() - last >= QUIET_MS);
+    const quiet = [...this.#outages].filter(([, { last }]) => this.#now() - last >= QUIET_MS);
     if (quiet.length === 0) return;
     const takesWrites = quiet.some(([, { kind }]) => isOfDatabase(kind)) ? await this.#takesWrites() : true;
-    for (const [key, spell] of quiet) {
-      const isOver = this.#now() - spell.last >= QUIET_MS && (takesWrites || !isOfDatabase(spell.kind));
+    for (const [key, outage] of quiet) {
+      const isOver = this.#now() - outage.last >= QUIET_MS && (takesWrites || !isOfDatabase(outage.kind));
       if (!isOver) continue;
-      this.#spells.delete(key);
+      this.#outages.delete(key);
       this.#logger.info(
         {
-          refusal: spell.kind,
-          answer: spell.answer,
-          refused: spell.refused,
-          durationMs: Math.round(spell.last - spell.since),
+          refusal: outage.kind,
+          answer: outage.answer,
+          refused: outage.refused,
+          durationMs: Math.round(outage.last - outage.since),
         },
-        `requests are no longer refused: ${REFUSAL_TEXTS[spell.kind]}`,
+        `requests are no longer refused: ${UNAVAILABLE_TEXTS[outage.kind]}`,
       );
     }
   }
 
-  /** How many were refused since the start, and whether a spell goes on now, by kind. */
-  counts(): ReadonlyMap<RefusalKind, { readonly total: number; readonly isGoingOn: boolean }> {
-    const goingOn = new Set([...this.#spells.values()].map(({ kind }) => kind));
-    return new Map([...this.#totals].map(([kind, total]) => [kind, { total, isGoingOn: goingOn.has(kind) }]));
+  /** By reason: refusals since the start, and whether an outage is in progress. */
+  counts(): ReadonlyMap<UnavailableReason, { readonly total: number; readonly isInProgress: boolean }> {
+    const inProgress = new Set([...this.#outages.values()].map(({ kind }) => kind));
+    return new Map(
+      [...this.#totals].map(([kind, total]) => [kind, { total, isInProgress: inProgress.has(kind) }]),
+    );
   }
 }

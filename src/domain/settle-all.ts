@@ -1,6 +1,6 @@
 /**
- * What all of these resolve with, once all have ended; throws the first failure then. Unlike `Promise.all` it leaves
- * nothing going on: what belongs to a transaction must not outlive it.
+ * Like `Promise.all`, but waits for every promise before it throws the first failure. Inside a transaction no query
+ * may outlive it.
  */
 export async function settleAll<T extends readonly unknown[]>(
   parts: readonly [...{ [Index in keyof T]: Promise<T[Index]> }],

@@ -1,9 +1,9 @@
 /**
- * How messages quote what a caller gave: at most 100 characters of it, so that no answer and no log grows with a
- * hostile value, and whatever looks through a message looks through little.
+ * Limits for text from outside. Messages quote at most 100 characters of a value, so that hostile values cannot fill
+ * answers and logs (R207, R216).
  */
 const QUOTED_MAX_LENGTH = 100;
-/** No message of a library needs more, its own words included. */
+/** Enough for every message of a library. */
 const MESSAGE_MAX_LENGTH = 1_000;
 const ELLIPSIS = '…';
 
@@ -11,12 +11,12 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
-/** The first 100 UTF-16 code units of a value, and `…` where it has more. No surrogate pair is cut in two. */
+/** The first 100 UTF-16 code units, then `…` if there are more. Does not split a surrogate pair. */
 export function truncate(value: string): string {
   return truncateTo(value, QUOTED_MAX_LENGTH);
 }
 
-/** A value in double quotes, cut as `truncate` does. */
+/** A truncated value in double quotes. */
 export function quote(value: string): string {
   return JSON.stringify(truncate(value));
 }
@@ -28,8 +28,8 @@ function truncateTo(text: string, length: number): string {
 }
 
 /**
- * A message of a library that quotes values whole: each text in double quotes, each list or object in brackets and
- * each word is cut as `truncate` does. Takes one pass over the message, however long it is.
+ * Shortens a library's message that quotes whole values: truncates each quoted text, each list or object in
+ * brackets, and each word. Linear in the length of the message.
  */
 export function truncateQuotes(message: string): string {
   if (message.length <= QUOTED_MAX_LENGTH) return message;
@@ -37,7 +37,7 @@ export function truncateQuotes(message: string): string {
   for (let start = 0; start < message.length && short.length <= MESSAGE_MAX_LENGTH; ) {
     const end = endOfValue(message, start);
     const value = message.slice(start, end);
-    // The quotes are the message's; what stands between them is the value's.
+    // Keeps the quotes around a truncated text.
     const isText = value.length > 1 && value.startsWith('"') && value.endsWith('"');
     short += isText ? `"${truncate(value.slice(1, -1))}"` : truncate(value);
     start = end;
@@ -45,7 +45,7 @@ export function truncateQuotes(message: string): string {
   return truncateTo(short, MESSAGE_MAX_LENGTH);
 }
 
-/** Where the text in quotes, the brackets or the word that begins at `start` ends; a space is one by itself. */
+/** The end of the quoted text, bracket or word that begins at `start`. A space is a word. */
 function endOfValue(message: string, start: number): number {
   const first = message.charCodeAt(start);
   if (first === QUOTE) return endOfText(message, start);
@@ -79,15 +79,15 @@ function endOfBrackets(message: string, start: number): number {
   return message.length;
 }
 
-/** 1 for what opens a list or an object, -1 for what closes one. */
+/** 1 for an opening bracket, -1 for a closing one. */
 function bracketOf(code: number): number {
   if (code === 0x5b || code === 0x7b) return 1;
   return code === 0x5d || code === 0x7d ? -1 : 0;
 }
 
 /**
- * Text of others as PostgreSQL keeps it: U+FFFD stands for U+0000 and for halves of characters, and what goes beyond
- * `maxLength` UTF-16 code units is cut off. What was the same stays the same.
+ * Text that PostgreSQL can store: U+FFFD replaces U+0000 and unpaired surrogates. Truncates to `maxLength` UTF-16
+ * code units. Equal texts stay equal.
  */
 export function storable(text: string, maxLength = text.length): string {
   return text.slice(0, maxLength).toWellFormed().replaceAll('\0', '\uFFFD');

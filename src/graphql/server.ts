@@ -386,7 +386,7 @@ async function contextOf(
   const session: Session | undefined = token === undefined ? undefined : await options.sessions.find(token);
   if (token !== undefined && !session) {
     const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
-    options.security.refused({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
+    options.security.recordRefusal({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
   }
   // The cookie would otherwise end in the browser 12 hours after sign-in, however much it was used.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });

@@ -83,7 +83,7 @@ function createApp(
     }
     if (!mayReadMetrics(request, config.metricsToken)) {
       const address = shownClient(clientOf(request.ip));
-      gateway.security.refused({ kind: 'metrics_token', reason: 'no or another token', address });
+      gateway.security.recordRefusal({ kind: 'metrics_token', reason: 'no or another token', address });
       response.status(401).setHeader('WWW-Authenticate', 'Bearer');
       response
         .type('text/plain')

@@ -107,8 +107,8 @@ export function createMetrics(
     registers: [registry],
     collect() {
       this.reset();
-      for (const [reason, { isGoingOn }] of gateway.refusals.counts())
-        this.set({ reason }, isGoingOn ? 1 : 0);
+      for (const [reason, { isInProgress }] of gateway.refusals.counts())
+        this.set({ reason }, isInProgress ? 1 : 0);
     },
   });
   new Gauge({

@@ -5,7 +5,7 @@
  */
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
-import { REFUSAL_TEXTS } from '../domain/refusal-monitor.ts';
+import { UNAVAILABLE_TEXTS } from '../domain/refusal-monitor.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
 /** However many ask, one check is made in so long. */
@@ -76,7 +76,7 @@ export class Readiness {
       } catch (error) {
         const fault = error instanceof DomainError ? error : this.#options.faultOf(error);
         const kind = fault?.kind;
-        const reason = kind ? REFUSAL_TEXTS[kind] : WORDS[name];
+        const reason = kind ? UNAVAILABLE_TEXTS[kind] : WORDS[name];
         this.#outage.failed(error);
         return {
           isReady: false,

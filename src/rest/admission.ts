@@ -99,7 +99,13 @@ export class Admission {
       action: 'apiKey.outsideAllowlist' as const,
       target: caller.keyId,
     };
-    this.#security.refused({ kind, reason, address: shownClient(clientOf(request.ip)), keyId, audited });
+    this.#security.recordRefusal({
+      kind,
+      reason,
+      address: shownClient(clientOf(request.ip)),
+      keyId,
+      audited,
+    });
   }
 
   /** Counts a request that no valid key stands for on its address's budget (R11). */

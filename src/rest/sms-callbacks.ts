@@ -46,7 +46,11 @@ export function createSmsCallbackRouter(
       if (reading.kind === 'unknown') throw notFound('Carrier');
       if (reading.kind === 'refused') {
         const reason = `${request.params.carrier}: wrong signature or token`;
-        options.security.refused({ kind: 'callback', reason, address: shownClient(clientOf(request.ip)) });
+        options.security.recordRefusal({
+          kind: 'callback',
+          reason,
+          address: shownClient(clientOf(request.ip)),
+        });
         await admission.admitAnyone(request, {});
         throw unauthorized('The signature or token of the callback is not right.');
       }

@@ -22,7 +22,7 @@ export function createWhatsAppCallbackRouter(
 ): Router {
   const { operations, whatsAppCallbacks, security } = options;
   const note = (request: Request, reason: string) =>
-    security.refused({ kind: 'callback', reason, address: shownClient(clientOf(request.ip)) });
+    security.recordRefusal({ kind: 'callback', reason, address: shownClient(clientOf(request.ip)) });
   const { router, serve } = createCallbackRouter(options, 'WhatsApp');
   router.get(
     '/',

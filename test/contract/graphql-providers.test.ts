@@ -170,6 +170,6 @@ describe("carriers' health", () => {
     expect(await processes()).toEqual(['alive:1']);
     // What is that old is also forgotten.
     await providerHealth.publish('alive:1', [], ago(0), ago(75));
-    expect(await providerHealth.saidSince(new Date(0))).toEqual([]);
+    expect(await providerHealth.publishedSince(new Date(0))).toEqual([]);
   });
 });

@@ -65,7 +65,7 @@ describe('status changes of recipients (R13)', () => {
         provider: 'simulator',
         attempt: 0,
         outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
-        mayHaveLeft: false,
+        possiblySent: false,
         at,
         job: { held: { id, queue: 'submit' }, open: 2 },
         signal: new AbortController().signal,

@@ -48,7 +48,7 @@ describe('the log of refusals', () => {
         'requests are no longer refused: the disk of the database is full',
       ],
     ]);
-    expect([...refusals.counts()]).toEqual([['database_full', { total: 21, isGoingOn: false }]]);
+    expect([...refusals.counts()]).toEqual([['database_full', { total: 21, isInProgress: false }]]);
   });
 
   it('ends refusals by the database when it takes writes again, not by time', async () => {

@@ -35,7 +35,7 @@ describe('security events (R213)', () => {
   it('are all counted; ten of a kind are logged a minute, and then the number of the rest', async () => {
     const { watch, lines, state } = watched();
     const guess = (kind: 'api_key' | 'password') =>
-      watch.refused({ kind, reason: 'unknown', address: '192.0.2.1' });
+      watch.recordRefusal({ kind, reason: 'unknown', address: '192.0.2.1' });
     for (let n = 0; n < 1_000; n++) guess('api_key');
     guess('password');
     expect([watch.counts.get('api_key'), watch.counts.get('password'), watch.counts.get('session')]).toEqual([
@@ -66,7 +66,7 @@ describe('security events (R213)', () => {
   it('are audited once for each address, and with their number after 15 minutes', async () => {
     const { watch, entries, state } = watched();
     const audited = (count: number, address = '192.0.2.1') => {
-      for (let n = 0; n < count; n++) watch.audited(event('u'), address);
+      for (let n = 0; n < count; n++) watch.recordAudited(event('u'), address);
     };
     audited(1);
     await watch.flush();
@@ -106,21 +106,21 @@ describe('security events (R213)', () => {
 
   it('from ever new addresses are audited for 20 addresses, and the rest together', async () => {
     const { watch, entries } = watched();
-    for (let n = 0; n < 2_000; n++) watch.audited(event('u'), `192.0.2.${n}`);
+    for (let n = 0; n < 2_000; n++) watch.recordAudited(event('u'), `192.0.2.${n}`);
     await watch.flush();
     expect(entries).toHaveLength(21);
     expect(entries.at(-1)?.after).toMatchObject({ address: 'others', count: 1_980 });
-    for (let n = 0; n < 10_000; n++) watch.audited(event(`u${n}`), '192.0.2.1');
+    for (let n = 0; n < 10_000; n++) watch.recordAudited(event(`u${n}`), '192.0.2.1');
     await watch.flush({ isLast: true });
     expect(entries.length).toBeLessThanOrEqual(5_000);
   });
 
   it('wait while the database is unavailable', async () => {
     const { watch, entries, state } = watched();
-    watch.audited(event('u'), '192.0.2.1');
+    watch.recordAudited(event('u'), '192.0.2.1');
     state.isAway = true;
     await expect(watch.flush()).rejects.toThrow('away');
-    watch.audited(event('u'), '192.0.2.1');
+    watch.recordAudited(event('u'), '192.0.2.1');
     state.isAway = false;
     await watch.flush();
     await watch.flush();

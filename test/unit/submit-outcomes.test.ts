@@ -51,7 +51,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
     provider: 'carrier',
     attempt,
     outcome,
-    mayHaveLeft: false,
+    possiblySent: false,
     at,
     job,
     signal: lease.signal,

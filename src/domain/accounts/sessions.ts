@@ -94,7 +94,7 @@ export class Sessions {
     if (!(await stores.sessions.insert(row))) throw wrong();
     if (await clock.agrees())
       await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
-    this.#deps.security.audited(eventOf('member.signIn', user, session.caller), shownClient(address));
+    this.#deps.security.recordAudited(eventOf('member.signIn', user, session.caller), shownClient(address));
     return { token, expiresAt, user, session };
   }
 
@@ -149,7 +149,7 @@ export class Sessions {
       if (this.#failed.size > FAILED_MAX && oldest !== undefined) this.#failed.delete(oldest);
     }
     const action = kind === 'lockout' ? 'member.lockedOut' : 'member.signInFailed';
-    this.#deps.security.refused({
+    this.#deps.security.recordRefusal({
       kind,
       reason: kind === 'lockout' ? 'too many failures' : user ? 'wrong password' : 'unknown email',
       address: shownClient(address),

@@ -4,7 +4,7 @@ import { holdsIpAddress, type IpNetwork, parseIpNetwork } from '../ip-network.ts
 import type { ApiKeyStore, SpentSignatures } from '../ports/api-key-stores.ts';
 import type { Cache, CreateCache } from '../ports/changes.ts';
 import type { Clock, SecretBox } from '../ports/system.ts';
-import type { RefusalKind } from '../security/security-watch.ts';
+import type { SecurityEventKind } from '../security/security-watch.ts';
 import type { ApiKeyCredentials, ApiKeyUse } from './api-key.ts';
 import { parseKey, secretMatches } from './key-format.ts';
 import {
@@ -38,7 +38,7 @@ const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string
 
 /** A key that was sent and is refused, with what the security log says of it. */
 export class KeyRefused extends DomainError {
-  readonly check: Extract<RefusalKind, 'api_key' | 'signature' | 'allowlist'>;
+  readonly check: Extract<SecurityEventKind, 'api_key' | 'signature' | 'allowlist'>;
   readonly reason: string;
   /** The key, where there is one with this id. */
   readonly known: ApiKeyCredentials | undefined;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuditEntry } from './audit-entry.ts';
 
-/** A link of the chain: the entry's place in the log, from 1 without gaps, and the hash over all up to it. */
+/** A link of the chain: the dense number of an entry, from 1, and the hash of all entries up to it. */
 export interface AuditLink {
   readonly seq: number;
   readonly hash: Buffer;
@@ -12,7 +12,7 @@ export interface ChainedEntry extends AuditLink {
 
 export const CHAIN_START: AuditLink = { seq: 0, hash: Buffer.alloc(32) };
 
-/** The link that `entry` makes after `last`: SHA-256 over the last hash and everything that the entry says. */
+/** The link after `last`: SHA-256 of the last hash and the content of the entry. */
 export function nextLink(last: AuditLink, entry: AuditEntry): AuditLink {
   const seq = last.seq + 1;
   const { id, accountId, at, actor, action, target, before, after } = entry;
@@ -20,7 +20,7 @@ export function nextLink(last: AuditLink, entry: AuditEntry): AuditLink {
   return { seq, hash: createHash('sha256').update(last.hash).update(said).digest() };
 }
 
-/** JSON with members in the order of their names: a database keeps no other order. */
+/** JSON with sorted members, because the database does not keep their order. */
 function sorted(value: unknown): unknown {
   const plain = value instanceof Date ? value.toISOString() : value;
   if (Array.isArray(plain)) return plain.map(sorted);

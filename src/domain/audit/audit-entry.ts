@@ -1,4 +1,4 @@
-/** Who changed what, from what to what; written in the transaction of the change. */
+/** A change: who, what, before and after. Written in the transaction of the change. */
 export interface AuditEntry {
   readonly id: string;
   readonly accountId: string | null;

@@ -10,16 +10,16 @@ import type { AuditEntry } from './audit-entry.ts';
 
 const VERIFY_BATCH = 1_000;
 
-/** What a check of the chain found. */
-export interface AuditVerdict {
+/** The result of a check of the chain. */
+export interface AuditCheck {
   readonly isIntact: boolean;
-  /** Entries that are in their place and unchanged. */
+  /** Entries that are unchanged and in their place. */
   readonly entries: number;
-  /** Hash over all of those, in hex. */
+  /** Hash of those entries, in hex. */
   readonly head: string;
   /** Number of the first entry that is changed, moved or missing. */
   readonly brokenAt: number | null;
-  /** Up to which entry the master key vouches for the log; null when its signed head is missing or cannot be opened. */
+  /** Number of the last entry that the signed head covers; null when the head is missing or cannot be opened. */
   readonly signedUpTo: number | null;
 }
 
@@ -32,26 +32,26 @@ function withMaskedUrl(part: AuditEntry['before']): AuditEntry['before'] {
   return typeof part?.url === 'string' ? { ...part, url: maskedUrl(part.url) } : part;
 }
 
-/** Looking into the audit log, and checking that nobody has rewritten it. */
+/** Reading the audit log and checking it for tampering. */
 export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stores' | 'auditHeads'>) {
   return {
     /**
-     * Checks the whole chain (tamper evidence): every entry in its place, unchanged, none missing at the end. The end is
-     * held against two signed heads: that of the database, and the last that this process kept in DATA_DIR. Who notes
-     * `head` elsewhere can tell later that nothing up to it was rewritten.
+     * Checks the whole chain: every entry unchanged, in its place, and none missing at the end. Compares the end
+     * with two signed heads: the database's, and the last one that this process stored in DATA_DIR. An operator who
+     * stores `head` elsewhere can later prove that nothing before it was rewritten.
      */
     verify: operation(
       'audit.verify',
       { operator: true },
-      async (_caller, _input: Record<string, never>): Promise<AuditVerdict> => {
-        // The file first: what is committed after it can only make the log longer.
+      async (_caller, _input: Record<string, never>): Promise<AuditCheck> => {
+        // Reads the file first: entries committed after it only make the log longer.
         const before = await stores.audit.heads();
         const kept = await auditHeads.kept(before.logId);
         const { end, signed, logId } = await stores.audit.heads();
         const head = signed === null ? undefined : auditHeads.read(signed);
         const own = head?.logId === logId ? head : undefined;
         const proofs = [own, kept].filter((proof): proof is AuditHead => proof !== undefined);
-        const verdict = (last: AuditLink, brokenAt: number | null): AuditVerdict => ({
+        const verdict = (last: AuditLink, brokenAt: number | null): AuditCheck => ({
           isIntact: brokenAt === null && own !== undefined,
           entries: last.seq,
           head: last.hash.toString('hex'),
@@ -77,8 +77,8 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
     ),
 
     /**
-     * The account's entries, the newest first; an operator sees those of all accounts and of none. Entries are never
-     * rewritten, so webhooks' URLs that were recorded whole, before they were masked, are masked here.
+     * The account's entries, newest first. An operator sees the entries of all accounts and of the platform. Masks
+     * webhook URLs: entries from before masking hold them whole, and entries are never rewritten (R212).
      */
     list: operation(
       'audit.list',

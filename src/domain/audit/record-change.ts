@@ -2,7 +2,7 @@ import { actorOf, type Caller } from '../caller.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { Clock, Ids } from '../ports/system.ts';
 
-/** Writes the audit entry of a change, in the transaction that makes it. */
+/** Appends the audit entry of a change in the transaction of the change. */
 export async function recordChange(
   tx: Tx,
   system: { clock: Clock; ids: Ids },

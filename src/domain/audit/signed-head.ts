@@ -2,9 +2,9 @@ import type { AuditHeads } from '../ports/audit-stores.ts';
 import type { Stores } from '../ports/stores.ts';
 
 /**
- * Sees to it, at a start, that the log has a head signed with the current master key, and that this process keeps it
- * outside the database. A head that cannot be opened stays, for `audit verify` to report, unless its key is declared
- * lost; so does one that is missing while this process keeps one of the log.
+ * Run at the start. Makes sure that the log has a head signed with the current master key and that this process
+ * stores it outside the database. Keeps a head that cannot be opened, so that `audit verify` reports it, unless its
+ * key was declared lost. Does not replace a missing head while this process has stored one of the same log.
  */
 export async function keepSignedHead({ audit }: Pick<Stores, 'audit'>, heads: AuditHeads): Promise<void> {
   const { logId, signed, end } = await audit.heads();

@@ -11,32 +11,35 @@ import type { WebhookDelivery } from '../webhooks/webhook.ts';
 import { type Pace, REFETCH, type Shown, type Watch } from './watch.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
-/** One query, and what a dashboard can show: who has more to see than 500 objects a second is told to read anew. */
+/**
+ * 500 objects a second: one query each time, and as much as a dashboard can show. A client with more changes is content
+ * to refetch.
+ */
 const OBJECTS: Pace = { most: 50, everyMs: 100 };
 const TICKS: Pace = { most: Number.POSITIVE_INFINITY, everyMs: 1_000 };
 
-/** It ends when `signal` aborts. */
+/** Ends when `signal` aborts. */
 interface Until {
   readonly signal: AbortSignal;
 }
-/** Today, in UTC, as it stands. */
+/** Today's usage in UTC, up to now. */
 export interface UsageTick {
   readonly at: Date;
   /** Start of the day. */
   readonly day: Date;
-  /** Counts of the day's messages by the status they have now. */
+  /** The day's messages by their present status. */
   readonly counts: readonly UsageRow[];
   readonly balanceMinor: number;
   readonly currency: string;
 }
 
 /**
- * Watching what changes: objects are read when they are shown, and what cannot be shown in time is told with
- * `REFETCH`. Of all that commits after an operation resolved nothing is missed.
+ * Subscriptions to changes. Objects are read when they are delivered; `REFETCH` replaces changes that cannot be
+ * delivered in time. Nothing that commits after an operation resolved is missed.
  */
 export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stores' | 'clock' | 'live'>) {
   return {
-    /** New and changed messages, or one of them; those that match as they are now. */
+    /** New and changed messages, or one message, if they match the filter now. */
     messages: operation(
       'message.watch',
       READ,
@@ -49,11 +52,11 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
         checkSearch(filter);
         const read = (ids: readonly string[]) => stores.messageLists.findMany(accountId, ids, filter);
         const id = input.id?.toLowerCase();
-        const isKnown =
+        const exists =
           id === undefined ||
           (isUuid(id) && (await stores.messageLists.findMany(accountId, [id])).length > 0);
-        if (!isKnown) throw notFound('Message');
-        return showing(await live.watch(accountId, ['message'], signal, id), read);
+        if (!exists) throw notFound('Message');
+        return deliverObjects(await live.watch(accountId, ['message'], signal, id), read);
       },
     ),
 
@@ -67,16 +70,16 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
       ): Promise<AsyncGenerator<Shown<readonly WebhookDelivery[]>>> => {
         const accountId = accountIdOf(caller);
         const { webhookId, signal } = input;
-        const isKnown =
+        const exists =
           webhookId === undefined ||
           (isUuid(webhookId) && (await stores.webhooks.find(visibilityOf(caller), webhookId)) !== undefined);
-        if (!isKnown) throw notFound('Webhook');
+        if (!exists) throw notFound('Webhook');
         const read = (ids: readonly string[]) => stores.lists.findDeliveries(accountId, ids, webhookId);
-        return showing(await live.watch(accountId, ['delivery'], signal), read);
+        return deliverObjects(await live.watch(accountId, ['delivery'], signal), read);
       },
     ),
 
-    /** Today's counts and the balance whenever they have changed, at most once a second. */
+    /** Today's counts and the balance after each change, at most once a second. */
     usage: operation(
       'usage.watch',
       READ,
@@ -93,18 +96,18 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           const query = { from: day, to: at, interval: 'day', groupBy: ['status'], environment } as const;
           const account = await stores.accounts.find(accountId);
           if (!account) throw notFound('Account');
-          // Read last: the store resolves when all that was seen up to then is on the disk.
+          // Read last: it resolves when everything read before it is on the disk.
           const counts = await stores.usage.query(accountId, query);
           return { at, day, counts, balanceMinor: account.balanceMinor, currency: account.currency };
         }
         const watch = await live.watch(accountId, ['message', 'usage'], signal);
-        return ticking(watch, read, await read());
+        return deliverTicks(watch, read, await read());
       },
     ),
   };
 }
 
-async function* showing<T>(
+async function* deliverObjects<T>(
   watch: Watch,
   read: (ids: readonly string[]) => Promise<readonly T[]>,
 ): AsyncGenerator<Shown<readonly T[]>> {
@@ -114,18 +117,18 @@ async function* showing<T>(
   }
 }
 
-async function* ticking(
+async function* deliverTicks(
   watch: Watch,
   read: () => Promise<UsageTick>,
   first: UsageTick,
 ): AsyncGenerator<readonly UsageTick[]> {
-  const toldOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
-  let last = toldOf(first);
-  // What went by unseen is in the next reading.
+  const contentOf = (tick: UsageTick) => JSON.stringify({ ...tick, at: null });
+  let last = contentOf(first);
+  // Changes that were skipped are in the next reading.
   for await (const _ of watch.changes(TICKS)) {
     const tick = await read();
-    const told = toldOf(tick);
-    if (told !== last) yield [tick];
-    last = told;
+    const content = contentOf(tick);
+    if (content !== last) yield [tick];
+    last = content;
   }
 }

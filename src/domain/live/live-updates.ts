@@ -8,8 +8,8 @@ interface Watcher {
 }
 
 /**
- * Everybody in this process who watches, by account: hands each change to those it concerns. It listens to other
- * processes exactly while somebody watches.
+ * All subscriptions of this process, by account. Passes each change to the subscriptions that it concerns. Listens
+ * to other processes while there is a subscription.
  */
 export class LiveUpdates {
   readonly #feed: LiveFeed;
@@ -17,27 +17,27 @@ export class LiveUpdates {
   readonly #accounts = new Map<string, Map<Watch, Watcher>>();
   #size = 0;
   #stopListening: (() => Promise<void>) | undefined;
-  #tuned: Promise<void> = Promise.resolve();
+  #listening: Promise<void> = Promise.resolve();
 
   constructor(feed: LiveFeed, timers: Timers) {
     this.#timers = timers;
     this.#feed = feed;
   }
 
-  /** How many watch. */
+  /** Number of subscriptions. */
   get size(): number {
     return this.#size;
   }
 
-  /** Changed objects that those who watch have not been shown yet. */
+  /** Changed objects that were not delivered yet. */
   get waiting(): number {
     const watches = [...this.#accounts.values()].flatMap((own) => [...own.keys()]);
     return watches.reduce((sum, watch) => sum + watch.waiting, 0);
   }
 
   /**
-   * Watches an account's objects of some kinds, or one of them, until `signal`. Of all that commits after it
-   * resolved, nothing is missed.
+   * Subscribes to an account's objects of some kinds, or to one of them, until `signal` aborts. Nothing that commits
+   * after it resolved is missed.
    */
   async watch(
     accountId: string,
@@ -51,35 +51,35 @@ export class LiveUpdates {
       this.#size -= 1;
       watches.delete(closed);
       if (watches.size === 0) this.#accounts.delete(accountId);
-      void this.#tune();
+      void this.#startOrStopListening();
     });
     const close = () => watch.close();
     this.#accounts.set(accountId, watches.set(watch, { kinds, id }));
     this.#size += 1;
     signal.addEventListener('abort', close);
     if (signal.aborted) close();
-    await this.#tune();
+    await this.#startOrStopListening();
     return watch;
   }
 
-  /** Resolves when it listens or not, as is wanted now. */
-  #tune(): Promise<void> {
-    this.#tuned = this.#tuned.then(async () => {
+  /** Starts or stops listening, as needed. Resolves when done. */
+  #startOrStopListening(): Promise<void> {
+    this.#listening = this.#listening.then(async () => {
       const stop = this.#stopListening;
       if (this.#size > 0 && !stop) {
         this.#stopListening = await this.#feed.listen(
-          (change) => this.#tell(change),
-          () => this.#tellOfGap(),
+          (change) => this.#announce(change),
+          () => this.#announceGap(),
         );
       } else if (this.#size === 0 && stop) {
         this.#stopListening = undefined;
         await stop();
       }
     });
-    return this.#tuned;
+    return this.#listening;
   }
 
-  #tell({ kind, accountId, ids }: LiveChange): void {
+  #announce({ kind, accountId, ids }: LiveChange): void {
     for (const [watch, watcher] of this.#accounts.get(accountId) ?? []) {
       if (!watcher.kinds.includes(kind)) continue;
       if (watcher.id === undefined) watch.note(ids);
@@ -87,7 +87,7 @@ export class LiveUpdates {
     }
   }
 
-  #tellOfGap(): void {
+  #announceGap(): void {
     for (const watches of this.#accounts.values()) for (const watch of watches.keys()) watch.note(undefined);
   }
 }

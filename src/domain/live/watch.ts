@@ -1,24 +1,24 @@
 import type { Timers } from '../ports/system.ts';
 
-/** More changed objects than this are not kept for one watcher: it reads everything anew instead. */
+/** With more changes than this pending, the subscriber must refetch everything. */
 const PENDING_MAX = 1_000;
-/** How long what is read anew is left alone. */
+/** Least time between two refetches. */
 const REFETCH_EVERY_MS = 1_000;
 
-/** Says that changes went by unseen: what is shown must be read anew. */
+/** Changes were dropped: the subscriber must refetch what it shows. */
 export const REFETCH = Symbol('refetch');
-/** What a watcher is shown, or that it must read anew. */
+/** A delivery to the subscriber, or the demand to refetch. */
 export type Shown<T> = T | typeof REFETCH;
 
-/** How much is shown at once, and how long after it the next: what changes meanwhile is shown once. */
+/** Objects of one delivery, and the pause after it. Changes during the pause are merged. */
 export interface Pace {
   readonly most: number;
   readonly everyMs: number;
 }
 
 /**
- * What changed since a watcher last looked: each object once, however often it changed, and no more than so many.
- * Whoever looks rarely is told to read anew.
+ * The pending changes of one subscription: each object once, however often it changed, and at most `PENDING_MAX`. A
+ * slow subscriber must refetch.
  */
 export class Watch {
   readonly #timers: Timers;
@@ -33,12 +33,12 @@ export class Watch {
     this.#onClose = onClose;
   }
 
-  /** Changed objects that wait to be shown. */
+  /** Changed objects that were not delivered yet. */
   get waiting(): number {
     return this.#changed.size;
   }
 
-  /** Notes that objects changed; which ones is not known when `ids` is undefined. */
+  /** Notes changed objects. `ids` is undefined when it is unknown which ones changed. */
   note(ids: readonly string[] | undefined): void {
     if (ids && !this.#isRefetchDue) for (const id of ids) this.#changed.add(id);
     if (!ids || this.#changed.size > PENDING_MAX) {
@@ -57,8 +57,8 @@ export class Watch {
   }
 
   /**
-   * The ids of what changed, at a pace, until it is closed. Nothing is taken off before the one who watches asks for
-   * it, so what changes twice meanwhile is there once.
+   * The ids of changed objects, at a pace, until closed. An id leaves the set only when the subscriber asks for the
+   * next delivery, so repeated changes are delivered once.
    */
   async *changes({ most, everyMs }: Pace): AsyncGenerator<Shown<readonly string[]>> {
     try {
@@ -79,7 +79,7 @@ export class Watch {
     }
   }
 
-  /** Waits for a change; false once it is closed. */
+  /** Waits for a change. Returns false once closed. */
   async #hasChanges(): Promise<boolean> {
     while (!this.#closed.signal.aborted && !this.#isRefetchDue && this.#changed.size === 0) {
       await new Promise<void>((resolve) => {

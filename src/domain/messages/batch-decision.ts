@@ -1,7 +1,7 @@
 import type { Channel, PreparedMessage } from './message.ts';
 
 /** A message that its account cannot pay, with the balance at that point. */
-interface Refusal {
+interface UnaffordableMessage {
   readonly prepared: PreparedMessage;
   readonly balanceMinor: number;
 }
@@ -13,18 +13,18 @@ interface Refusal {
 export function decideBatch(
   batch: readonly PreparedMessage[],
   balances: ReadonlyMap<string, number>,
-): { readonly affordable: PreparedMessage[]; readonly refused: Refusal[] } {
-  const left = new Map(balances);
+): { readonly affordable: PreparedMessage[]; readonly refused: UnaffordableMessage[] } {
+  const remaining = new Map(balances);
   const affordable: PreparedMessage[] = [];
-  const refused: Refusal[] = [];
+  const refused: UnaffordableMessage[] = [];
   for (const prepared of batch) {
-    const balanceMinor = left.get(prepared.accountId);
+    const balanceMinor = remaining.get(prepared.accountId);
     if (balanceMinor === undefined) throw new Error(`account ${prepared.accountId} is not locked`);
     if (prepared.costMinor > balanceMinor) {
       refused.push({ prepared, balanceMinor });
       continue;
     }
-    left.set(prepared.accountId, balanceMinor - prepared.costMinor);
+    remaining.set(prepared.accountId, balanceMinor - prepared.costMinor);
     affordable.push(prepared);
   }
   return { affordable, refused };

@@ -14,7 +14,7 @@ const EMAIL_MAX_ATTACHMENTS = 50;
 /** All attachments of an email together (R23). */
 const EMAIL_MAX_ATTACHMENT_BYTES = 7 * 1024 * 1024;
 /** Lists show this much of an email; the mail itself is stored whole. */
-const SHOWN_LENGTH = 10_000;
+const PREVIEW_LENGTH = 10_000;
 const FILENAME_MAX_LENGTH = 255;
 const DEFAULT_CONTENT_TYPE = 'application/octet-stream';
 
@@ -49,7 +49,7 @@ export interface EmailPayload {
 export interface EmailContent {
   readonly from: string;
   /** Shown in lists: the first 10,000 code units of the text, or of the HTML where there is no text. */
-  readonly shown: string;
+  readonly preview: string;
   readonly payload: EmailPayload;
   readonly body: EmailBody;
 }
@@ -75,7 +75,7 @@ export function checkEmailContent(input: EmailContentInput, defaultFrom: string)
   if (faults.length > 0) throw validationError(faults);
   const text = input.text || null;
   const html = input.html || null;
-  return { from, shown: shown(text ?? html ?? ''), payload, body: { text, html, attachments } };
+  return { from, preview: preview(text ?? html ?? ''), payload, body: { text, html, attachments } };
 }
 
 /** The payload that `checkEmailContent` made. */
@@ -171,6 +171,6 @@ function isBase64(content: string): boolean {
 }
 
 /** Does not split a surrogate pair. */
-function shown(text: string): string {
-  return text.slice(0, SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '');
+function preview(text: string): string {
+  return text.slice(0, PREVIEW_LENGTH).replace(/[\ud800-\udbff]$/, '');
 }

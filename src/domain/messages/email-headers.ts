@@ -1,7 +1,7 @@
 import { isOneLine } from './email-address.ts';
 
 /** Headers besides `X-…` that a sender may set (R23). Their syntax requires ASCII. */
-const NAMED = new Set([
+const ALLOWED = new Set([
   'auto-submitted',
   'feedback-id',
   'importance',
@@ -18,30 +18,30 @@ const NAMED = new Set([
   'references',
 ]);
 /** Headers that mail providers obey; some of them add recipients. */
-const ORDERS =
+const PROVIDER_COMMANDS =
   /^x-(smtpapi|mc-|mandrill|mailgun|mg-|mj-|mailjet|ses-|pm-|postmark|sparkpost|msys-|sib-|mailin-|elasticemail|tm-|original|envelope|rcpt|resent|forward|bcc|cc$|to$|from$|sender)/;
 /** Headers in which mail servers record the route and the authentication of a mail. */
-const TRACES =
+const TRACE_HEADERS =
   /^(x-)?(authentication|authenticated|arc-|dkim|domainkey|dmarc|spf|received|return-path|delivered|envelope-to|originating|antiabuse|google-|gm-)/;
 /**
  * Headers in which spam filters record their verdict: Exchange, Rspamd, SpamAssassin, Amavis, and security gateways.
  */
-const VERDICTS =
+const FILTER_VERDICTS =
   /^x-(ms-|microsoft|forefront|exchange|eop|spam|rspam|sa-|bogosity|dspam|crm114|ham-|junk|phish|virus|amavis|clam|greylist|rbl|barracuda|proofpoint|mimecast|ironport|sophos|klms|kaspersky|symantec|brightmail|tmase|trend|fireeye|cmae|cloudmark|vade|vr-|halon|mailcontrol|messagelabs|fortinet|feas-|trustwave|gmx|ui-filter|yandex-|mailru|ymail|yahoo|apple|icloud|aol)|mailscanner/;
 const NAME = /^[A-Za-z0-9-]{1,76}$/;
 const VALUE_MAX_LENGTH = 998;
 
 /**
  * Why a sender may not set a header; undefined when it may. Allowed are `X-…` headers, except those that mail
- * providers obey or mail servers write, and the headers in `NAMED`.
+ * providers obey or mail servers write, and the headers in `ALLOWED`.
  */
 export function checkEmailHeader(name: string, value: string): string | undefined {
   const lower = name.toLowerCase();
-  if (TRACES.test(lower) || VERDICTS.test(lower)) {
+  if (TRACE_HEADERS.test(lower) || FILTER_VERDICTS.test(lower)) {
     return 'cannot be set: mail servers write it, to say what they found out about a mail';
   }
-  const isCustom = lower.startsWith('x-') && !ORDERS.test(lower);
-  if (!NAME.test(name) || !(isCustom || NAMED.has(lower))) {
+  const isCustom = lower.startsWith('x-') && !PROVIDER_COMMANDS.test(lower);
+  if (!NAME.test(name) || !(isCustom || ALLOWED.has(lower))) {
     return 'cannot be set; allowed are X-… and List-Unsubscribe and its like';
   }
   if (value === '' || value.length > VALUE_MAX_LENGTH) return `must have 1 to ${VALUE_MAX_LENGTH} characters`;

@@ -38,7 +38,7 @@ async function priceEmail(
   request: EmailRequest,
   accountId: string,
 ): Promise<PricedMessage> {
-  const { from, shown, payload, body } = checkEmailContent(request, context.emailFrom);
+  const { from, preview, payload, body } = checkEmailContent(request, context.emailFrom);
   const scheduledFor = checkSchedule(request.scheduledFor, context.clock.now());
   const fault = listFault(request.to);
   if (fault !== undefined) throw validationError([{ path: 'to', message: fault }]);
@@ -58,7 +58,7 @@ async function priceEmail(
     addresses.filter((address) => !seen.has(address.toLowerCase()) && seen.add(address.toLowerCase()));
   return {
     from,
-    content: shown,
+    content: preview,
     payload: { ...payload, cc: copyOnly(payload.cc), bcc: copyOnly(payload.bcc) },
     bulk: { ...body },
     recipients: valid.map((address) => ({ address, costMinor: price.unitPriceMinor })),

@@ -19,7 +19,7 @@ export interface MessageListInput extends SliceInput {
   readonly filter?: MessageListFilter | undefined;
 }
 type Positions = ReadonlyMap<Channel, number>;
-interface Placed {
+interface MessageWithCursor {
   readonly message: Message;
   readonly after: Positions;
 }
@@ -37,16 +37,16 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         checkSearch(filter);
         const range = keyRange(input, CHANNELS_KEY);
         const counters = await stores.messageLists.counters(accountId);
-        const start = range.after === undefined ? afterLast(counters) : positionsIn(range.after);
-        const read = filter.channel === undefined ? start : only(start, filter.channel);
+        const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
+        const read = filter.channel === undefined ? start : onlyChannel(start, filter.channel);
         const keys = merge(await stores.messageLists.keys(accountId, filter, read, range.limit), range.limit);
         const found = await stores.messageLists.findMany(
           accountId,
           keys.map((key) => key.id),
         );
-        const placed = place(keys, found, start);
+        const withCursor = withCursors(keys, found, start);
         const slice = sliceOf(
-          placed,
+          withCursor,
           range,
           ({ after }) => [...after.values()].join('.'),
           () => {
@@ -144,7 +144,7 @@ function ownIds(caller: Caller, messages: readonly Message[]): string[] {
   return messages.map((message) => message.id);
 }
 
-function afterLast(counters: ReadonlyMap<Channel, ChannelCounter>): Positions {
+function positionsAfterLast(counters: ReadonlyMap<Channel, ChannelCounter>): Positions {
   return new Map([...counters].map(([channel, { last }]) => [channel, last + 1]));
 }
 
@@ -153,7 +153,7 @@ function positionsIn(key: string): Positions {
   return new Map(CHANNELS.map((channel, index) => [channel, numbers[index] ?? 0]));
 }
 
-function only(positions: Positions, channel: Channel): Positions {
+function onlyChannel(positions: Positions, channel: Channel): Positions {
   return new Map([[channel, positions.get(channel) ?? 0]]);
 }
 
@@ -177,7 +177,11 @@ function isNewer(left: MessageKey | undefined, right: MessageKey | undefined): b
   return difference > 0 || (difference === 0 && left.id > right.id);
 }
 
-function place(keys: readonly MessageKey[], found: readonly Message[], start: Positions): Placed[] {
+function withCursors(
+  keys: readonly MessageKey[],
+  found: readonly Message[],
+  start: Positions,
+): MessageWithCursor[] {
   const byId = new Map(found.map((message) => [message.id, message]));
   let after = start;
   return keys.flatMap((key) => {

@@ -79,7 +79,7 @@ export interface Recipient {
   /** A worker may submit it at any moment or has done so. It can no longer be canceled (R18). */
   readonly isClaimed: boolean;
   /** Submissions without an answer, or with one that asks for a retry. */
-  readonly handOvers: number;
+  readonly attempts: number;
   /** When a recipient that failed after a submission of unknown outcome is refunded (R218). */
   readonly refundDueAt: Date | null;
 }

@@ -178,8 +178,8 @@ class ForeignNumbers {
 
   read(raw: string): Msisdn | undefined {
     if (!raw.includes('+') || raw.startsWith('+256')) return parseMsisdn(raw);
-    const known = this.#read.get(raw);
-    if (known !== undefined || this.#read.has(raw)) return known;
+    const parsed = this.#read.get(raw);
+    if (parsed !== undefined || this.#read.has(raw)) return parsed;
     const msisdn = parseMsisdn(raw);
     this.#read.set(raw, msisdn);
     return msisdn;

@@ -14,8 +14,8 @@ export class PublishHealth {
   readonly #routing: Pick<Routing, 'status'>;
   readonly #process: string;
   readonly #clock: Clock;
-  #said = '';
-  #saidAt = 0;
+  #published = '';
+  #publishedAt = 0;
 
   /** `process` is the unique name of this process. */
   constructor(store: ProviderHealthStore, routing: Pick<Routing, 'status'>, process: string, clock: Clock) {
@@ -30,10 +30,10 @@ export class PublishHealth {
     const statuses = this.#routing.status();
     const now = this.#clock.now();
     const text = JSON.stringify(statuses);
-    if (text === this.#said && now.getTime() - this.#saidAt < REPEAT_MS) return;
+    if (text === this.#published && now.getTime() - this.#publishedAt < REPEAT_MS) return;
     await this.#store.publish(this.#process, statuses, now, new Date(now.getTime() - STALE_MS));
-    this.#said = text;
-    this.#saidAt = now.getTime();
+    this.#published = text;
+    this.#publishedAt = now.getTime();
   }
 
   /** Removes the status of this process, which is stopping. */
@@ -46,7 +46,7 @@ export class PublishHealth {
 export function providerOperations({ stores, clock }: Pick<Dependencies, 'stores' | 'clock'>) {
   return {
     health: operation('provider.health', { operator: true }, (_caller, _input: Record<string, never>) =>
-      stores.providerHealth.saidSince(new Date(clock.now().getTime() - STALE_MS)),
+      stores.providerHealth.publishedSince(new Date(clock.now().getTime() - STALE_MS)),
     ),
   };
 }

@@ -2,7 +2,7 @@
  * Members without message content: ids, times, addresses and codes. An allowlist, so that a new member is erased
  * until it is added here.
  */
-const KEPT: ReadonlySet<string> = new Set([
+const KEPT_MEMBERS: ReadonlySet<string> = new Set([
   // Of events.
   'event',
   'channel',
@@ -26,12 +26,15 @@ const KEPT: ReadonlySet<string> = new Set([
   'replyTo',
 ]);
 /** Members whose keys are the sender's. The keys are erased, too. */
-const SENDERS_OWN: ReadonlySet<string> = new Set(['headers', 'components']);
+const WITH_CUSTOM_KEYS: ReadonlySet<string> = new Set(['headers', 'components']);
 
 /** Empties every text that may be content, at any depth. Keeps the order of the members. */
 export function redactContent(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(members).map(([name, value]) => [name, KEPT.has(name) ? value : erased(name, value)]),
+    Object.entries(members).map(([name, value]) => [
+      name,
+      KEPT_MEMBERS.has(name) ? value : erase(name, value),
+    ]),
   );
 }
 
@@ -42,10 +45,10 @@ export function redactEnvelope(body: string): string {
   return JSON.stringify({ ...envelope, ...(data ? { data: redactContent(data) } : {}) });
 }
 
-function erased(name: string, value: unknown): unknown {
+function erase(name: string, value: unknown): unknown {
   if (typeof value === 'string') return '';
   if (typeof value !== 'object' || value === null) return value;
-  if (SENDERS_OWN.has(name) || name === 'data') return Array.isArray(value) ? [] : {};
-  if (Array.isArray(value)) return value.map((item) => erased('', item));
+  if (WITH_CUSTOM_KEYS.has(name) || name === 'data') return Array.isArray(value) ? [] : {};
+  if (Array.isArray(value)) return value.map((item) => erase('', item));
   return redactContent(value as Record<string, unknown>);
 }

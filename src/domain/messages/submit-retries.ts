@@ -15,11 +15,11 @@ const UNKNOWN_CEILING_MS = 3_600_000;
  * Delay in milliseconds after submission number `attempt` (from 0), which found the provider unavailable. With
  * `possiblySent` each retry may duplicate the message, so the delay keeps doubling up to a higher ceiling.
  */
-export function retryDelayMs(channel: Channel, attempt: number, mayHaveLeft = false): number {
+export function retryDelayMs(channel: Channel, attempt: number, possiblySent = false): number {
   const { firstMs, ceilingMs } = SCHEDULES[channel];
-  const known = firstMs[attempt];
-  if (known !== undefined) return known;
+  const firstDelayMs = firstMs[attempt];
+  if (firstDelayMs !== undefined) return firstDelayMs;
   const last = firstMs[firstMs.length - 1] ?? 1_000;
-  const most = mayHaveLeft ? Math.max(ceilingMs, UNKNOWN_CEILING_MS) : ceilingMs;
+  const most = possiblySent ? Math.max(ceilingMs, UNKNOWN_CEILING_MS) : ceilingMs;
   return Math.min(most, last * 2 ** Math.min(30, attempt - firstMs.length + 1));
 }

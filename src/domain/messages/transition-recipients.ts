@@ -66,10 +66,10 @@ export async function transitionRecipients(
       rulesOf(message.channel).moveEvent?.(message, move, recipient, now);
     if (event) events.push(event);
     if (move.from === 'pending' && move.to === 'failed' && recipient.costMinor > 0) {
-      const { messageId, position, mayHaveLeft } = move;
+      const { messageId, position, possiblySent } = move;
       const { accountId } = message;
       const refund = { accountId, messageId, position, amountMinor: recipient.costMinor };
-      if (mayHaveLeft) deferred.push(refund);
+      if (possiblySent) deferred.push(refund);
       else refunds.push(refundEntry(refund, now));
     }
   }

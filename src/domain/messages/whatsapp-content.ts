@@ -94,7 +94,7 @@ function kindOf(url: string): MediaKind {
 }
 
 /** The content that histories show. */
-export function shownContent(content: WhatsAppContent): string {
+export function whatsAppPreview(content: WhatsAppContent): string {
   switch (content.type) {
     case 'text':
       return content.body;

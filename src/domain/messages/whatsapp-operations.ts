@@ -14,7 +14,7 @@ import {
   sendOperation,
   unitPriceOf,
 } from './send-operation.ts';
-import { checkWhatsAppContent, shownContent, type WhatsAppContentInput } from './whatsapp-content.ts';
+import { checkWhatsAppContent, type WhatsAppContentInput, whatsAppPreview } from './whatsapp-content.ts';
 import { type SessionWindow, sessionWindow, windowClosed } from './whatsapp-window.ts';
 
 export interface WhatsAppRequest extends WhatsAppContentInput, SendRequest {
@@ -46,7 +46,7 @@ export function whatsAppOperations(deps: Dependencies, context: SendContext) {
     const unitPrice = await unitPriceOf(context, owner.accountId, channel, to);
     return {
       from: context.defaultSenderId,
-      content: shownContent(content),
+      content: whatsAppPreview(content),
       payload: { ...content },
       recipients: [{ address: to, costMinor: unitPrice.unitPriceMinor }],
       ...unitPrice,

@@ -1,15 +1,15 @@
 /**
- * Terms. **Minor unit**: the smallest unit of a currency (1 UGX, 1 cent, 1 fils). **Amount**: what the
- * API shows, a JSON number in the currency itself.
+ * **Minor unit**: the smallest unit of a currency (1 UGX, 1 cent, 1 fils). **Amount**: a JSON number in units of the
+ * currency, as the API shows it.
  *
- * Invariant (R17). Storage and code hold whole minor units, always safe integers, and names end
- * in `Minor`; an amount exists only at the edges, and the two functions below are the only way across.
+ * Invariant (R17). Storage and code use whole minor units, always safe integers, with names that end in `Minor`.
+ * Amounts exist only at the edges; convert them with `toMinor` and `fromMinor`.
  */
 import { validationError } from '../errors.ts';
 
 /**
- * ISO 4217 by number of decimals. Written out because `Intl` follows CLDR, which rounds several
- * currencies to whole units (RSD, IQD, MGA…) where ISO 4217 has decimals.
+ * ISO 4217 by number of decimals. `Intl` follows CLDR, which rounds several currencies to whole units (RSD, IQD,
+ * MGA…).
  */
 const BY_DECIMALS: readonly (readonly [decimals: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
@@ -30,28 +30,30 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
   BY_DECIMALS.flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, decimals] as const)),
 );
 
-/** Up to here any decimal survives a double and back (15 significant digits). */
+/** Up to this value every decimal survives conversion to a double and back (15 significant digits). */
 const ALWAYS_EXACT_MINOR = 10 ** 15;
-/** No balance is larger, so that whatever is added up stays exact. */
+/** Largest balance. Sums stay exact below it. */
 export const BALANCE_MAX_MINOR = ALWAYS_EXACT_MINOR;
 
-/** Whether the code is a currency of ISO 4217 in use, in capitals; metals, test and fund codes without decimals are not. */
+/**
+ * Whether the code is an ISO 4217 currency in use, in capitals. Excludes metals, test codes and funds without
+ * decimals.
+ */
 export function isCurrency(code: string): boolean {
   return DECIMALS.has(code);
 }
 
 /**
- * Turns an amount into whole minor units (R17): 30 UGX is 30, 19.99 USD is 1999. Exact: the
- * decimal that JSON shows for the number is read, nothing is rounded. Throws RangeError for an unknown
- * currency, an amount that is not finite or has more decimals than the currency, or a result that is no
- * safe integer.
+ * Converts an amount to minor units (R17): 30 UGX is 30, 19.99 USD is 1999. Exact: it reads the decimal that JSON
+ * shows and rounds nothing. Throws RangeError for an unknown currency, a number that is not finite or has too many
+ * decimals, and a result that is no safe integer.
  */
 export function toMinor(amount: number, currency: string): number {
   const decimals = decimalsOf(currency);
   if (!Number.isFinite(amount)) throw new RangeError('The amount is not a finite number');
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
   const [, whole = '', fraction = ''] = match ?? [];
-  // No match is exponent form: below 1e-6 or from 1e21 on, outside every currency's range either way.
+  // The exponent form does not match: below 1e-6 or from 1e21, out of range for every currency.
   if (!match || fraction.length > decimals) {
     throw new RangeError(`The amount has more than ${decimals} decimals or is too large for ${currency}`);
   }
@@ -61,14 +63,14 @@ export function toMinor(amount: number, currency: string): number {
 }
 
 /**
- * Turns whole minor units into the number that JSON shows (R17); `toMinor` gives the same minor
- * units back. Throws RangeError for an unknown currency, for minor units that are no safe integer, and
- * for the few above 10^15 that no double can show to the last decimal.
+ * Converts minor units to the number that JSON shows (R17); the inverse of `toMinor`. Throws RangeError for an
+ * unknown currency, for minor units that are no safe integer, and for the few above 10^15 that no double can
+ * represent.
  */
 export function fromMinor(minor: number, currency: string): number {
   const decimals = decimalsOf(currency);
   if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
-  // Adding 0 makes -0 a plain 0.
+  // Turns -0 into 0.
   const amount = minor / 10 ** decimals + 0;
   if (Math.abs(minor) > ALWAYS_EXACT_MINOR && toMinor(amount, currency) !== minor) {
     throw new RangeError(`The amount is too large for ${currency}`);
@@ -82,11 +84,11 @@ function decimalsOf(currency: string): number {
   return decimals;
 }
 
-/** What people give when they move money or set prices. */
-
 const REFERENCE_MAX_LENGTH = 200;
 
-/** What names a payment or a change of prices, so that it takes place once; null for none. Throws `validation_error`. */
+/**
+ * Checks the reference that makes a payment or a price change happen once; null for none. Throws `validation_error`.
+ */
 export function checkReference(reference: string | undefined): string | null {
   if (reference === undefined) return null;
   if (reference.trim() === '' || reference.length > REFERENCE_MAX_LENGTH) {
@@ -96,10 +98,7 @@ export function checkReference(reference: string | undefined): string | null {
   return reference;
 }
 
-/**
- * An amount that somebody gave, in minor units from `leastMinor` to `mostMinor`. Throws `validation_error` that names
- * `path`.
- */
+/** Converts a given amount to minor units and checks its range. Throws `validation_error` at `path`. */
 export function checkAmount(
   path: string,
   amount: number,

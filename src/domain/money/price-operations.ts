@@ -7,21 +7,21 @@ import { operation } from '../operation.ts';
 import { checkAmount, checkReference, fromMinor, isCurrency } from './money.ts';
 import type { PriceRow } from './tariff.ts';
 
-/** A message to 1,000 recipients at this price is still an amount that can be told exactly. */
+/** A message to 1,000 recipients at this price still has an exact amount. */
 const PRICE_MAX_MINOR = 10 ** 9;
 
 export interface SetPriceInput {
   readonly currency: string;
   readonly channel: Channel;
-  /** Leading digits of the destination, empty for all. */
+  /** Leading digits of the destination; empty for all. */
   readonly prefix: string;
   /** In units of the currency. */
   readonly amount: number;
-  /** Names the change: the same change again changes nothing. */
+  /** Makes a repeated request change nothing. */
   readonly reference?: string | undefined;
 }
 
-/** What messages cost (R17). */
+/** Prices of messages (R17). */
 export function priceOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
@@ -32,8 +32,8 @@ export function priceOperations(deps: Dependencies) {
     ),
 
     /**
-     * Sets the price of a destination, for messages from now on. A change that was made under its `reference` before
-     * changes nothing; throws `validation_error` when the reference names another one.
+     * Sets the price of a destination for messages from now on. A repeated `reference` changes nothing. Throws
+     * `validation_error` when the reference belongs to another change.
      */
     set: operation(
       'price.set',

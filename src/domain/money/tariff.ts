@@ -1,8 +1,8 @@
-/** One price (R17): what one unit for one recipient costs where the destination starts with `prefix`. */
+/** The price of one unit for one recipient whose number starts with `prefix` (R17). */
 export interface PriceRow {
   readonly currency: string;
   readonly channel: string;
-  /** Leading digits of the E.164 number, without `+`; empty for all destinations of the channel. */
+  /** Leading digits of the E.164 number, without `+`; empty for all destinations. */
   readonly prefix: string;
   /** Whole minor units of `currency`, not negative. */
   readonly amountMinor: number;
@@ -16,13 +16,13 @@ interface PriceList {
 const E164_PREFIX = /^\d{0,15}$/;
 
 /**
- * The prices in force. The longest prefix of the destination wins (R17). A look-up costs as many
- * map reads as the longest prefix has digits, however many rows there are.
+ * The prices in force. The longest prefix of the destination wins (R17). A look-up costs as many map reads as the
+ * longest prefix has digits.
  */
 export class Tariff {
   readonly #lists = new Map<string, PriceList>();
 
-  /** Throws RangeError for a prefix that is not digits, a price that is no whole amount, or a row given twice. */
+  /** Throws RangeError for a prefix that is not digits, a price that is no whole amount, and a repeated row. */
   constructor(rows: Iterable<PriceRow>) {
     for (const { currency, channel, prefix, amountMinor } of rows) {
       const name = `${currency} ${channel} "${prefix}"`;
@@ -40,9 +40,9 @@ export class Tariff {
   }
 
   /**
-   * The price of one unit to one recipient in whole minor units; undefined when no row matches, which the
-   * caller answers with `unpriced_destination` (R3). `destination` is E.164, with or without `+`;
-   * channels whose recipients are no numbers match their row for all destinations.
+   * The price of one unit to one recipient in minor units; undefined when no row matches (`unpriced_destination`,
+   * R3). `destination` is E.164, with or without `+`. Channels without numbers match only the row with an empty
+   * prefix.
    */
   unitPrice(currency: string, channel: string, destination: string): number | undefined {
     const list = this.#lists.get(listKey(currency, channel));

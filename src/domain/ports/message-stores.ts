@@ -46,7 +46,7 @@ export interface RecipientMove {
    * Of a failure: an earlier hand-over of the recipient got no answer and may have left. It is refunded when no delivery
    * report can come any more.
    */
-  readonly mayHaveLeft?: boolean;
+  readonly possiblySent?: boolean;
 }
 
 export interface RecipientKey {

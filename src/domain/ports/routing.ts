@@ -48,7 +48,7 @@ export interface ProviderHealthStore {
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
   withdraw(process: string): Promise<void>;
   /** What was said since, by channel, provider and process. */
-  saidSince(
+  publishedSince(
     time: Date,
   ): Promise<readonly (ProviderStatus & { readonly process: string; readonly seenAt: Date })[]>;
 }

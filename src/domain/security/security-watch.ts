@@ -1,17 +1,18 @@
 /**
- * What is tried with keys, signatures, passwords and callbacks that are not right. A **security event** is counted (for
- * the metrics), said in the log and, where it is known whose key or person it concerns, put into the audit log. All of
- * it is bounded, since whoever guesses decides how many there are: the log has `LINES_A_MINUTE` lines of a kind, and the
- * audit log the first event of a kind, address and target in a window and at its end how many there were. Noting
- * one touches no database; `flush` writes, and is called about once a second.
+ * Attempts with wrong keys, signatures, passwords and callbacks. A **security event** is counted for the metrics,
+ * logged and, if it concerns a known key or person, written to the audit log (R213).
+ *
+ * Attackers choose the number of events, so both logs are bounded: `LINES_A_MINUTE` log lines of a kind, and in the
+ * audit log the first event of a kind, address and target in a window and a total at its end. Recording an event
+ * does not touch the database. `flush` writes; call it about once a second.
  */
 import { recordChange } from '../audit/record-change.ts';
 import type { Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** The kinds of refusal, as the log and the metrics name them; a closed list, so that it can be a label. */
-export const REFUSAL_KINDS = [
+/** Kinds of refusal in the log and the metrics. A closed list, because it is a metrics label. */
+export const SECURITY_EVENT_KINDS = [
   'api_key',
   'signature',
   'allowlist',
@@ -21,9 +22,9 @@ export const REFUSAL_KINDS = [
   'callback',
   'metrics_token',
 ] as const;
-export type RefusalKind = (typeof REFUSAL_KINDS)[number];
+export type SecurityEventKind = (typeof SECURITY_EVENT_KINDS)[number];
 
-/** An event for the audit log of the account that it concerns; null is the platform, as with operators. */
+/** An event for the audit log of an account, or with null for the platform's. */
 export interface AuditedEvent {
   readonly accountId: string | null;
   readonly caller: Caller;
@@ -31,13 +32,12 @@ export interface AuditedEvent {
   readonly target: string;
 }
 
-export interface Refusal {
-  readonly kind: RefusalKind;
-  /** Why, in words of ours: never what was sent. */
+export interface SecurityEvent {
+  readonly kind: SecurityEventKind;
+  /** Our words, never the text that was sent. */
   readonly reason: string;
-  /** Where it came from, as `shownClient` writes it. */
+  /** The client, as `shownClient` writes it. */
   readonly address: string;
-  /** Ids for the log. */
   readonly keyId?: string | undefined;
   readonly userId?: string | undefined;
   readonly audited?: AuditedEvent | undefined;
@@ -49,7 +49,7 @@ interface Tally {
   readonly from: Date;
   until: Date;
   count: number;
-  /** How many the entries written so far speak of. */
+  /** The count in the entries written so far. */
   written: number;
 }
 interface LogWindow {
@@ -61,19 +61,19 @@ interface LogWindow {
 const LINES_A_MINUTE = 10;
 const LOG_WINDOW_MS = 60_000;
 const AUDIT_WINDOW_MS = 15 * 60_000;
-/** Addresses told apart for one action on one target in a window; others are counted together. */
+/** Addresses counted separately for one action and target in a window; further ones are counted together. */
 const ADDRESSES_MAX = 20;
 const OTHER_ADDRESSES = 'others';
-/** Tallies of a process; beyond these, events are counted and logged but not audited. */
+/** Tallies of a process. Beyond them, events are counted and logged but not audited. */
 const TALLIES_MAX = 5_000;
-/** Entries of one transaction: they hold the end of the audit chain for as long as they are written. */
+/** Entries of one transaction, which locks the end of the audit chain. */
 const FLUSH_BATCH = 50;
 
 export class SecurityWatch {
   readonly #deps: Pick<Dependencies, 'uow' | 'clock' | 'ids'>;
   readonly #logger: Logger;
-  readonly #counts = new Map<RefusalKind, number>(REFUSAL_KINDS.map((kind) => [kind, 0]));
-  readonly #windows = new Map<RefusalKind, LogWindow>();
+  readonly #counts = new Map<SecurityEventKind, number>(SECURITY_EVENT_KINDS.map((kind) => [kind, 0]));
+  readonly #windows = new Map<SecurityEventKind, LogWindow>();
   readonly #tallies = new Map<string, Tally>();
   /** Addresses of the open tallies, by action and target. */
   readonly #addresses = new Map<string, Set<string>>();
@@ -83,25 +83,25 @@ export class SecurityWatch {
     this.#logger = logger;
   }
 
-  /** How many refusals of each kind there were since the process began. */
-  get counts(): ReadonlyMap<RefusalKind, number> {
+  /** Refusals of each kind since the process started. */
+  get counts(): ReadonlyMap<SecurityEventKind, number> {
     return this.#counts;
   }
 
-  /** Takes note of a refusal: counts it, logs it within the bound, and keeps it for the audit log where it is for that. */
-  refused(refusal: Refusal): void {
-    const { kind, reason, address, keyId, userId, audited } = refusal;
+  /** Counts and logs a refusal, and keeps it for the audit log if `audited` is given. */
+  recordRefusal(event: SecurityEvent): void {
+    const { kind, reason, address, keyId, userId, audited } = event;
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     const window = this.#windowOf(kind);
     if (window.lines < LINES_A_MINUTE) {
       window.lines += 1;
       this.#logger.warn({ security: kind, reason, address, ...ids({ keyId, userId }) }, 'refused');
     } else window.suppressed += 1;
-    if (audited) this.audited(audited, address);
+    if (audited) this.recordAudited(audited, address);
   }
 
   /** Keeps an event for the audit log. */
-  audited(event: AuditedEvent, address: string): void {
+  recordAudited(event: AuditedEvent, address: string): void {
     const subject = `${event.action} ${event.target}`;
     const addresses = this.#addresses.get(subject) ?? new Set<string>();
     const shown = addresses.has(address) || addresses.size < ADDRESSES_MAX ? address : OTHER_ADDRESSES;
@@ -118,8 +118,8 @@ export class SecurityWatch {
   }
 
   /**
-   * Writes what is due into the audit log: the first of each, and what a window has had besides when it ends, or when the
-   * process does (`isLast`). Rejects with what the database says; nothing is lost then, and the next call tries again.
+   * Writes due events to the audit log: the first of each at once, and the further ones when their window or the
+   * process (`isLast`) ends. Rejects with the database's error. Nothing is lost then; the next call tries again.
    */
   async flush({ isLast = false } = {}): Promise<void> {
     this.#endLogWindows(isLast);
@@ -157,11 +157,11 @@ export class SecurityWatch {
     if (addresses?.size === 0) this.#addresses.delete(subject);
   }
 
-  #windowOf(kind: RefusalKind): LogWindow {
+  #windowOf(kind: SecurityEventKind): LogWindow {
     const now = this.#deps.clock.now().getTime();
     const open = this.#windows.get(kind);
     if (open && now - open.startedAt < LOG_WINDOW_MS) return open;
-    if (open) this.#sayWhatWasSuppressed(kind, open);
+    if (open) this.#logSuppressed(kind, open);
     const window = { startedAt: now, lines: 0, suppressed: 0 };
     this.#windows.set(kind, window);
     return window;
@@ -172,11 +172,11 @@ export class SecurityWatch {
     for (const [kind, window] of this.#windows) {
       if (!isLast && now - window.startedAt < LOG_WINDOW_MS) continue;
       this.#windows.delete(kind);
-      this.#sayWhatWasSuppressed(kind, window);
+      this.#logSuppressed(kind, window);
     }
   }
 
-  #sayWhatWasSuppressed(security: RefusalKind, { suppressed }: LogWindow): void {
+  #logSuppressed(security: SecurityEventKind, { suppressed }: LogWindow): void {
     if (suppressed > 0) this.#logger.warn({ security, suppressed }, 'refused more often than is logged');
   }
 }

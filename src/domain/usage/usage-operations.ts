@@ -5,17 +5,17 @@ import { operation } from '../operation.ts';
 import type { UsageInterval, UsageQuery, UsageRow } from './usage.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Longest span of a query, so that the answer stays a thing to look at. */
+/** Longest time span of a query, which bounds the answer. */
 const LONGEST_MS: Readonly<Record<UsageInterval, number>> = {
   hour: 32 * DAY_MS,
   day: 367 * DAY_MS,
   month: 3_660 * DAY_MS,
 };
 
-/** How much an account sends. */
+/** Message counts of an account. */
 export function usageOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Counts of everything committed so far, by time; intervals without messages are left out. */
+    /** Counts of all committed messages by time. Leaves out intervals without messages. */
     query: operation(
       'usage.query',
       { roles: ACCOUNT_ROLES },

@@ -2,8 +2,8 @@ import { isNativeError } from 'node:util/types';
 import {
   type DomainError,
   outcomeUnknown,
-  type RefusalKind,
   serviceUnavailable,
+  type UnavailableReason,
 } from '../../domain/errors.ts';
 import { isUndecided } from './pipeline.ts';
 import { isUnanswered } from './unanswered.ts';
@@ -55,7 +55,7 @@ export function databaseFault(error: unknown): DomainError | undefined {
   return kind && serviceUnavailable(MESSAGES[kind], 1, kind, error);
 }
 
-type FaultKind = Extract<RefusalKind, `database_${string}`>;
+type FaultKind = Extract<UnavailableReason, `database_${string}`>;
 
 /** What callers are told: that they may try again, and nothing that only the operator can do something about. */
 const MESSAGES: Readonly<Record<FaultKind, string>> = {

@@ -107,7 +107,7 @@ export function mapRecipient(row: RecipientRow): Recipient {
     readAt: row.read_at,
     isClaimed: row.claimed,
     refundDueAt: row.refund_due_at,
-    handOvers: row.attempts ?? 0,
+    attempts: row.attempts ?? 0,
   };
 }
 

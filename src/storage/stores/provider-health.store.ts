@@ -56,7 +56,7 @@ export class PgProviderHealthStore implements ProviderHealthStore {
     await this.#sql.query(WITHDRAW, [process]);
   }
 
-  async saidSince(time: Date) {
+  async publishedSince(time: Date) {
     const rows = await this.#sql.query<StatusRow>(SAID, [time]);
     return rows.map(({ process, seen_at: seenAt, status }) => ({
       ...status,

@@ -104,7 +104,7 @@ export class ExpireMessages {
           sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
           // A hand-over after which nothing had left would have freed it.
-          mayHaveLeft: recipient.handOvers > 0 && recipient.isClaimed,
+          possiblySent: recipient.attempts > 0 && recipient.isClaimed,
         }),
       );
     await transitionRecipients(tx, this.#ids, [...messages.keys()], moves, now);

@@ -17,7 +17,7 @@ const REPORTS_MS = 7 * DAY_MS;
  * limited time, then the messages, oldest first, by their dense number in the account and channel.
  *
  * **Text**: content and payload, the carriers' words on recipients, notes, the endpoints' answers, and every text in
- * the events that KEPT of without-content.ts does not name. A message is left alone while it is pending or an event of it is being
+ * the events that KEPT_MEMBERS of redact-content.ts does not name. A message is left alone while it is pending or an event of it is being
  * delivered, so that every attempt of a delivery carries the same bytes; it waits, and its turn comes when that has
  * ended. Answers kept for idempotency expire after 24 hours, before any text's time comes.
  *

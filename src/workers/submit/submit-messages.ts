@@ -36,7 +36,7 @@ interface ProviderAnswer {
   readonly provider: string;
   readonly outcome: SubmitOutcome;
   /** A provider before this one gave no answer and may have taken it. */
-  readonly mayHaveLeftBefore?: boolean;
+  readonly possiblySentBefore?: boolean;
 }
 
 /** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
@@ -124,7 +124,7 @@ export class SubmitMessages {
   async #record(
     job: HeldJob<'submit'>,
     { message, recipient, isUntouched }: HeldRecipient,
-    { provider, outcome, mayHaveLeftBefore = false }: ProviderAnswer,
+    { provider, outcome, possiblySentBefore = false }: ProviderAnswer,
     open: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
@@ -136,9 +136,9 @@ export class SubmitMessages {
         provider,
         attempt: job.data.attempt,
         outcome,
-        mayHaveLeft:
+        possiblySent:
           !isUntouched ||
-          mayHaveLeftBefore ||
+          possiblySentBefore ||
           (outcome.kind === 'unavailable' && outcome.definitelyNotSent !== true),
         at: this.#clock.now(),
         job: open,
@@ -173,7 +173,7 @@ export class SubmitMessages {
       provider: 'none',
       outcome: { kind: 'unavailable', reason, definitelyNotSent: true },
     };
-    let mayHaveLeft = false;
+    let possiblySent = false;
     for (const provider of providers) {
       const submission = await rulesOf(message.channel).submission(
         message,
@@ -181,13 +181,13 @@ export class SubmitMessages {
         job.data.attempt,
         this.#directory,
       );
-      if (!submission) return { provider: provider.name, outcome: GONE, mayHaveLeftBefore: mayHaveLeft };
+      if (!submission) return { provider: provider.name, outcome: GONE, possiblySentBefore: possiblySent };
       const outcome = await provider.submit(submission, signal);
-      answer = { provider: provider.name, outcome, mayHaveLeftBefore: mayHaveLeft };
+      answer = { provider: provider.name, outcome, possiblySentBefore: possiblySent };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
-      mayHaveLeft ||= outcome.definitelyNotSent !== true;
+      possiblySent ||= outcome.definitelyNotSent !== true;
     }
-    if (!mayHaveLeft || answer.outcome.kind !== 'unavailable') return answer;
+    if (!possiblySent || answer.outcome.kind !== 'unavailable') return answer;
     const { definitelyNotSent: _, ...unsure } = answer.outcome;
     return { ...answer, outcome: unsure };
   }

@@ -36,7 +36,7 @@ export interface SubmitResult {
    * Something of it may have left without an answer, before this try or in it. Where nothing has, it may be canceled until
    * the next try (R18), and is refunded at once where it fails.
    */
-  readonly mayHaveLeft: boolean;
+  readonly possiblySent: boolean;
   readonly at: Date;
   /** The job that this is a part of. */
   readonly job: OpenJob;
@@ -194,8 +194,8 @@ function laterStep(
 
 function failure(result: SubmitResult, code: string, reason: string): Step {
   const error = { code, message: reason };
-  const { mayHaveLeft } = result;
-  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error, mayHaveLeft } };
+  const { possiblySent } = result;
+  return { kind: 'move', move: { ...moveFrom(result), to: 'failed', sids: [], error, possiblySent } };
 }
 
 function moveFrom({ message, position, at, provider }: SubmitResult) {
@@ -209,7 +209,7 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
       messageId: result.message.id,
       position: result.position,
       attempts: result.attempt + 1,
-      isFree: !result.mayHaveLeft,
+      isFree: !result.possiblySent,
     })),
   );
   const known = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));

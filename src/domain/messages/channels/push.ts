@@ -6,7 +6,7 @@ import { pushPayload } from '../push-content.ts';
 import type { ChannelRules } from './channel-rules.ts';
 
 /** Failures that one event lists. */
-const FAILURES_TOLD = 100;
+const MAX_LISTED_FAILURES = 100;
 
 /** Push (R24): one message to many devices, one event of the whole message. */
 export const pushRules: ChannelRules = {
@@ -78,7 +78,7 @@ export const pushRules: ChannelRules = {
       devicesFailed: failed.length,
       devicesRemoved: failed.filter(isUnregistered).length,
       ...(first?.error ? { error: first.error.message, errorCode: first.error.code } : {}),
-      failures: failed.slice(0, FAILURES_TOLD).map(({ address, error }) => ({
+      failures: failed.slice(0, MAX_LISTED_FAILURES).map(({ address, error }) => ({
         deviceId: deviceIdIn(address),
         error: error?.message,
         errorCode: error?.code,
