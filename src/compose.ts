@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
-import { createGuardedClient } from './channels/http/guarded-client.ts';
+import { createGuardedClient } from './channels/guarded-http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
 import { OwnReceiver } from './channels/webhook/own-receiver.ts';

@@ -15,15 +15,15 @@ import {
 } from '../domain/ip-network.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { type GraphqlServer, startGraphqlServer } from '../graphql/server.ts';
-import { createConsoleRouter } from '../rest/console.ts';
-import { createDocsRouter } from '../rest/docs.ts';
-import { parseJsonBody, readBody } from '../rest/request-body.ts';
-import { requestIdOf } from '../rest/request-id.ts';
+import { createSmsCallbackRouter } from '../rest/callbacks/sms-callbacks.ts';
+import { createWebhookSimulator } from '../rest/callbacks/webhook-simulator.ts';
+import { createWhatsAppCallbackRouter } from '../rest/callbacks/whatsapp-callbacks.ts';
+import { parseJsonBody, readBody } from '../rest/middleware/body.ts';
+import { requestIdOf } from '../rest/middleware/request.ts';
+import { addToEveryAnswer, safetyHeaders } from '../rest/middleware/security-headers.ts';
+import { createConsoleRouter } from '../rest/pages/console.ts';
+import { createDocsRouter } from '../rest/pages/docs.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
-import { addToEveryAnswer, safetyHeaders } from '../rest/safety-headers.ts';
-import { createSmsCallbackRouter } from '../rest/sms-callbacks.ts';
-import { createWebhookSimulator } from '../rest/webhook-simulator.ts';
-import { createWhatsAppCallbackRouter } from '../rest/whatsapp-callbacks.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
 

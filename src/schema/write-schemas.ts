@@ -3,7 +3,7 @@ import type { Sessions } from '../domain/accounts/sessions.ts';
 import type { Dependencies } from '../domain/dependencies.ts';
 import { createOperations } from '../domain/operations.ts';
 import { schemaText } from '../graphql/schema.ts';
-import { openApiDocument } from '../rest/openapi.ts';
+import { openApiDocument } from '../rest/openapi/document.ts';
 
 /** Stands for all dependencies. The operations made from it are read for their scopes and roles, and never run. */
 const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });

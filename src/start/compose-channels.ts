@@ -1,6 +1,6 @@
 /** The push and WhatsApp routes that the configuration asks for. */
 import { join } from 'node:path';
-import type { GuardedClient } from '../channels/http/guarded-client.ts';
+import type { GuardedClient } from '../channels/guarded-http/guarded-client.ts';
 import { PushSettingFault, pushRoutes } from '../channels/push/push-routes.ts';
 import { checkVapidKeys, makeVapidKeys, readVapidKeys, type VapidKeys } from '../channels/push/vapid-keys.ts';
 import type { Route } from '../channels/routing.ts';

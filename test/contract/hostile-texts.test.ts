@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createSchema } from '../../src/graphql/schema.ts';
-import { openApiDocument } from '../../src/rest/openapi.ts';
+import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { signIn, signInOperator } from '../support/graphql.ts';
 import { HOSTILE_TEXTS, type HostileText, plainText } from '../support/hostile-texts.ts';

@@ -1,7 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect, type TcpNetConnectOpts } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createGuardedClient, type GuardedClientOptions } from '../../src/channels/http/guarded-client.ts';
+import {
+  createGuardedClient,
+  type GuardedClientOptions,
+} from '../../src/channels/guarded-http/guarded-client.ts';
 import { createWebhookTransport } from '../../src/channels/webhook/webhook-transport.ts';
 import { TargetRefused } from '../../src/domain/ports/webhook-transport.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Patience, ProviderHttp } from '../../src/channels/http/provider-http.ts';
+import { type Patience, ProviderHttp } from '../../src/channels/provider-http.ts';
 
 const opened: (() => Promise<void>)[] = [];
 afterEach(async () => {

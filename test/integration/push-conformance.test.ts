@@ -1,4 +1,4 @@
-import { createGuardedClient } from '../../src/channels/http/guarded-client.ts';
+import { createGuardedClient } from '../../src/channels/guarded-http/guarded-client.ts';
 import { ApnsProvider } from '../../src/channels/push/apns-provider.ts';
 import { FcmProvider } from '../../src/channels/push/fcm-provider.ts';
 import { parseServiceAccount } from '../../src/channels/push/google-token.ts';

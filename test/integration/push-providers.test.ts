@@ -1,6 +1,6 @@
 /** The push providers on their real wires (R24). That they do what every provider must is push-conformance. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { createGuardedClient } from '../../src/channels/http/guarded-client.ts';
+import { createGuardedClient } from '../../src/channels/guarded-http/guarded-client.ts';
 import { ApnsProvider } from '../../src/channels/push/apns-provider.ts';
 import { FcmProvider } from '../../src/channels/push/fcm-provider.ts';
 import { parseServiceAccount } from '../../src/channels/push/google-token.ts';

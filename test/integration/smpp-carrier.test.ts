@@ -3,8 +3,8 @@ import net, { type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp-carrier.ts';
-import { smpp } from '../../src/channels/sms/smpp-wire.ts';
+import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
+import { createSmppCarrier, type SmppCarrierOptions } from '../../src/channels/sms/smpp/smpp-carrier.ts';
 import type { Logger } from '../../src/domain/ports/logger.ts';
 import type {
   DeliveryReport,

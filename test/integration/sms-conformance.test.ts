@@ -1,6 +1,6 @@
 import { createAfricasTalkingCarrier } from '../../src/channels/sms/africastalking-carrier.ts';
 import { SimulatorCarrier } from '../../src/channels/sms/simulator-carrier.ts';
-import { createSmppCarrier } from '../../src/channels/sms/smpp-carrier.ts';
+import { createSmppCarrier } from '../../src/channels/sms/smpp/smpp-carrier.ts';
 import { createTwilioCarrier } from '../../src/channels/sms/twilio-carrier.ts';
 import type { SmsSubmission } from '../../src/domain/ports/provider.ts';
 import { silentLogger } from '../support/database.ts';

@@ -1,7 +1,10 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createGuardedClient, type GuardedClientOptions } from '../../src/channels/http/guarded-client.ts';
+import {
+  createGuardedClient,
+  type GuardedClientOptions,
+} from '../../src/channels/guarded-http/guarded-client.ts';
 import { createWebhookTransport } from '../../src/channels/webhook/webhook-transport.ts';
 import type { WebhookTransport } from '../../src/domain/ports/webhook-transport.ts';
 import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';

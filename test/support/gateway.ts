@@ -5,7 +5,7 @@ import { compose } from '../../src/compose.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { SystemCaller } from '../../src/domain/caller.ts';
 import { startHttpServer } from '../../src/http/http-server.ts';
-import { openApiDocument } from '../../src/rest/openapi.ts';
+import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
 import { createDocumentCheck } from './documented.ts';
 import { TEST_VAPID } from './vapid.ts';

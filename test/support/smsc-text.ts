@@ -1,5 +1,5 @@
 /** Puts the texts of received submit_sm PDUs together, with the smpp package's alphabet and not ours. */
-import { smpp } from '../../src/channels/sms/smpp-wire.ts';
+import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import type { ReceivedSubmit } from './smsc-pdus.ts';
 
 export interface ReceivedMessage {

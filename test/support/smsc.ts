@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Pdu, PduFields, Server, Session } from 'smpp';
-import { smpp } from '../../src/channels/sms/smpp-wire.ts';
+import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import { selfSignedCertificate } from './self-signed.ts';
 import {
   type ReceivedSubmit,

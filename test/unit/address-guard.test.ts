@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAddressGuard } from '../../src/channels/http/address-guard.ts';
-import { CLOUD_ADDRESSES } from '../../src/channels/http/cloud-addresses.ts';
-import { portFault } from '../../src/channels/http/open-ports.ts';
+import { createAddressGuard } from '../../src/channels/guarded-http/address-guard.ts';
+import { CLOUD_ADDRESSES } from '../../src/channels/guarded-http/cloud-addresses.ts';
+import { portFault } from '../../src/channels/guarded-http/open-ports.ts';
 
 describe('address guard (R32, R161)', () => {
   const open = createAddressGuard([]);

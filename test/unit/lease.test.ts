@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SubmitWindow } from '../../src/channels/sms/submit-window.ts';
+import { SubmitWindow } from '../../src/channels/sms/smpp/submit-window.ts';
 import { Lease } from '../../src/queue/lease.ts';
 import { Semaphore } from '../../src/runtime/semaphore.ts';
 

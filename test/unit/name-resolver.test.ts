@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPacedLookup, createSystemResolver } from '../../src/channels/http/name-resolver.ts';
+import { createPacedLookup, createSystemResolver } from '../../src/channels/guarded-http/name-resolver.ts';
 
 describe('paced lookup', () => {
   const counting = () => {

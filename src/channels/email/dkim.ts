@@ -3,7 +3,7 @@
  * checked, since nodemailer sends a mail unsigned that it cannot sign.
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { pemOf } from '../pem-setting.ts';
+import { pemOf } from '../pem.ts';
 
 /** A shorter key is worth nothing to those who check (RFC 8301, 3.2). */
 const LEAST_BITS = 1024;

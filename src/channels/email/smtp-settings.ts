@@ -1,4 +1,4 @@
-import { readCaBundle } from '../ca-bundle.ts';
+import { readCaBundle } from '../pem.ts';
 
 /** What an `smtp://` or `smtps://` URL says, and the patience of the client. */
 export interface SmtpSettings {

@@ -7,7 +7,7 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { retryAfterMs } from '../http/provider-http.ts';
+import { retryAfterMs } from '../provider-http.ts';
 import { type ApnsAnswer, ApnsSession } from './apns-session.ts';
 import { privateKeyFrom, signedToken } from './json-web-token.ts';
 import { secondsToKeep, unavailable } from './push-outcomes.ts';

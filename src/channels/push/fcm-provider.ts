@@ -6,7 +6,7 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import { noAnswer, type ProviderExchange, ProviderHttp } from '../http/provider-http.ts';
+import { noAnswer, type ProviderExchange, ProviderHttp } from '../provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { GoogleToken, type ServiceAccount } from './google-token.ts';
 import { secondsToKeep, unavailable } from './push-outcomes.ts';

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { ProviderHttp } from '../http/provider-http.ts';
+import { ProviderHttp } from '../provider-http.ts';
 import { privateKeyFrom, signedToken } from './json-web-token.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Platform } from '../../domain/devices/device.ts';
 import type { Provider, PushSubmission } from '../../domain/ports/provider.ts';
-import type { GuardedClient } from '../http/guarded-client.ts';
-import { pemOf } from '../pem-setting.ts';
+import type { GuardedClient } from '../guarded-http/guarded-client.ts';
+import { pemOf } from '../pem.ts';
 import type { Route } from '../routing.ts';
 import { ApnsProvider } from './apns-provider.ts';
 import { FcmProvider } from './fcm-provider.ts';

@@ -8,8 +8,8 @@ import {
   type SubmitOutcome,
   UNREGISTERED,
 } from '../../domain/ports/provider.ts';
-import type { GuardedClient, HttpExchange } from '../http/guarded-client.ts';
-import { retryAfterMs } from '../http/provider-http.ts';
+import type { GuardedClient, HttpExchange } from '../guarded-http/guarded-client.ts';
+import { retryAfterMs } from '../provider-http.ts';
 import { secondsToKeep, type Unavailable, unavailable } from './push-outcomes.ts';
 import type { VapidKeys } from './vapid-keys.ts';
 

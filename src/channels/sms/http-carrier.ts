@@ -11,7 +11,7 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
-import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '../http/provider-http.ts';
+import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '../provider-http.ts';
 
 /** An answer of the carrier's API. */
 export interface ApiAnswer {

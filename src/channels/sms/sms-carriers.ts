@@ -5,7 +5,7 @@ import type { Route } from '../routing.ts';
 import { createAfricasTalkingCarrier } from './africastalking-carrier.ts';
 import { HttpCarrier } from './http-carrier.ts';
 import { SimulatorCarrier } from './simulator-carrier.ts';
-import { createSmppCarrier } from './smpp-carrier.ts';
+import { createSmppCarrier } from './smpp/smpp-carrier.ts';
 import { createTwilioCarrier } from './twilio-carrier.ts';
 
 export interface CarrierContext {

@@ -6,8 +6,8 @@ import {
   type WebhookTransport,
 } from '../../domain/ports/webhook-transport.ts';
 import { webhookSignatureHeader } from '../../domain/webhooks/webhook-signature.ts';
-import type { GuardedClient, HttpExchange } from '../http/guarded-client.ts';
-import { GuardedHttpError } from '../http/http-errors.ts';
+import type { GuardedClient, HttpExchange } from '../guarded-http/guarded-client.ts';
+import { GuardedHttpError } from '../guarded-http/http-errors.ts';
 import type { OwnReceiver } from './own-receiver.ts';
 
 export interface WebhookTransportOptions {

@@ -6,7 +6,7 @@ import type {
   WhatsAppContent,
   WhatsAppSubmission,
 } from '../../domain/ports/provider.ts';
-import { noAnswer, type ProviderExchange, ProviderHttp, REQUEST_TIMEOUT } from '../http/provider-http.ts';
+import { noAnswer, type ProviderExchange, ProviderHttp, REQUEST_TIMEOUT } from '../provider-http.ts';
 import { sidOf } from '../sid-of.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Route } from '../define-route.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import { textOrList } from '../schemas.ts';
+import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
 
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 

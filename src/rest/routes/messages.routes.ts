@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SmsQuote } from '../../domain/messages/sms-operations.ts';
 import { fromMinor } from '../../domain/money/money.ts';
 import { defineRoute, type Route } from '../define-route.ts';
+import { idParams, phoneNumbers } from '../schemas.ts';
 import {
   detailMembers,
   detailsOf,
@@ -10,8 +11,7 @@ import {
   messageDetails,
   messageMembers,
   sendRoute,
-} from '../message-routes.ts';
-import { idParams, phoneNumbers } from '../schemas.ts';
+} from './channel-routes.ts';
 
 const smsMembers = {
   ...messageMembers,

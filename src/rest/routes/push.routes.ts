@@ -11,7 +11,6 @@ import {
 } from '../../domain/messages/push-content.ts';
 import { PUSH_MAX_DEVICES } from '../../domain/messages/push-operations.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import {
   envelope,
   environment,
@@ -22,6 +21,7 @@ import {
   paginated,
   textOrList,
 } from '../schemas.ts';
+import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
 
 const TAG = 'Push';
 

@@ -6,8 +6,8 @@ import {
   WHATSAPP_TYPES,
 } from '../../domain/messages/whatsapp-content.ts';
 import { defineRoute, type Route } from '../define-route.ts';
-import { historyRoute, idempotencyKey, messageMembers, sendRoute } from '../message-routes.ts';
 import { isoTime, phoneNumbers } from '../schemas.ts';
+import { historyRoute, idempotencyKey, messageMembers, sendRoute } from './channel-routes.ts';
 
 const TAG = 'WhatsApp';
 

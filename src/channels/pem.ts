@@ -1,0 +1,45 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/**
+ * The PEM that a setting holds, or that is in the file it names. Throws Error that shows nothing of the setting: it may
+ * be a key without its first line.
+ */
+export function pemOf(setting: string): string {
+  // In a variable, line breaks are often written as two characters.
+  if (setting.includes('-----BEGIN')) return setting.replaceAll('\\n', '\n');
+  try {
+    return readFileSync(setting, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(
+      code === 'ENOENT' ? 'there is no such file' : `it must be a file that can be read (${code})`,
+    );
+  }
+}
+
+/**
+ * The certificates of a PEM file, such as a company's own authority, as TLS takes them. Throws Error that names the
+ * file and the fault.
+ */
+export function readCaBundle(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(
+      `the file ${path}, named by ca, cannot be read (${code}); name a PEM file of certificates`,
+    );
+  }
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  try {
+    for (const certificate of certificates) new X509Certificate(certificate);
+  } catch {
+    throw new Error(`the file ${path}, named by ca, holds a certificate that cannot be read`);
+  }
+  if (certificates.length === 0) {
+    throw new Error(`the file ${path}, named by ca, holds no certificate; name a PEM file of certificates`);
+  }
+  return certificates.join('\n');
+}

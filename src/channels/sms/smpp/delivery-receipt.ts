@@ -1,0 +1,104 @@
+/**
+ * What a carrier sends us of its own accord (`deliver_sm`, `data_sm`). **Receipt**: its word on a part we
+ * submitted; **MO**: a subscriber's message. Only esm_class and TLVs, which a subscriber cannot set, make
+ * a PDU a receipt: a text that merely looks like one could be sent by anybody.
+ */
+import type { PduFields } from 'smpp';
+import type { DeliveryReport } from '../../../domain/ports/provider.ts';
+
+export type Incoming =
+  | { readonly kind: 'report'; readonly report: DeliveryReport }
+  /** A receipt that decides nothing: still under way, or its state is not known. */
+  | { readonly kind: 'undecided'; readonly stat: string }
+  /** A receipt that does not say which message it is about, or what became of it. */
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'mo' };
+
+const ESM_CLASS_TYPE = 0x3c;
+const ESM_CLASS_RECEIPT = 0x04;
+const ESM_CLASS_INTERMEDIATE = 0x20;
+const ESM_CLASS_UDH = 0x40;
+const DATA_CODING_UCS2 = 8;
+
+const STATES: Readonly<Record<number, string>> = {
+  0: 'SCHEDULED',
+  1: 'ENROUTE',
+  2: 'DELIVRD',
+  3: 'EXPIRED',
+  4: 'DELETED',
+  5: 'UNDELIV',
+  6: 'ACCEPTD',
+  7: 'UNKNOWN',
+  8: 'REJECTD',
+  9: 'SKIPPED',
+};
+
+/** By the beginning of the word, since carriers write REJECTD, REJECTED or UNDELIVERABLE as they like. */
+const FAILURES: ReadonlyArray<readonly [string, string]> = [
+  ['UNDELIV', 'the message could not be delivered'],
+  ['EXPIRED', 'the message expired before it could be delivered'],
+  ['DELETED', 'the message was deleted by the carrier'],
+  ['REJECT', 'the message was rejected by the network'],
+];
+
+const DELIVERED = /^DELIV(?:RD|ERED)/;
+
+const ID_FIELD = fieldPattern('id');
+const STAT_FIELD = fieldPattern('stat(?:us)?');
+const ERR_FIELD = fieldPattern('err(?:or)?');
+const TEXT_FIELD = /(?:^|[\s,;])text:/i;
+
+/**
+ * Reads an incoming PDU; tolerant of order, case and missing fields. TLVs (receipted_message_id,
+ * message_state) go before the text form. The sid is passed on as written: matching allows for
+ * its forms (R15). `code` of a failure is stat and err, `UNDELIV/011`.
+ */
+export function readIncoming(pdu: PduFields): Incoming {
+  const type = (pdu.esm_class ?? 0) & ESM_CLASS_TYPE;
+  const isReceipt =
+    type === ESM_CLASS_RECEIPT || type === ESM_CLASS_INTERMEDIATE || pdu.receipted_message_id !== undefined;
+  if (!isReceipt) return { kind: 'mo' };
+
+  const text = readText(pdu);
+  const sid = pdu.receipted_message_id || field(text, ID_FIELD);
+  const stat = STATES[pdu.message_state ?? -1] ?? field(text, STAT_FIELD)?.toUpperCase();
+  if (!sid || !stat) return { kind: 'unreadable' };
+
+  const to = /^\+?\d+$/.test(pdu.source_addr ?? '') ? { to: pdu.source_addr } : {};
+  if (DELIVERED.test(stat)) {
+    return { kind: 'report', report: { sid, ...to, status: 'delivered' } };
+  }
+  const failure = FAILURES.find(([prefix]) => stat.startsWith(prefix));
+  if (failure === undefined) return { kind: 'undecided', stat: stat.slice(0, 20) };
+  const err = field(text, ERR_FIELD) ?? networkError(pdu.network_error_code);
+  const code = err === undefined || /^0+$/.test(err) ? stat : `${stat}/${err}`;
+  return { kind: 'report', report: { sid, ...to, status: 'failed', code, reason: failure[1] } };
+}
+
+function readText(pdu: PduFields): string {
+  const short = pdu.short_message ?? Buffer.alloc(0);
+  const octets = short.length > 0 ? short : (pdu.message_payload ?? short);
+  const start = ((pdu.esm_class ?? 0) & ESM_CLASS_UDH) !== 0 && octets.length > 0 ? octets[0]! + 1 : 0;
+  const body = octets.subarray(start);
+  if (pdu.data_coding !== DATA_CODING_UCS2) return body.toString('latin1').replaceAll('\0', ' ');
+  return Buffer.from(body.subarray(0, body.length & ~1))
+    .swap16()
+    .toString('utf16le');
+}
+
+function field(text: string, pattern: RegExp): string | undefined {
+  // The text field repeats the message, which may itself say "stat:": what stands before it goes first.
+  const end = TEXT_FIELD.exec(text)?.index ?? text.length;
+  const found = pattern.exec(text.slice(0, end)) ?? pattern.exec(text.slice(end));
+  return found?.[1] ?? found?.[2];
+}
+
+function fieldPattern(name: string): RegExp {
+  // An empty field ("id: sub:001") must not take the next field's name for its value.
+  return new RegExp(`(?:^|[\\s,;])${name}:(?:([^\\s,;]+)|\\s+([^\\s:,;]+)(?=[\\s,;]|$))`, 'i');
+}
+
+/** network_error_code: one octet for the network, two for its code. */
+function networkError(tlv: Buffer | undefined): string | undefined {
+  return tlv?.length === 3 ? String(tlv.readUInt16BE(1)).padStart(3, '0') : undefined;
+}

@@ -1,0 +1,305 @@
+/**
+ * An SMPP 3.4 carrier: one transceiver session, or a transmitter and a receiver, each bound again whenever it ends, and
+ * the submissions over the first of them.
+ *
+ * **Part**: one submit_sm. A long message's first part goes alone; the others follow, pipelined on the same
+ * session, once it is accepted, so that a refusal, which nearly always concerns the whole message, leaves
+ * nothing half sent. When a later part fails all the same, the message fails as a whole (`rejected`,
+ * `unavailable`) although parts of it may have left; the reason says so, and the next try takes the same
+ * concatenation reference.
+ */
+import type { Pdu } from 'smpp';
+import type { Logger } from '../../../domain/ports/logger.ts';
+import type {
+  Provider,
+  ProviderHealth,
+  ReportSink,
+  SmsSubmission,
+  SubmitOutcome,
+} from '../../../domain/ports/provider.ts';
+import { sidOf } from '../../sid-of.ts';
+import {
+  ESME_RINVBNDSTS,
+  ESME_ROK,
+  ESME_RX_T_APPN,
+  refusalKind,
+  statusName,
+  statusText,
+} from './command-status.ts';
+import { readIncoming } from './delivery-receipt.ts';
+import { LateAnswers } from './late-answers.ts';
+import { joinParts, LongMessageReferences, type PartOutcome } from './long-message.ts';
+import { ReportBatcher } from './report-batcher.ts';
+import { SmppLink, unavailable, untouched } from './smpp-link.ts';
+import type { Answer, SmppSession } from './smpp-session.ts';
+import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
+import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
+
+/** A later part of a message that the carrier throttles is tried so often before the whole message is given up. */
+const LATER_PART_TRIES = 3;
+/** What is passed over waits so many times as long as it had a place of the window, which others need. */
+const SKIPPED_PAUSE = 5;
+
+export interface SmppCarrierOptions {
+  /** `smpp://systemId:password@host:2775?window=50`; all parameters at `parseSmppUrl`. */
+  readonly url: string;
+  readonly logger: Logger;
+  /** In milliseconds; goes before the URL. */
+  readonly timing?: Partial<SmppTiming>;
+  /** Certificates (PEM) to trust instead of the system's, for smpps. */
+  readonly tlsCa?: string;
+  readonly now?: (() => Date) | undefined;
+  /** 0 to 1, for jitter. */
+  readonly random?: () => number;
+}
+
+interface Draft {
+  readonly submission: SmsSubmission;
+  readonly message: SmppMessage;
+  readonly reference: number;
+}
+
+/**
+ * Promises what `Provider` says, for SMS over SMPP (R13 to R16). `unavailable`: not bound within
+ * boundWaitMs, throttled, a temporary error, or cut off on the wire (the reason says that the answer is
+ * unknown). A slow answer is waited for as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
+ * recorded, or kept on disk. Throws Error when the URL is bad.
+ */
+export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
+  return new SmppCarrier(options);
+}
+
+class SmppCarrier implements Provider<SmsSubmission> {
+  readonly name: string;
+  readonly #settings: SmppSettings;
+  readonly #logger: Logger;
+  readonly #now: () => Date;
+  readonly #references: LongMessageReferences;
+  readonly #lateAnswers = new LateAnswers();
+  /** Over the first messages are submitted. */
+  readonly #links: readonly [SmppLink, ...SmppLink[]];
+  #reports: ReportBatcher | undefined;
+  #stopped: Promise<void> | undefined;
+  #inFlight = 0;
+  #whenIdle: (() => void) | undefined;
+  #moCount = 0;
+
+  constructor(options: SmppCarrierOptions) {
+    const random = options.random ?? Math.random;
+    this.#settings = parseSmppUrl(options.url, options.timing);
+    const { systemId, host, port } = this.#settings;
+    this.name = `smpp:${systemId}@${host}:${port}`;
+    this.#logger = options.logger.child({ carrier: this.name });
+    this.#now = options.now ?? (() => new Date());
+    this.#references = new LongMessageReferences(random);
+    const link = (role: BindRole) =>
+      new SmppLink({
+        settings: this.#settings,
+        role,
+        logger: this.#logger,
+        tlsCa: options.tlsCa ?? this.#settings.tlsCa,
+        random,
+        onIncoming: (pdu, acknowledge) => this.#receive(pdu, acknowledge),
+      });
+    const [first, ...others] = this.#settings.sessions;
+    this.#links = [link(first), ...others.map(link)];
+  }
+
+  start(onReports: ReportSink): void {
+    if (this.#reports !== undefined || this.#stopped !== undefined) return;
+    this.#reports = new ReportBatcher(this.name, onReports, this.#logger);
+    for (const link of this.#links) link.start();
+  }
+
+  async submit(submission: SmsSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
+    try {
+      const message = toSmppMessage(submission, this.#settings, this.#now());
+      if ('kind' in message) return message;
+      const sid = this.#lateAnswers.sidOf(submission);
+      if (sid !== undefined) return { kind: 'accepted', sid };
+      for (;;) {
+        const session = await this.#links[0].session(signal);
+        if ('kind' in session) return session;
+        if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
+        if (signal.aborted) return untouched('no place in the submit window in time');
+        // Over the next session it may wait as long again: another carrier can have it sooner.
+        if (session.isRetired) return untouched('the SMSC does not answer what is before it');
+        // The session has ended or is being stopped; the link knows.
+      }
+    } catch (error) {
+      this.#logger.error(
+        { err: error, messageId: submission.messageId },
+        'SMPP submission failed unexpectedly',
+      );
+      return unavailable('the message could not be written as SMPP');
+    }
+  }
+
+  /** Up with all of its sessions. Without the receiver messages leave all the same: their reports wait at the SMSC. */
+  health(): ProviderHealth {
+    const health =
+      this.#stopped === undefined ? this.#linkHealth() : { state: 'down' as const, detail: 'stopped' };
+    return { name: this.name, ...health, inFlight: this.#inFlight };
+  }
+
+  #linkHealth(): Pick<ProviderHealth, 'state' | 'detail'> {
+    const index = this.#links.findIndex(({ health }) => health.state !== 'up');
+    const link = this.#links[index];
+    if (!link) return { state: 'up' };
+    const { state, detail } = link.health;
+    if (detail === undefined) return { state };
+    return {
+      state,
+      detail: this.#links.length === 1 ? detail : `${this.#settings.sessions[index]}: ${detail}`,
+    };
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    for (const link of this.#links) link.refuseNew();
+    let timer: NodeJS.Timeout | undefined;
+    const grace = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#settings.timing.stopGraceMs);
+    });
+    await Promise.race([grace, this.#settled()]);
+    clearTimeout(timer);
+    await Promise.all(this.#links.map((link) => link.stop()));
+    this.#logger.info({ moCount: this.#moCount }, 'SMPP carrier stopped');
+  }
+
+  async #settled(): Promise<void> {
+    if (this.#inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    }
+    await this.#reports?.idle();
+  }
+
+  /** The caller holds a place in the session's window. */
+  async #begin(
+    session: SmppSession,
+    submission: SmsSubmission,
+    message: SmppMessage,
+  ): Promise<SubmitOutcome> {
+    this.#inFlight++;
+    try {
+      const parts = message.text.parts.length;
+      if (parts <= 1) {
+        const { throttled: _, ...outcome } = await this.#sendPart(
+          session,
+          { submission, message, reference: 0 },
+          0,
+        );
+        return outcome;
+      }
+      return await this.#sendLong(session, submission, message);
+    } finally {
+      this.#inFlight--;
+      if (this.#inFlight === 0) this.#whenIdle?.();
+    }
+  }
+
+  async #sendLong(
+    session: SmppSession,
+    submission: SmsSubmission,
+    message: SmppMessage,
+  ): Promise<SubmitOutcome> {
+    const key = `${submission.messageId}:${submission.position}`;
+    const draft = { submission, message, reference: this.#references.take(key) };
+    const outcomes = [await this.#sendPart(session, draft, 0)];
+    if (outcomes[0]?.kind === 'accepted') {
+      const rest = message.text.parts.slice(1);
+      outcomes.push(...(await Promise.all(rest.map((_, i) => this.#sendLaterPart(session, draft, i + 1)))));
+    }
+    const outcome = joinParts(outcomes, message.text.parts.length);
+    if (outcome.kind === 'unavailable') this.#references.keep(key, draft.reference);
+    else this.#references.forget(key);
+    return outcome;
+  }
+
+  /** A message half sent is worth finishing, so this waits through throttling, and the caller's signal no longer counts. */
+  async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
+    for (let tries = 1; ; tries++) {
+      if (!(await session.window.acquireForLaterPart(this.#settings.timing.submitTimeoutMs))) {
+        return unavailable('it could not be sent on the session of the first part');
+      }
+      const outcome = await this.#sendPart(session, draft, index);
+      if (!outcome.throttled || tries === LATER_PART_TRIES) return outcome;
+    }
+  }
+
+  /** Uses up the place the caller holds. */
+  async #sendPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
+    const { submission, message, reference } = draft;
+    try {
+      if (this.#now() >= submission.expiresAt)
+        return { ...untouched('the message expired before it could be sent'), onlyThis: true };
+      const answer = await session.submit(partFields(message, index, reference), (messageId) => {
+        // The parts of a long one go again together, under the same reference, and are one message for its reader.
+        if (message.text.parts.length <= 1)
+          this.#lateAnswers.note(submission, sidOf(messageId, submission, index));
+      });
+      return this.#read(session, answer, submission, index);
+    } finally {
+      session.window.release();
+    }
+  }
+
+  #read(session: SmppSession, answer: Answer, submission: SmsSubmission, index: number): PartOutcome {
+    switch (answer.kind) {
+      case 'unsent':
+        return untouched('the SMPP session ended before the message was sent');
+      case 'closed':
+        return unavailable(
+          `the SMPP session ended before the answer came (${answer.reason}); whether the carrier took the message is unknown`,
+        );
+      case 'skipped': {
+        const reason = `${answer.reason}, though younger ones were; whether the carrier took the message is unknown`;
+        const { submitTimeoutMs } = this.#settings.timing;
+        return { ...unavailable(reason, SKIPPED_PAUSE * submitTimeoutMs), onlyThis: true };
+      }
+    }
+    const { status, messageId } = answer;
+    if (status === ESME_ROK) {
+      session.window.succeeded();
+      return { kind: 'accepted', sid: sidOf(messageId, submission, index) };
+    }
+    const reason = statusText(status);
+    switch (refusalKind(status)) {
+      case 'throttled': {
+        const pauseMs = session.window.throttled();
+        return { ...untouched(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
+      }
+      case 'temporary':
+        if (status === ESME_RINVBNDSTS) session.end('the SMSC says the session is not bound');
+        return untouched(reason);
+      case 'permanent':
+        return { kind: 'rejected', code: statusName(status), reason };
+    }
+  }
+
+  #receive(pdu: Pdu, acknowledge: (status: number) => void): void {
+    const incoming = readIncoming(pdu);
+    switch (incoming.kind) {
+      case 'report':
+        if (this.#reports === undefined) acknowledge(ESME_RX_T_APPN);
+        else this.#reports.add(incoming.report, acknowledge);
+        return;
+      case 'undecided':
+        this.#logger.debug({ stat: incoming.stat }, 'SMPP receipt without a final state ignored');
+        break;
+      case 'unreadable':
+        this.#logger.warn({}, 'SMPP receipt without id or state ignored');
+        break;
+      case 'mo':
+        this.#moCount++;
+        this.#logger.info({ moCount: this.#moCount }, 'mobile-originated message acknowledged and dropped');
+    }
+    acknowledge(ESME_ROK);
+  }
+}

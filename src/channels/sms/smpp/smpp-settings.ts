@@ -1,0 +1,140 @@
+import { readCaBundle } from '../../pem.ts';
+
+/** What a session may do: submit, take what the carrier sends, or both. */
+export type BindRole = 'transceiver' | 'transmitter' | 'receiver';
+
+/** What an `smpp://` URL says, and the pauses and patience of the client. */
+export interface SmppSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** Certificates (PEM) to trust instead of the system's. */
+  readonly tlsCa: string | undefined;
+  /** The sessions to bind; messages are submitted over the first. */
+  readonly sessions: readonly [BindRole, ...BindRole[]];
+  readonly systemId: string;
+  readonly password: string;
+  readonly systemType: string;
+  /** Most submit_sm PDUs without an answer. */
+  readonly window: number;
+  readonly sourceTon?: number;
+  readonly sourceNpi?: number;
+  /** Whether validity_period is sent. */
+  readonly validity: boolean;
+  readonly timing: SmppTiming;
+}
+
+/** All in milliseconds. */
+export interface SmppTiming {
+  /** Connecting and the bind's answer together. */
+  readonly bindTimeoutMs: number;
+  /** From when on a submission without an answer makes the session end as soon as the others on it are answered. */
+  readonly submitTimeoutMs: number;
+  readonly enquireIntervalMs: number;
+  /** How long nothing at all may come while an enquire_link waits for its answer. */
+  readonly enquireTimeoutMs: number;
+  readonly reconnectMinMs: number;
+  readonly reconnectMaxMs: number;
+  /** How long a submission waits for a session. */
+  readonly boundWaitMs: number;
+  readonly throttlePauseMs: number;
+  /** How long `stop` waits for submissions on the wire and reports being recorded. */
+  readonly stopGraceMs: number;
+}
+
+const DEFAULT_TIMING: SmppTiming = {
+  bindTimeoutMs: 10_000,
+  submitTimeoutMs: 60_000,
+  enquireIntervalMs: 30_000,
+  enquireTimeoutMs: 30_000,
+  reconnectMinMs: 1_000,
+  reconnectMaxMs: 60_000,
+  boundWaitMs: 5_000,
+  throttlePauseMs: 200,
+  stopGraceMs: 5_000,
+};
+
+const DEFAULT_PORT = 2775;
+const DEFAULT_TLS_PORT = 3550;
+const PARAMETERS = [
+  'window',
+  'systemType',
+  'enquireSeconds',
+  'bindTimeoutSeconds',
+  'submitTimeoutSeconds',
+  'sourceTon',
+  'sourceNpi',
+  'validity',
+  'bind',
+  'ca',
+];
+
+/**
+ * Reads `smpp://systemId:password@host:2775?window=50` or `smpps://…` (TLS, default port 3550). Query
+ * parameters: window (1 to 1000), systemType, enquireSeconds, bindTimeoutSeconds, submitTimeoutSeconds,
+ * sourceTon, sourceNpi, validity (on, off), bind (trx, tx+rx), ca (path of a PEM bundle, which is read). `timing` goes
+ * before the URL. Throws Error that names the fault and never the password.
+ */
+export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): SmppSettings {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^smpps?:$/.test(parsed.protocol))
+    throw new Error('not an smpp:// or smpps:// URL');
+  if (parsed.hostname === '') throw new Error('the SMPP URL names no host');
+  if (parsed.username === '') throw new Error('the SMPP URL names no systemId');
+  const query = parsed.searchParams;
+  for (const name of query.keys()) {
+    if (!PARAMETERS.includes(name)) throw new Error(`unknown SMPP parameter ${name}`);
+  }
+  const number = (name: string, min: number, max: number): number | undefined => {
+    const text = query.get(name);
+    if (text === null) return undefined;
+    const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) throw new Error(`SMPP parameter ${name} must be ${min} to ${max}`);
+    return value;
+  };
+  const milliseconds = (name: string): number | undefined => {
+    const seconds = number(name, 1, 3600);
+    return seconds === undefined ? undefined : seconds * 1000;
+  };
+  const validity = query.get('validity') ?? 'on';
+  if (validity !== 'on' && validity !== 'off') throw new Error('SMPP parameter validity must be on or off');
+  const tls = parsed.protocol === 'smpps:';
+  const ca = query.get('ca');
+  if (ca !== null && !tls) throw new Error('SMPP parameter ca is for smpps:// URLs');
+  return {
+    host: parsed.hostname.replace(/^\[|\]$/g, ''),
+    port: parsed.port === '' ? (tls ? DEFAULT_TLS_PORT : DEFAULT_PORT) : Number(parsed.port),
+    tls,
+    tlsCa: ca === null ? undefined : readCaBundle(ca),
+    sessions: sessionsOf(query.get('bind') ?? 'trx'),
+    systemId: decode(parsed.username, 'systemId'),
+    password: decode(parsed.password, 'password'),
+    systemType: query.get('systemType') ?? '',
+    window: number('window', 1, 1000) ?? 50,
+    sourceTon: number('sourceTon', 0, 255),
+    sourceNpi: number('sourceNpi', 0, 255),
+    validity: validity === 'on',
+    timing: {
+      ...DEFAULT_TIMING,
+      bindTimeoutMs: milliseconds('bindTimeoutSeconds') ?? DEFAULT_TIMING.bindTimeoutMs,
+      submitTimeoutMs: milliseconds('submitTimeoutSeconds') ?? DEFAULT_TIMING.submitTimeoutMs,
+      enquireIntervalMs: milliseconds('enquireSeconds') ?? DEFAULT_TIMING.enquireIntervalMs,
+      ...timing,
+    },
+  };
+}
+
+/** In a query a plus sign is read as a space, unless it is percent-encoded. */
+function sessionsOf(bind: string): SmppSettings['sessions'] {
+  if (bind === 'trx') return ['transceiver'];
+  if (/^tx[+ ]rx$/.test(bind)) return ['transmitter', 'receiver'];
+  throw new Error('SMPP parameter bind must be trx or tx+rx');
+}
+
+function decode(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(`the ${what} of the SMPP URL is not percent-encoded correctly`);
+  }
+}

@@ -1,0 +1,44 @@
+import express, { type Request, type Response, type Router } from 'express';
+import { DomainError } from '../../domain/errors.ts';
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { RefusalMonitor } from '../../domain/refusal-monitor.ts';
+import { errorResponse } from '../error-response.ts';
+import { requestIdOf } from '../middleware/request.ts';
+import { sendJson } from '../middleware/send-json.ts';
+
+export interface CallbackOptions {
+  readonly logger: Logger;
+  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  readonly faultOf: (error: unknown) => DomainError | undefined;
+  readonly refusals: Pick<RefusalMonitor, 'note'>;
+}
+
+type Work = (request: Request, response: Response) => Promise<void>;
+
+/**
+ * A router for calls that providers make, and a wrapper for its handlers: nothing that happens in one escapes, and a
+ * refusal is answered like one of the REST API. A provider calls again what was not answered with 200.
+ */
+export function createCallbackRouter(
+  { logger, faultOf, refusals }: CallbackOptions,
+  what: string,
+): { router: Router; serve: (work: Work) => Work } {
+  const serve = (work: Work) => async (request: Request, response: Response) => {
+    const requestId = requestIdOf(request);
+    response.setHeader('X-Request-Id', requestId);
+    try {
+      await work(request, response);
+    } catch (error) {
+      const refused = error instanceof DomainError ? error : faultOf(error);
+      if (refused) refusals.note(refused);
+      else logger.error({ err: error, requestId }, `a ${what} callback failed`);
+      const { status, headers, body } = errorResponse(
+        refused ??
+          new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
+      );
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      sendJson(request, response, status, JSON.stringify(body));
+    }
+  };
+  return { router: express.Router(), serve };
+}

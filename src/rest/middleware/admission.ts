@@ -1,0 +1,151 @@
+import type { Request } from 'express';
+import { bucketOfClient, type DefaultLimits, rateRefusal } from '../../domain/accounts/budgets.ts';
+import {
+  type Authenticator,
+  callerOf,
+  KeyRefused,
+  type KnownKey,
+} from '../../domain/api-keys/authenticate.ts';
+import type { ApiKeyCaller } from '../../domain/caller.ts';
+import { DomainError } from '../../domain/errors.ts';
+import { clientOf, parseForwardedAddress, shownClient } from '../../domain/ip-network.ts';
+import type { RateLimiter, RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
+import type { SecurityWatch } from '../../domain/security/security-watch.ts';
+import { headerOf } from './request.ts';
+import type { AnswerHeaders } from './send-json.ts';
+
+/** What admission must know of the route that a request is for. */
+export interface Entrance {
+  /** Reads the body as far as the route allows; throws `payload_too_large`. */
+  readonly readBody: () => Promise<Buffer>;
+  readonly isWebhookRegistration: boolean;
+}
+
+interface Admitted {
+  readonly caller: ApiKeyCaller;
+  /** The body, when the signature made it necessary to read it. */
+  readonly rawBody: Buffer | undefined;
+}
+
+/**
+ * Lets requests in, or refuses them, in the order of R9 up to the rate limit: key, revoked or expired,
+ * signature, address, rate. The headers of each answer say what is left of the budget that its request counted on.
+ */
+export class Admission {
+  readonly #authenticator: Authenticator;
+  readonly #rateLimiter: RateLimiter;
+  readonly #defaults: DefaultLimits;
+  readonly #security: SecurityWatch;
+
+  constructor(parts: {
+    authenticator: Authenticator;
+    rateLimiter: RateLimiter;
+    rateLimits: DefaultLimits;
+    security: SecurityWatch;
+  }) {
+    this.#authenticator = parts.authenticator;
+    this.#rateLimiter = parts.rateLimiter;
+    this.#defaults = parts.rateLimits;
+    this.#security = parts.security;
+  }
+
+  /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
+  async admit(request: Request, headers: AnswerHeaders, entrance: Entrance): Promise<Admitted> {
+    let known: KnownKey;
+    let rawBody: Buffer | undefined;
+    try {
+      known = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
+      if (known.key.enableHmac) {
+        rawBody = await this.#authenticator.checkSignature(known, {
+          method: request.method,
+          path: pathOf(request.originalUrl),
+          timestamp: headerOf(request, 'x-timestamp'),
+          signature: headerOf(request, 'x-signature'),
+          readBody: entrance.readBody,
+        });
+      }
+      this.#authenticator.checkAddress(known, () => clientAddressOf(request));
+    } catch (error) {
+      if (error instanceof KeyRefused) this.#note(error, request);
+      // Neither may somebody without the key's secrets use up the budget of those who have them.
+      if (error instanceof DomainError) await this.admitAnyone(request, headers);
+      throw error;
+    }
+    const { key, plan } = known;
+    this.#authenticator.noteUse(known);
+    const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
+    if (registrations !== undefined) {
+      const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
+      const limits = { perMinute, perSecond: 0 };
+      const verdict = await this.#rateLimiter.take(registrations, limits);
+      tell(headers, verdict, limits, 'webhook registrations');
+    }
+    const limits = {
+      perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
+      perSecond: key.rateLimit.perSecond ?? plan?.perSecond ?? this.#defaults.perSecond,
+    };
+    try {
+      const verdict = await this.#rateLimiter.take(`key:${key.keyId}`, limits);
+      tell(headers, verdict, limits, 'requests');
+    } catch (error) {
+      // What one budget refuses must not count on the other.
+      if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
+      throw error;
+    }
+    return { caller: callerOf(known), rawBody };
+  }
+
+  #note({ check: kind, reason, known }: KeyRefused, request: Request): void {
+    const keyId = known?.key.keyId;
+    const caller = kind === 'allowlist' && known ? callerOf(known) : undefined;
+    const audited = caller && {
+      accountId: caller.accountId,
+      caller,
+      action: 'apiKey.outsideAllowlist' as const,
+      target: caller.keyId,
+    };
+    this.#security.recordRefusal({
+      kind,
+      reason,
+      address: shownClient(clientOf(request.ip)),
+      keyId,
+      audited,
+    });
+  }
+
+  /** Counts a request that no valid key stands for on its address's budget (R11). */
+  async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
+    const verdict = await this.#rateLimiter.take(bucketOfClient(clientOf(request.ip)), this.#defaults);
+    tell(headers, verdict, this.#defaults, 'requests');
+  }
+
+  /** The headers of an answer whose request could not be counted: nothing is known to be left. */
+  uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
+    return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
+  }
+}
+
+/** Tells in the headers what the limiter said of a request under these limits, and refuses it where that did. */
+function tell(headers: AnswerHeaders, verdict: RateVerdict, limits: RateLimits, what: string): void {
+  Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
+  const refused = rateRefusal(verdict, limits, what);
+  if (refused) throw refused;
+}
+
+function rateHeaders(limit: number, remaining: number, resetAt: number): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(resetAt),
+  };
+}
+
+/** The client: the socket's peer, or whom a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`). */
+function clientAddressOf(request: Request): bigint | undefined {
+  return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);
+}
+
+/** The path as it came, also from a request line that holds a whole URL. */
+function pathOf(target: string): string {
+  return target.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '');
+}

@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http';
+import { DomainError, payloadTooLarge } from '../../domain/errors.ts';
+
+/** Deeper JSON is refused before it is parsed: recursive code must not meet it. */
+const MAX_DEPTH = 32;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * The request's body as it came, which is what signatures are over. Throws `payload_too_large` as soon as it is
+ * known to have more than `maxBytes`; the rest is then left unread.
+ */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const tooLarge = () => payloadTooLarge(maxBytes);
+  const brokenOff = () => new DomainError('invalid_json', 'The body broke off before its end.');
+  if (Number(request.headers['content-length']) > maxBytes) return Promise.reject(tooLarge());
+  if (request.destroyed) return Promise.reject(brokenOff());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > maxBytes) {
+        request.off('data', onData);
+        request.pause();
+        reject(tooLarge());
+      } else {
+        chunks.push(chunk);
+      }
+    };
+    request.on('data', onData);
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('error', () => reject(brokenOff()));
+    request.on('close', () => {
+      if (!request.complete) reject(brokenOff());
+    });
+  });
+}
+
+/**
+ * The body as it came, where all of it has: so it is with most small ones by the time that their request is let in.
+ * Undefined where `readBody` has to wait for it or to refuse it.
+ */
+export function bodyThatCame(request: IncomingMessage, maxBytes: number): Buffer | undefined {
+  const length = Number(request.headers['content-length']);
+  if (request.readableLength !== length || length > maxBytes || request.destroyed) return undefined;
+  return request.read() ?? Buffer.alloc(0);
+}
+
+/**
+ * Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`;
+ * neither quotes the body.
+ */
+export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
+  if (!isJson(request.headers['content-type'])) {
+    const message = 'Send the body as JSON in UTF-8 with Content-Type: application/json.';
+    throw new DomainError('unsupported_media_type', message);
+  }
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') {
+    throw new DomainError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+  }
+  if (raw.length === 0) throw invalidJson('is empty; a JSON object is expected');
+  let text: string;
+  try {
+    text = utf8.decode(raw);
+  } catch {
+    throw invalidJson('is not valid UTF-8');
+  }
+  if (isTooDeep(text)) throw invalidJson(`is nested deeper than ${MAX_DEPTH} levels`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body.
+    throw invalidJson('is not valid JSON');
+  }
+}
+
+const invalidJson = (fault: string) => new DomainError('invalid_json', `The body ${fault}.`);
+
+/** JSON has one encoding: a charset may be named as long as it is that one. */
+function isJson(contentType = ''): boolean {
+  if (contentType === 'application/json') return true;
+  const [type, ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
+  return type === 'application/json' && (charset === undefined || /^(utf-?8|"utf-?8")$/.test(charset));
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (isInString) {
+      if (code === 92) index += 1;
+      else if (code === 34) isInString = false;
+    } else if (code === 34) {
+      isInString = true;
+    } else if (code === 91 || code === 123) {
+      depth += 1;
+      if (depth > MAX_DEPTH) return true;
+    } else if (code === 93 || code === 125) {
+      depth -= 1;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { type FieldFault, validationError } from '../../domain/errors.ts';
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** The caller's `X-Request-Id` when it is well formed, else a new one (R4). */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** A request's header by its name in small letters; what came more than once is joined with commas. */
+export function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join() : value;
+}
+
+/**
+ * Throws `validation_error` for text that cannot be stored as given: U+0000 and half surrogate pairs (R5).
+ * `value` is what a schema made of the input, so that members nobody reads do not matter.
+ */
+export function checkText(value: unknown): void {
+  const fault = findTextFault(value);
+  if (fault) throw validationError([fault]);
+}
+
+/** The first such text in `value`. */
+export function findTextFault(value: unknown): FieldFault | undefined {
+  if (typeof value === 'string') {
+    const message = faultOf(value);
+    return message === undefined ? undefined : { path: '', message };
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const name of Object.keys(value)) {
+    const message = faultOf(name);
+    if (message !== undefined) return { path: '', message: `has a member whose name ${message}` };
+    const fault = findTextFault((value as Readonly<Record<string, unknown>>)[name]);
+    if (fault) return { ...fault, path: fault.path === '' ? name : `${name}.${fault.path}` };
+  }
+  return undefined;
+}
+
+function faultOf(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not contain U+0000';
+  return text.isWellFormed()
+    ? undefined
+    : 'must not contain half of a surrogate pair, which is no valid Unicode';
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathItemObject,
+  type ZodOpenApiPathsObject,
+} from 'zod-openapi';
+import { SCOPES } from '../../domain/caller.ts';
+import type { Operations } from '../../domain/operations.ts';
+import { EVENT_TYPES } from '../../domain/webhooks/webhook.ts';
+import type { Route } from '../define-route.ts';
+import { routes } from '../routes/all.ts';
+import { eventEnvelope } from '../schemas.ts';
+import { describeService } from './description.ts';
+import { ERROR_SCHEMAS, errorResponsesOf } from './errors.ts';
+import { HEADER_COMPONENTS, responseHeaders } from './headers.ts';
+
+/**
+ * The REST API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. Of
+ * `operations` only the access that each asks for is read.
+ */
+export function openApiDocument(operations: Operations): object {
+  return createDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Messaging gateway',
+        version: '1.0.0',
+        description: describeService(),
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/api/v1', description: 'This gateway' }],
+      security: [{ ApiKey: [] }],
+      tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+      paths: pathsOf(operations),
+      webhooks: WEBHOOK_REQUESTS,
+      components: {
+        securitySchemes: {
+          ApiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-Api-Key',
+            description: 'The full key: `msg_`, 16 hexadecimal characters, `_`, 40 hexadecimal characters.',
+          },
+        },
+        ...HEADER_COMPONENTS,
+        schemas: ERROR_SCHEMAS,
+      },
+    },
+    {
+      override: ({ jsonSchema }) => {
+        // Documented members keep their meaning and new ones may come (R1): objects stay open to readers.
+        if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        // What zod adds of its own says nothing that `integer` and `date-time` do not.
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      },
+    },
+  );
+}
+
+function pathsOf(operations: Operations): ZodOpenApiPathsObject {
+  const parameters = ['RequestId', 'Timestamp', 'Signature'].map((name) => ({
+    $ref: `#/components/parameters/${name}`,
+  }));
+  const paths: Record<string, ZodOpenApiPathItemObject> = {};
+  for (const route of routes) {
+    const path = documentedPath(route.path);
+    paths[path] = { parameters, ...paths[path], [route.method]: operationOf(route, operations) };
+  }
+  return paths;
+}
+
+function operationOf(route: Route, operations: Operations): ZodOpenApiOperationObject {
+  const examples = Object.entries(route.examples ?? {});
+  return {
+    operationId: operationIdOf(route),
+    tags: [route.tag],
+    summary: route.summary,
+    description: describe(route, operations),
+    requestParams: {
+      ...(route.params ? { path: route.params as z.ZodObject } : {}),
+      ...(route.query ? { query: route.query as z.ZodObject } : {}),
+    },
+    ...(route.isIdempotent ? { parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }] } : {}),
+    ...(route.body
+      ? {
+          requestBody: {
+            required: !route.body.safeParse(undefined).success,
+            content: {
+              'application/json': {
+                schema: route.body as z.ZodObject,
+                examples: Object.fromEntries(
+                  examples.map(([name, { summary, body }]) => [
+                    name,
+                    { ...(summary ? { summary } : {}), value: body },
+                  ]),
+                ),
+              },
+            },
+          },
+        }
+      : {}),
+    responses: {
+      [route.successStatus ?? 200]: {
+        description: 'Done.',
+        headers: responseHeaders(route.isIdempotent ? ['Idempotency-Replayed'] : []),
+        content: { 'application/json': { schema: route.response as z.ZodObject } },
+      },
+      ...errorResponsesOf(route),
+    },
+  };
+}
+
+/** Which keys may call it (R120–R128), and what is particular about it. */
+function describe(route: Route, operations: Operations): string {
+  const { scopes = [] } = route.operation(operations).access;
+  const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
+  const aliases = route.aliases?.map((path) => `\`${documentedPath(path)}\``) ?? [];
+  return [
+    scopes === 'any'
+      ? 'Any valid key may call this.'
+      : `Scope: ${named.map((scope) => `\`${scope}\``).join(' or ')}.`,
+    ...(aliases.length > 0 ? [`The same stands at ${aliases.join(' and ')}.`] : []),
+    ...(route.isWebhookRegistration
+      ? ['Counts on a budget of its own besides: 20 a minute by default.']
+      : []),
+  ].join(' ');
+}
+
+const documentedPath = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
+
+/** `POST /developers/webhooks/:id/test` is `postWebhooksByIdTest`. */
+function operationIdOf({ method, path }: Route): string {
+  const words = path
+    .replace(/^\/developers?\//, '/')
+    .replaceAll(':', 'by-')
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean);
+  return method + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
+}
+
+/** What the gateway POSTs to registered endpoints (R16, R135–R145). */
+const WEBHOOK_REQUESTS: ZodOpenApiPathsObject = {
+  event: {
+    post: {
+      operationId: 'receiveEvent',
+      tags: ['Webhooks'],
+      summary: 'An event, sent to every active endpoint that subscribes to it',
+      description:
+        'Any answer but 2xx within 10 seconds is retried after 5, 15, 35, 75 and 155 seconds, `maxRetries` times. ' +
+        'Operators can replace the word `Service` in the names of these headers.',
+      security: [],
+      requestParams: {
+        header: z.object({
+          'X-Service-Signature': z
+            .string()
+            .describe(
+              "`t=<unix seconds>,v1=<hex>`: the HMAC-SHA-256 of `<t>.<raw body>`, keyed with the endpoint's secret. " +
+                'Compare `v1` and refuse a `t` more than 300 seconds old.',
+            ),
+          'X-Service-Event': z.enum(EVENT_TYPES),
+          'X-Service-Delivery': z
+            .string()
+            .describe('The delivery, the same on every attempt: a receiver drops those that it has seen.'),
+        }),
+      },
+      requestBody: { required: true, content: { 'application/json': { schema: eventEnvelope } } },
+      responses: { '2XX': { description: 'Received.' } },
+    },
+  },
+};

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import type { ZodOpenApiHeadersObject, ZodOpenApiResponseObject, ZodOpenApiSchemaObject } from 'zod-openapi';
+import { DomainError, type ErrorCode } from '../../domain/errors.ts';
+import type { Route } from '../define-route.ts';
+import { ERROR_RESPONSES, errorResponse } from '../error-response.ts';
+import { responseHeaders } from './headers.ts';
+
+const CODES = Object.keys(ERROR_RESPONSES) as ErrorCode[];
+const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
+
+const accessError = z
+  .object({
+    statusCode: z.int(),
+    error: z.enum(codesOf('A')),
+    message: z.string(),
+    retryAfter: z.int().min(1).optional().describe('Seconds to wait, as `Retry-After` says; with 429 only.'),
+  })
+  .meta({
+    id: 'AccessError',
+    description: 'Shape A: the answer to a request that authentication or a rate limit refused.',
+  });
+
+const requestError = z
+  .object({
+    error: z.object({
+      code: z.enum(codesOf('B')),
+      message: z.string().describe('What was wrong and what would be right, for people.'),
+      details: z
+        .looseObject({})
+        .optional()
+        .describe('What the refusal is about; its members depend on the code.'),
+    }),
+  })
+  .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
+
+/** What a route can refuse with besides what it names: on access, on its inputs, and by failing. */
+function errorCodesOf(route: Route): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>([
+    ...(route.query || route.body ? (['validation_error'] as const) : []),
+    ...(route.body ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
+    ...(route.isIdempotent ? (['idempotency_key_mismatch'] as const) : []),
+    ...(route.params ? (['not_found'] as const) : []),
+    ...(route.errors ?? []),
+    ...([
+      'unauthorized',
+      'forbidden',
+      'rate_limit_exceeded',
+      'internal_error',
+      'service_unavailable',
+    ] as const),
+    ...(route.method === 'get' ? [] : (['outcome_unknown'] as const)),
+  ]);
+  return CODES.filter((code) => codes.has(code));
+}
+
+/** One documented answer for every status that `route` can fail with. */
+export function errorResponsesOf(route: Route): Record<string, ZodOpenApiResponseObject> {
+  const byStatus = Map.groupBy(errorCodesOf(route), (code) => ERROR_RESPONSES[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      SHARED_ANSWERS.get(codes.join()) ?? errorAnswer(codes),
+    ]),
+  );
+}
+
+function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiResponseObject {
+  const { shape, status } = ERROR_RESPONSES[codes[0] as ErrorCode];
+  const isRetryable = status === 429 || status === 503;
+  const code = { enum: [...codes] };
+  const narrowed: ZodOpenApiSchemaObject =
+    shape === 'A'
+      ? { properties: { statusCode: { const: status }, error: code } }
+      : { properties: { error: { properties: { code } } } };
+  return {
+    ...(id === undefined ? {} : { id }),
+    description: codes.map((name) => `- \`${name}\`: ${ERROR_RESPONSES[name].when}`).join('\n'),
+    headers: isRetryable ? waitingHeaders(codes) : responseHeaders(),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: `#/components/schemas/${shape === 'A' ? 'AccessError' : 'RequestError'}` },
+            narrowed,
+          ],
+        },
+        examples: Object.fromEntries(codes.map((name) => [name, { value: exampleOf(name) }])),
+      },
+    },
+  };
+}
+
+/** Of an outcome that nobody knows no answer says when to try again. */
+function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
+  if (!codes.includes('outcome_unknown')) return responseHeaders(['Retry-After']);
+  if (codes.length === 1) return responseHeaders();
+  const description =
+    'Whole seconds after which trying again makes sense; absent where trying again could do it twice.';
+  return { ...responseHeaders(), 'Retry-After': { description, schema: { type: 'integer', minimum: 1 } } };
+}
+
+/** What a refusal looks like; details and waiting times differ. */
+function exampleOf(code: ErrorCode): object {
+  const { shape, status, when } = ERROR_RESPONSES[code];
+  const retryAfterSeconds = status === 429 ? 12 : undefined;
+  const message =
+    shape === 'A' && status === 403 ? 'Insufficient scopes. Required one of: SEND_SMS, FULL_ACCESS' : when;
+  return errorResponse(new DomainError(code, message, EXAMPLE_DETAILS[code], retryAfterSeconds)).body;
+}
+
+const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
+  validation_error: {
+    fields: [{ path: 'to', message: 'Invalid input: expected string, received undefined' }],
+  },
+  invalid_phone_number: { field: 'to', value: '12' },
+  insufficient_balance: { balance: 20, required: 30, currency: 'UGX' },
+  contact_exists: { id: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' },
+};
+
+/**
+ * Answers that many routes share are components, under the names of their codes: `not_found` is `NotFound`. Those with one
+ * code, and what a change is answered while the database is away.
+ */
+const SHARED_ANSWERS = new Map(
+  [...CODES.map((code) => [code]), CODES.filter((code) => ERROR_RESPONSES[code].status === 503)].map(
+    (codes) => {
+      const name = codes.join('_or_').replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());
+      return [codes.join(), errorAnswer(codes, name)];
+    },
+  ),
+);
+
+/** Both error shapes. */
+export const ERROR_SCHEMAS = { AccessError: accessError, RequestError: requestError };
+
+/** The table of codes, in Markdown. */
+export function errorTable(): string {
+  const rows = CODES.map((code) => {
+    const { status, shape, when } = ERROR_RESPONSES[code];
+    return `| ${status} | \`${code}\` | ${shape} | ${when} |`;
+  });
+  return ['| Status | Code | Shape | When |', '|---|---|---|---|', ...rows].join('\n');
+}

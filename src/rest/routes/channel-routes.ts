@@ -1,0 +1,227 @@
+/** What the routes of all channels share: schemas, sends, histories and lookups. */
+import { z } from 'zod';
+import { ENVIRONMENTS } from '../../domain/caller.ts';
+import { DomainError, validationError } from '../../domain/errors.ts';
+import { parseIsoTime } from '../../domain/iso-time.ts';
+import { type Channel, type Message, refundedMinor } from '../../domain/messages/message.ts';
+import type { MessageDetails } from '../../domain/messages/message-operations.ts';
+import { messageResource, shownTo } from '../../domain/messages/message-resource.ts';
+import { fromMinor } from '../../domain/money/money.ts';
+import type { Operation } from '../../domain/operation.ts';
+import type { Operations } from '../../domain/operations.ts';
+import type { SendAnswer } from '../../domain/ports/intake.ts';
+import { defineRoute, type Route, type RouteAnswer, type RouteDefinition } from '../define-route.ts';
+import { envelope, isoTime, messageStatus, pageQuery, paginated } from '../schemas.ts';
+
+/** Members of the message resource that every channel's has; `metadata` and others differ. */
+export const messageMembers = {
+  id: z.string(),
+  sid: z.string().nullable().describe("The carrier's identifier; null until a carrier accepts the message."),
+  channel: z.string(),
+  to: z.array(z.string()).describe('Recipients, without those that are invalid or named twice.'),
+  from: z.string().describe('The sender that recipients see.'),
+  content: z.string(),
+  status: messageStatus,
+  cost: z.number().describe('The whole charge, in `currency`; 0 with a sandbox key.'),
+  currency: z.string(),
+  sandbox: z.boolean().describe('True when it was sent with a sandbox key.'),
+  createdAt: isoTime,
+  scheduledFor: isoTime.optional().describe('When it is to be sent; absent for now.'),
+  statusReason: z
+    .string()
+    .optional()
+    .describe(
+      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more.',
+    ),
+};
+
+/** Members that a looked-up message has besides (R20). */
+export const detailMembers = {
+  recipients: z.array(
+    z.object({
+      to: z.string(),
+      status: messageStatus,
+      sid: z.string().nullable(),
+      cost: z.number(),
+      refunded: z.number().describe('What of `cost` was given back: all of it where nobody accepted it.'),
+      refundDueAt: isoTime
+        .optional()
+        .describe('When it is refunded: it failed although an earlier hand-over may have left.'),
+      error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    }),
+  ),
+  timeline: z.array(
+    z.object({
+      at: isoTime,
+      status: z.string(),
+      recipient: z.string().optional(),
+      detail: z.string().optional(),
+    }),
+  ),
+};
+
+/** A message of any channel, with its recipients and timeline. */
+export const messageDetails = z
+  .looseObject({
+    ...messageMembers,
+    metadata: z.record(z.string(), z.union([z.number(), z.string()])),
+    ...detailMembers,
+  })
+  .meta({ id: 'MessageDetails' });
+
+/** The resource with its recipients and timeline. */
+export function detailsOf({ message, recipients, timeline }: MessageDetails) {
+  return {
+    ...messageResource(message),
+    to: [...shownTo(message)],
+    recipients: recipients.map((recipient) => ({
+      to: recipient.address,
+      status: recipient.status,
+      sid: recipient.sid,
+      cost: fromMinor(recipient.costMinor, message.currency),
+      refunded: fromMinor(refundedMinor(recipient), message.currency),
+      ...(recipient.refundDueAt ? { refundDueAt: recipient.refundDueAt.toISOString() } : {}),
+      error: recipient.error,
+    })),
+    timeline: timeline.map((entry) => ({ ...entry, at: entry.at.toISOString() })),
+  };
+}
+
+const BODY_KEY_MAX_LENGTH = 64;
+const HEADER_KEY_MAX_LENGTH = 255;
+/** The `idempotencyKey` of every send's body (R186). */
+export const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(BODY_KEY_MAX_LENGTH)
+  .optional()
+  .describe('Does what the `Idempotency-Key` header does.');
+
+/** The one idempotency key of a request; the header and the body must not differ (R19). */
+function oneKey(header: string | undefined, body: string | undefined): string | undefined {
+  if (header !== undefined && body !== undefined && header !== body) {
+    throw new DomainError(
+      'idempotency_key_mismatch',
+      'The Idempotency-Key header and idempotencyKey in the body differ. Send one of them, or the same in both.',
+    );
+  }
+  if (header !== undefined && (header.length === 0 || header.length > HEADER_KEY_MAX_LENGTH)) {
+    const message = `must have 1 to ${HEADER_KEY_MAX_LENGTH} characters`;
+    throw validationError([{ path: 'Idempotency-Key', message }]);
+  }
+  return header ?? body;
+}
+
+type SendDefinition<Body extends z.ZodType, Response extends z.ZodType> = Pick<
+  RouteDefinition<z.ZodType, z.ZodType, Body, Response>,
+  'path' | 'summary' | 'tag' | 'errors' | 'examples' | 'maxBodyBytes'
+> & {
+  readonly channel: Channel;
+  readonly body: Body;
+  readonly response: Response;
+  readonly operation: (
+    operations: Operations,
+  ) => Operation<z.output<Body> & { idempotencyKey: string | undefined }, SendAnswer>;
+};
+
+/** The send of a channel: takes an idempotency key, and answers a repeat with the first answer (R19). */
+export function sendRoute<
+  Body extends z.ZodType<{ idempotencyKey?: string | undefined }>,
+  Response extends z.ZodType,
+>({ channel, operation, ...definition }: SendDefinition<Body, Response>): Route {
+  return defineRoute({
+    ...definition,
+    method: 'post',
+    operation,
+    isIdempotent: true,
+    async handle({ caller, operations, body, idempotencyKey: header }) {
+      const key = oneKey(header, body.idempotencyKey);
+      return answerOf(await operation(operations).run(caller, { ...body, idempotencyKey: key }));
+    },
+    async replay({ caller, operations, idempotencyKey: key }) {
+      const answer = await operations.messages.replay.run(caller, { channel, idempotencyKey: key });
+      return answer && answerOf(answer);
+    },
+  });
+}
+
+function answerOf(answer: SendAnswer): RouteAnswer<never> {
+  const headers = answer.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {};
+  return { json: answer.body, ...headers };
+}
+
+const historyEntry = z
+  .object({
+    id: z.string(),
+    status: messageStatus,
+    to: z.array(z.string()),
+    content: z.string(),
+    cost: z.number(),
+    currency: z.string(),
+    createdAt: isoTime,
+  })
+  .meta({ id: 'HistoryEntry' });
+
+function entryOf(message: Message) {
+  return {
+    id: message.id,
+    status: message.status,
+    to: [...shownTo(message)],
+    content: message.content,
+    cost: fromMinor(message.costMinor, message.currency),
+    currency: message.currency,
+    createdAt: message.createdAt.toISOString(),
+  };
+}
+
+const timeFilter = z
+  .string()
+  .transform((text, context) => {
+    // A plus sign that its sender forgot to escape arrives as a space, here and at the start of numbers.
+    const time = parseIsoTime(text.replace(' ', '+'));
+    if (time) return time;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time with Z or an offset' });
+    return z.NEVER;
+  })
+  .optional();
+
+const historyQuery = pageQuery.extend({
+  status: messageStatus.optional(),
+  to: z
+    .string()
+    .min(1)
+    .transform((text) => text.replace(/^ /, '+'))
+    .optional()
+    .describe(
+      'Only messages to this recipient, in any form that a send takes; before the `@` of an email address capitals count.',
+    ),
+  from: timeFilter.describe('Only messages created at this ISO 8601 time or later.'),
+  until: timeFilter.describe('Only messages created at this ISO 8601 time or earlier.'),
+  environment: z
+    .enum(ENVIRONMENTS)
+    .optional()
+    .describe(
+      'Only messages of this environment; for a production key both when absent. A sandbox key sees the sandbox only.',
+    ),
+});
+
+/**
+ * The history of a channel, newest first (R20). Rows that arrive move the others towards later
+ * pages, so that a walk may meet a row twice and never misses one; with `until` set it meets each once.
+ */
+export function historyRoute(channel: Channel, name: string, tag: string): Route {
+  return defineRoute({
+    method: 'get',
+    path: `/developers/${channel}/history`,
+    summary: `${name} history, newest first`,
+    tag,
+    operation: (operations) => operations.messages.history,
+    query: historyQuery,
+    response: envelope(historyEntry),
+    async handle({ caller, operations, query: { page, limit, ...filter } }) {
+      const request = { page, limit };
+      const found = await operations.messages.history.run(caller, { channel, filter, page: request });
+      return { body: paginated(found, request, entryOf) };
+    },
+  });
+}
