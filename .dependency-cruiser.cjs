@@ -16,6 +16,18 @@ const layer = (name, from, allowed) => ({
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'sdk-is-its-own',
+      severity: 'error',
+      from: { path: '^sdk/typescript/src/' },
+      to: { path: '^(src|test|node_modules)/' },
+    },
+    {
+      name: 'sdk-runs-everywhere',
+      severity: 'error',
+      from: { path: '^sdk/typescript/src/', pathNot: '^sdk/typescript/src/(testing\\.ts|cli/)' },
+      to: { path: `^(node:)?(${builtinModules.join('|')})$` },
+    },
     { name: 'src-never-imports-test', severity: 'error', from: { path: '^src/' }, to: { path: '^test/' } },
     layer('domain-is-pure', '^src/domain/', ['^src/domain/']),
     layer('runtime-knows-nobody', '^src/runtime/', ['^src/runtime/']),

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 const project = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
-  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/sdk/typescript/dist/'],
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   transform: {
     '^.+\\.ts$': [

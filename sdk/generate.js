@@ -1,0 +1,19 @@
+/**
+ * Writes what of the SDKs is generated: types, resources and codes, from schema/openapi.json and sdk/operations.json.
+ * `npm run sdk:generate` runs it, `npm run schema` too; a test fails when the files differ from what this would write.
+ */
+import { writeFileSync } from 'node:fs';
+import { readTable } from './table.js';
+import { typescriptFiles } from './typescript.js';
+
+/** The generated files, path to text. */
+export async function generatedFiles() {
+  return new Map(await typescriptFiles(readTable()));
+}
+
+if (import.meta.filename === process.argv[1]) {
+  for (const [path, text] of await generatedFiles()) {
+    writeFileSync(new URL(path, import.meta.url), text);
+    console.log(`sdk/${path}`);
+  }
+}

@@ -1,0 +1,327 @@
+import { errorOf, GatewayError } from './errors.ts';
+import { RequestSigner } from './request-signer.ts';
+import { delayBefore, mayRepeat, type Repeat, wait } from './retries.ts';
+import { VERSION } from './version.ts';
+import { webCrypto } from './web-crypto.ts';
+
+export interface GatewayOptions {
+  /** The full key, `msg_…`. Keep it on servers. */
+  readonly apiKey: string;
+  /** Where the gateway is, such as `https://sms.example.com`, with or without `/api/v1`. */
+  readonly baseUrl: string;
+  /** `sigsec_…`, of a key that signs its requests. */
+  readonly signingSecret?: string | undefined;
+  /** Milliseconds for each try; 30,000 when absent. */
+  readonly timeoutMs?: number | undefined;
+  /** Tries after the first; 3 when absent. */
+  readonly maxRetries?: number | undefined;
+  /** Milliseconds of which a try waits a random part, doubled with each try; 500 when absent. */
+  readonly retryDelayMs?: number | undefined;
+  /** Instead of the platform's own. */
+  readonly fetch?: typeof fetch | undefined;
+  /** Called after each try, for logs and metrics. */
+  readonly onTry?: ((tried: TriedRequest) => void) | undefined;
+}
+
+export interface CallOptions {
+  /** Milliseconds for each try. */
+  readonly timeoutMs?: number | undefined;
+  /** Tries after the first. */
+  readonly maxRetries?: number | undefined;
+  /** Ends the call, and the tries. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SendOptions extends CallOptions {
+  /** 1 to 64 characters; one is made up when neither this nor the message names one. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** A try, as logs and metrics want it. */
+export interface TriedRequest {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly durationMs: number;
+  /** Null where no answer came. */
+  readonly statusCode: number | null;
+  readonly requestId: string;
+}
+
+/** An operation of the gateway, in one line. */
+interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below `/api/v1`. */
+  readonly path: string;
+  readonly repeat: Repeat;
+}
+
+interface Input {
+  readonly body?: object;
+  readonly query?: object;
+}
+
+/** What is the same over all tries of a call. */
+interface Call {
+  readonly operation: Operation;
+  readonly url: string;
+  readonly body: string | undefined;
+  readonly idempotencyKey: string | null;
+  readonly requestId: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const API_PATH = '/api/v1';
+const TIMEOUT_MS = 30_000;
+const MAX_RETRIES = 3;
+const RETRY_DELAY_MS = 500;
+const QUOTED_MAX = 200;
+
+/** Sends requests, repeats them where that is safe, and turns what does not succeed into a `GatewayError`. */
+export class Transport {
+  readonly #options: GatewayOptions;
+  readonly #baseUrl: string;
+  readonly #signer: RequestSigner | undefined;
+
+  /** Throws a `TypeError` that says what is missing. */
+  constructor(options: GatewayOptions) {
+    const { apiKey, baseUrl, signingSecret } = options;
+    if (!apiKey) throw new TypeError('apiKey is missing: pass the key that the gateway showed, msg_….');
+    if (!baseUrl)
+      throw new TypeError(
+        'baseUrl is missing: pass the address of the gateway, such as http://127.0.0.1:3000.',
+      );
+    this.#options = options;
+    this.#baseUrl = apiUrlOf(baseUrl);
+    this.#signer = signingSecret === undefined ? undefined : new RequestSigner(signingSecret);
+  }
+
+  /** The address of the gateway, without `/api/v1`. */
+  get origin(): string {
+    return this.#baseUrl.slice(0, -API_PATH.length);
+  }
+
+  /** The parsed answer of an operation. Throws `GatewayError`. */
+  async call<Answer>(operation: Operation, input: Input, options: SendOptions = {}): Promise<Answer> {
+    const { maxRetries = MAX_RETRIES, retryDelayMs = RETRY_DELAY_MS } = {
+      ...this.#options,
+      ...given(options),
+    };
+    const call = await this.#prepare(operation, input, options);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return (await this.#try(call, attempt)) as Answer;
+      } catch (thrown) {
+        const error = thrown as GatewayError;
+        const isLast = attempt > maxRetries || call.signal?.aborted;
+        if (isLast || !mayRepeat(operation.repeat, error)) throw error;
+        const delayMs = delayBefore(attempt, retryDelayMs, error.retryAfter, Math.random());
+        await wait(delayMs, call.signal).catch((reason) => {
+          throw networkError(call, attempt, reason);
+        });
+      }
+    }
+  }
+
+  async #prepare(operation: Operation, { body, query }: Input, options: SendOptions): Promise<Call> {
+    const crypto = await webCrypto();
+    const named = options.idempotencyKey ?? (body as { idempotencyKey?: string } | undefined)?.idempotencyKey;
+    return {
+      operation,
+      url: `${this.#baseUrl}${operation.path}${queryOf(query)}`,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      idempotencyKey: operation.repeat === 'keyed' ? (named ?? crypto.randomUUID()) : null,
+      requestId: crypto.randomUUID(),
+      timeoutMs: options.timeoutMs ?? this.#options.timeoutMs ?? TIMEOUT_MS,
+      signal: options.signal,
+    };
+  }
+
+  async #try(call: Call, attempt: number): Promise<unknown> {
+    const { method, path } = call.operation;
+    // Each try is signed anew: a signature passes once.
+    const headers = await this.#headersOf(call);
+    const startedAt = Date.now();
+    let response: Response | undefined;
+    const abort = new AbortController();
+    const onAbort = () => abort.abort(call.signal?.reason);
+    const timer = setTimeout(
+      () => abort.abort(new DOMException(`no answer within ${call.timeoutMs} ms`, 'TimeoutError')),
+      call.timeoutMs,
+    );
+    call.signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      if (call.signal?.aborted) throw call.signal.reason;
+      response = await (this.#options.fetch ?? fetch)(call.url, {
+        method,
+        headers,
+        ...(call.body === undefined ? {} : { body: call.body }),
+        redirect: 'manual',
+        signal: abort.signal,
+      });
+      const text = await response.text();
+      return answerOf(call, attempt, response, text);
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw networkError(call, attempt, abort.signal.aborted ? abort.signal.reason : error);
+    } finally {
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', onAbort);
+      this.#options.onTry?.({
+        method,
+        path,
+        attempt,
+        durationMs: Date.now() - startedAt,
+        statusCode: response?.status ?? null,
+        requestId: call.requestId,
+      });
+    }
+  }
+
+  async #headersOf(call: Call): Promise<Record<string, string>> {
+    const { method, path } = call.operation;
+    return {
+      Accept: 'application/json',
+      'User-Agent': `messaging-gateway-client/${VERSION}`,
+      'X-Api-Key': this.#options.apiKey,
+      'X-Request-Id': call.requestId,
+      ...(call.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(call.idempotencyKey === null ? {} : { 'Idempotency-Key': call.idempotencyKey }),
+      ...(await this.#signer?.headersFor(method, `${API_PATH}${path}`, call.body ?? '')),
+    };
+  }
+}
+
+/** Only what was given: an option that is undefined leaves the one before. */
+function given<Options extends object>(options: Options): Partial<Options> {
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as Partial<Options>;
+}
+
+function apiUrlOf(baseUrl: string): string {
+  let url: URL;
+  try {
+    url = new URL(baseUrl);
+  } catch {
+    throw new TypeError(`baseUrl is no address: ${baseUrl}. It looks like http://127.0.0.1:3000.`);
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(`baseUrl must begin with https:// or http://, not ${url.protocol}//.`);
+  }
+  const path = url.pathname.replace(/\/+$/, '');
+  return `${url.origin}${path.endsWith(API_PATH) ? path : `${path}${API_PATH}`}`;
+}
+
+/** One part of a path. Throws a `TypeError` for what would lead to another address. */
+export function segment(id: string): string {
+  if (typeof id !== 'string' || id === '' || id === '.' || id === '..') {
+    throw new TypeError(`The id is missing: ${JSON.stringify(id)} names nothing.`);
+  }
+  return encodeURIComponent(id);
+}
+
+function queryOf(query: object = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** The parsed body of a success; throws what a refusal or something that is no answer of the gateway stands for. */
+function answerOf(call: Call, attempt: number, response: Response, text: string): unknown {
+  const { status, headers } = response;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw foreignAnswer(call, attempt, response, text);
+  }
+  if (response.ok) return body;
+  const refusal = refusalIn(body);
+  if (!refusal) throw foreignAnswer(call, attempt, response, text);
+  throw errorOf({
+    ...refusal,
+    statusCode: status,
+    requestId: headers.get('x-request-id') ?? call.requestId,
+    retryAfter: secondsIn(headers.get('retry-after')) ?? refusal.retryAfter,
+    idempotencyKey: call.idempotencyKey,
+    attempts: attempt,
+  });
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: Record<string, unknown>;
+  readonly retryAfter?: number;
+}
+
+/** Both shapes of errors: `{error: code, message}` and `{error: {code, message, details}}` (R168, R169). */
+function refusalIn(body: unknown): Refusal | undefined {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
+  const { error, ...rest } = body as { error: unknown } & Record<string, unknown>;
+  const said: Record<string, unknown> =
+    typeof error === 'object' && error !== null ? { ...rest, ...error } : { ...rest, code: error };
+  const { code, message, details, retryAfter } = said;
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined;
+  return {
+    code,
+    message,
+    ...(typeof details === 'object' && details !== null
+      ? { details: details as Record<string, unknown> }
+      : {}),
+    ...(typeof retryAfter === 'number' ? { retryAfter } : {}),
+  };
+}
+
+/** Seconds of a `Retry-After`, which may be a date. */
+function secondsIn(header: string | null): number | undefined {
+  if (header === null) return undefined;
+  const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}
+
+function foreignAnswer(call: Call, attempt: number, response: Response, text: string): GatewayError {
+  const { status, headers } = response;
+  const location = headers.get('location');
+  const hint =
+    location === null
+      ? 'A proxy in between may have sent it, or baseUrl is wrong.'
+      : `It leads to ${location}: set baseUrl.`;
+  return errorOf({
+    code: 'bad_gateway_response',
+    statusCode: status,
+    message: `${call.operation.method} ${call.operation.path}: the answer ${status} is not the gateway's. ${hint}`,
+    details: { contentType: headers.get('content-type'), body: text.slice(0, QUOTED_MAX) },
+    requestId: call.requestId,
+    retryAfter: secondsIn(headers.get('retry-after')) ?? null,
+    idempotencyKey: call.idempotencyKey,
+    attempts: attempt,
+  });
+}
+
+function networkError(call: Call, attempt: number, cause: unknown): GatewayError {
+  return errorOf({
+    code: 'network_error',
+    statusCode: null,
+    message: `${call.operation.method} ${call.operation.path}: ${wordsOf(cause)}`,
+    requestId: call.requestId,
+    idempotencyKey: call.idempotencyKey,
+    attempts: attempt,
+    cause,
+  });
+}
+
+/** The innermost words: `fetch failed` says nothing. */
+function wordsOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const { message, code, cause } = error as { message?: unknown; code?: unknown; cause?: unknown };
+  if (typeof cause === 'object' && cause !== null) return wordsOf(cause);
+  return String(message || code || error);
+}

@@ -1,0 +1,65 @@
+/** The TypeScript SDK as its users have it: packed, and installed in a clean directory. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** What comes before a program's own arguments. */
+const PROGRAMS = {
+  node: [],
+  tsc: [join(ROOT, 'node_modules/typescript/bin/tsc')],
+  vite: [join(ROOT, 'node_modules/vite/bin/vite.js')],
+};
+
+/** A directory in which somebody uses the package. */
+export interface Consumer {
+  readonly path: string;
+  /** Path of the archive. */
+  readonly archive: string;
+  /** Writes files, by their paths in the directory. */
+  write(files: Readonly<Record<string, string>>): Promise<void>;
+  /** Runs a program in the directory; gives what it wrote to stdout. Throws, with what it wrote, when it fails. */
+  run(
+    program: keyof typeof PROGRAMS,
+    args: readonly string[],
+    environment?: Record<string, string>,
+  ): Promise<string>;
+  remove(): Promise<void>;
+}
+
+export async function installSdk(manifest: object = { type: 'module' }): Promise<Consumer> {
+  const path = await mkdtemp(join(tmpdir(), 'sdk-consumer-'));
+  await writeFile(join(path, 'package.json'), JSON.stringify({ private: true, ...manifest }));
+  const packed = await run(process.execPath, [join(ROOT, 'sdk/build.js'), '--pack', path]);
+  const archive = packed.stdout.trim();
+  const quietly = ['--no-audit', '--no-fund', '--offline', '--no-package-lock'];
+  await run('npm', ['install', ...quietly, archive], { cwd: path });
+  return {
+    path,
+    archive,
+    async write(files) {
+      for (const [name, text] of Object.entries(files)) {
+        await mkdir(dirname(join(path, name)), { recursive: true });
+        await writeFile(join(path, name), text);
+      }
+    },
+    async run(program, args, environment = {}) {
+      const { PATH = '', HOME = '' } = process.env;
+      try {
+        const done = await run(process.execPath, [...PROGRAMS[program], ...args], {
+          cwd: path,
+          env: { PATH, HOME, ...environment },
+        });
+        return done.stdout;
+      } catch (error) {
+        const { stdout, stderr } = error as { stdout: string; stderr: string };
+        throw new Error(`${program} ${args.join(' ')} failed: ${stdout}${stderr}`);
+      }
+    },
+    remove: () => rm(path, { recursive: true, force: true }),
+  };
+}
