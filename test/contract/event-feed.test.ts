@@ -81,6 +81,18 @@ describe('the event feed (R33)', () => {
     expect((await feed(owner)).body.data).toHaveLength(1);
   });
 
+  it('gives the cursor of its end, after which come the events that happen next', async () => {
+    const owner = await bench.gateway.createAccount();
+    expect((await feed(owner, '?after=latest')).body).toEqual({ data: [], cursor: '0', hasMore: false });
+    await bench.sendSms(owner);
+    await eventually(async () => (await feed(owner)).body.data.length === 1);
+    const { cursor } = (await feed(owner, '?after=latest')).body;
+    expect(cursor).toBe('1');
+    const id = await bench.sendSms(owner);
+    const next = await eventually(async () => (await feed(owner, `?after=${cursor}`)).body.data[0]);
+    expect(next.messageId).toBe(id);
+  });
+
   it.each(['?after=x', '?after=-1', '?after=1.5', '?limit=0', '?limit=101', '?after='])(
     'refuses %s',
     async (query) => {

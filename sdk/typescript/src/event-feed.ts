@@ -3,7 +3,7 @@ import { wait } from './retries.ts';
 import type { GatewayEvent } from './types.generated.ts';
 
 export interface FollowOptions {
-  /** The cursor to go on from; from the oldest event, 30 days back, when absent. */
+  /** The cursor to go on from, or `latest` for what happens from now on; the oldest event, 30 days back, when absent. */
   readonly after?: string | undefined;
   /** Milliseconds between questions while nothing happens; 2,000 when absent. Each counts on the key's rate limit. */
   readonly pollIntervalMs?: number | undefined;

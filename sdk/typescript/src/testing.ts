@@ -37,6 +37,12 @@ export interface TestGateway {
 const START_TIMEOUT_MS = 60_000;
 /** Of this process's environment nothing else goes on: a database or a carrier of the program under test must not. */
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'APPDATA', 'LOCALAPPDATA', 'LANG'];
+/** Runs the gateway until this process closes the pipe, which a kill -9 does, too. */
+const KEEPER = `
+  const { spawn } = require('node:child_process');
+  const gateway = spawn(process.execPath, process.argv.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] });
+  gateway.on('exit', (code) => process.exit(code ?? 1));
+  process.stdin.on('end', () => gateway.kill('SIGTERM')).resume();`;
 const SETTINGS = {
   NODE_ENV: 'test',
   PORT: '0',
@@ -59,18 +65,15 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const home = await mkdtemp(join(tmpdir(), 'test-gateway-'));
   // Under root another user runs PostgreSQL, and must be able to enter.
   await chmod(home, 0o755);
-  // It reads `.env` from where it runs.
-  const child = spawn(node, [join(directory, 'dist/src/main.js')], {
+  // The gateway reads `.env` from where it runs.
+  const child = spawn(node, ['--eval', KEEPER, join(directory, 'dist/src/main.js')], {
     cwd: home,
     env: { ...inherited, ...SETTINGS, DATA_DIR: join(home, 'data'), ...options.environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   const closed = once(child, 'close');
-  const end = () => void child.kill('SIGTERM');
-  process.once('exit', end);
   const stop = async () => {
-    process.removeListener('exit', end);
-    end();
+    child.stdin.end();
     await closed;
     await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   };

@@ -232,7 +232,7 @@ interface components {
         readonly FeedQuery: {
             /** @description Entries on a page. */
             readonly limit?: number;
-            /** @description The `cursor` of the answer before; absent to begin with the oldest event. */
+            /** @description The `cursor` of the answer before; absent to begin with the oldest event; `latest` for the cursor of the newest. */
             readonly after?: string;
         };
         readonly FeedSlice: {

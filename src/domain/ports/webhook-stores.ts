@@ -13,6 +13,8 @@ import type {
 export interface EventStore {
   /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
+  /** The number of an account's newest event, in any environment; 0 before the first. */
+  lastNumber(accountId: string): Promise<number>;
   /** An account's events after a number, in the feed's order. */
   after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   /**

@@ -15,6 +15,9 @@ export interface FeedSlice {
   readonly hasMore: boolean;
 }
 
+/** In place of a cursor: the end of the feed. */
+const FEED_END = 'latest';
+
 /** What happened in an account, in its order. */
 export function eventOperations({ stores, transport }: Dependencies) {
   return {
@@ -29,8 +32,9 @@ export function eventOperations({ stores, transport }: Dependencies) {
     ),
 
     /**
-     * The account's events after a cursor, from the oldest kept when there is none; for a sandbox key those of the sandbox. Events are numbered without
-     * gaps in the order in which they become visible, so none can appear behind a cursor (R33).
+     * The account's events after a cursor, from the oldest kept when there is none; for a sandbox key those of the sandbox.
+     * Events are numbered without gaps in the order in which they become visible, so none can appear behind a cursor
+     * (R33). After `latest` there are none: its cursor is that of the newest event.
      */
     feed: operation(
       'event.feed',
@@ -39,11 +43,18 @@ export function eventOperations({ stores, transport }: Dependencies) {
         caller,
         input: { readonly after?: string | undefined; readonly limit: number },
       ): Promise<FeedSlice> => {
+        const visibility = visibilityOf(caller);
+        if (input.after === FEED_END) {
+          const cursor = String(await stores.events.lastNumber(visibility.accountId));
+          return { events: [], cursor, hasMore: false };
+        }
         const after = input.after ?? '0';
         if (!/^[0-9]{1,15}$/.test(after)) {
-          throw validationError([{ path: 'after', message: 'must be a cursor that this feed gave' }]);
+          throw validationError([
+            { path: 'after', message: `must be a cursor that this feed gave, or ${FEED_END}` },
+          ]);
         }
-        const found = await stores.events.after(visibilityOf(caller), Number(after), input.limit + 1);
+        const found = await stores.events.after(visibility, Number(after), input.limit + 1);
         const events = found.slice(0, input.limit);
         const cursor = String(events.at(-1)?.seq ?? Number(after));
         return { events, cursor, hasMore: found.length > input.limit };

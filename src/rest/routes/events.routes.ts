@@ -14,7 +14,9 @@ export const eventRoutes: readonly Route[] = [
       after: z
         .string()
         .optional()
-        .describe('The `cursor` of the answer before; absent to begin with the oldest event.'),
+        .describe(
+          'The `cursor` of the answer before; absent to begin with the oldest event; `latest` for the cursor of the newest.',
+        ),
     }),
     response: z.object({
       data: z.array(eventEnvelope),

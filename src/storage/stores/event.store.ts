@@ -104,6 +104,7 @@ const APPEND = statement(
    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::smallint[], $6::text[],
      $7::text[], $8::boolean[])`,
 );
+const LAST = statement('events-last', 'SELECT last_seq FROM event_feeds WHERE account_id = $1');
 const AFTER = statement(
   'events-after',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
@@ -193,6 +194,11 @@ export class PgEventStore implements EventStore {
       recorded.map((event) => event.environment === 'sandbox'),
     ]);
     return recorded;
+  }
+
+  async lastNumber(accountId: string): Promise<number> {
+    const [feed] = await this.#sql.queryOnDisk<{ last_seq: number }>(LAST, [accountId]);
+    return feed?.last_seq ?? 0;
   }
 
   async after(
