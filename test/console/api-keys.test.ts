@@ -34,7 +34,7 @@ describe('API keys in the console', () => {
   const statusOf = async (key: string, path = '/developers/sms/history') =>
     (await gateway.call('GET', path, { key })).status;
 
-  inBrowser('a key is made, shown once with its secret, copied, and works', async () => {
+  inBrowser('a new key is shown once with its secret, can be copied, and works', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/api-keys' });
     await page.getByRole('heading', { name: 'API keys' }).waitFor();
     await expectAccessible(page);
@@ -73,41 +73,38 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'a signed key shows its signing secret; it is changed by keyboard, and that can be undone',
-    async () => {
-      const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
-      await page.getByLabel('Name').fill('signed');
-      await page.getByLabel('Send SMS', { exact: true }).check();
-      await page.getByLabel('Every request must be signed').check();
-      await page.getByRole('button', { name: 'Create key' }).click();
-      const secret = page.getByRole('figure', { name: 'signing secret' }).locator('code');
-      expect(await secret.innerText()).toMatch(/^sigsec_/);
-      await page.getByRole('button', { name: 'I have copied it' }).click();
-      await page.getByRole('heading', { name: 'signed' }).waitFor();
-      await page.getByText('Never used').first().waitFor();
-      await expectAccessible(page);
+  inBrowser('a signed key shows its signing secret; a change by keyboard can be undone', async () => {
+    const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
+    await page.getByLabel('Name').fill('signed');
+    await page.getByLabel('Send SMS', { exact: true }).check();
+    await page.getByLabel('Every request must be signed').check();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const secret = page.getByRole('figure', { name: 'signing secret' }).locator('code');
+    expect(await secret.innerText()).toMatch(/^sigsec_/);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('heading', { name: 'signed' }).waitFor();
+    await page.getByText('Never used').first().waitFor();
+    await expectAccessible(page);
 
-      const form = page.getByRole('form', { name: 'Change the key' });
-      await form.getByLabel('Name').focus();
-      await page.keyboard.press('ControlOrMeta+a');
-      await page.keyboard.type('signed and renamed');
-      await form.getByLabel('Read messages', { exact: true }).focus();
-      await page.keyboard.press('Space');
-      await form.getByRole('button', { name: 'Save' }).focus();
-      await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: 'signed and renamed' }).waitFor();
-      const [record] = await sql.query("SELECT scopes FROM api_keys WHERE name LIKE 'signed%'");
-      expect(record).toEqual({ scopes: ['SEND_SMS', 'READ_MESSAGES'] });
-      await page.getByRole('button', { name: 'Undo' }).click();
-      await page.getByRole('heading', { name: 'signed', exact: true }).waitFor();
-      await eventually(async () => (await form.getByLabel('Name').inputValue()) === 'signed');
-      expect(await form.getByLabel('Read messages', { exact: true }).isChecked()).toBe(false);
-      expect(faults).toEqual([]);
-    },
-  );
+    const form = page.getByRole('form', { name: 'Change the key' });
+    await form.getByLabel('Name').focus();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.type('signed and renamed');
+    await form.getByLabel('Read messages', { exact: true }).focus();
+    await page.keyboard.press('Space');
+    await form.getByRole('button', { name: 'Save' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'signed and renamed' }).waitFor();
+    const [record] = await sql.query("SELECT scopes FROM api_keys WHERE name LIKE 'signed%'");
+    expect(record).toEqual({ scopes: ['SEND_SMS', 'READ_MESSAGES'] });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('heading', { name: 'signed', exact: true }).waitFor();
+    await eventually(async () => (await form.getByLabel('Name').inputValue()) === 'signed');
+    expect(await form.getByLabel('Read messages', { exact: true }).isChecked()).toBe(false);
+    expect(faults).toEqual([]);
+  });
 
-  inBrowser('a key is rotated with an overlap, then revoked, which asks first', async () => {
+  inBrowser('a key is rotated with an overlap, then revoked after a confirmation', async () => {
     const { key, keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const { page, faults } = await browser.open({ person: account, path: `/api-keys/${keyId}` });
     await page.getByLabel('The old key still works').selectOption('3600');
@@ -141,7 +138,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a leaked key is revoked with what it made, which the question names', async () => {
+  inBrowser('a leaked key is revoked with the keys it made, which the confirmation lists', async () => {
     const root = await gateway.createKey(account.accountId, {});
     const make = async (name: string) => {
       const body = { name, scopes: ['READ_MESSAGES'], environment: 'sandbox' };
@@ -175,7 +172,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a key whose end has seconds keeps them when something else is changed', async () => {
+  inBrowser('the end of a key keeps its seconds when something else is changed', async () => {
     const { keyId } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const end = new Date('2030-01-01T12:34:56.789Z');
     await sql.query(`UPDATE api_keys SET expires_at = '${end.toISOString()}' WHERE key_id = '${keyId}'`);
@@ -192,7 +189,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('an end that is typed by half is told, and no key without an end is made', async () => {
+  inBrowser('half a date is reported, and no key without an end is made', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
     await page.getByLabel('Name').fill('of half an end');
     await page.getByLabel('Send SMS', { exact: true }).check();
@@ -204,7 +201,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a double click makes one key, which is shown until it is answered', async () => {
+  inBrowser('a double click makes one key, shown until it is acknowledged', async () => {
     const ofName = (name: string) => sql.query(`SELECT name FROM api_keys WHERE name = '${name}'`);
     const { page, faults } = await browser.open({ person: account, path: '/api-keys/new' });
     const dialog = page.getByRole('dialog', { name: 'Your new key' });
@@ -225,7 +222,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a viewer reads keys and is told that they cannot change them', async () => {
+  inBrowser('a viewer reads keys and learns that they cannot change them', async () => {
     const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
     const { page, faults } = await browser.open({ person: viewer, path: '/api-keys' });
     await page.getByText('Your role can read keys, not create them.').waitFor();
@@ -239,7 +236,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a developer makes keys without full access and changes their own only', async () => {
+  inBrowser('a developer makes keys without FULL_ACCESS and changes only their own', async () => {
     const developer = await inviteMember(gateway, await signIn(gateway, account), 'DEVELOPER');
     const { page, faults } = await browser.open({ person: developer, path: '/api-keys/new' });
     expect(await page.getByLabel('Full access', { exact: true }).isDisabled()).toBe(true);
@@ -256,7 +253,7 @@ describe('API keys in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('an operator sets the limits of a key, and is told what is wrong with them', async () => {
+  inBrowser('an operator sets the limits of a key, and learns what is wrong with them', async () => {
     const system = { kind: 'system', name: 'test' } as const;
     const email = 'operator@platform.example';
     const { password } = await gateway.parts.operations.accounts.createOperator.run(system, { email });

@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 const FEW = 60;
 
-describe('the console of a session whose requests are used up', () => {
+describe('the console when the session has used up its requests', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe('the console of a session whose requests are used up', () => {
     await gateway?.stop();
   });
 
-  inBrowser('it says so, keeps what it shows, and goes on by itself', async () => {
+  inBrowser('says so, keeps the page, and continues by itself', async () => {
     const account = await gateway.createAccount();
     await gateway.call('POST', '/developers/contacts', { key: account.key, body: { phone: '0700000001' } });
     const { page, faults } = await browser.open({ person: account, path: '/contacts' });

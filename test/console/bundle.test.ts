@@ -5,8 +5,8 @@ import { consoleTypes } from '../../tools/console-types.js';
 const BUILT = 'dist/console';
 const FIRST_LOAD_BYTES = 200_000;
 
-describe('the console as it is built', () => {
-  it('loads under 200 kB compressed before it shows its first page', () => {
+describe('the built console', () => {
+  it('loads under 200 kB compressed before its first page', () => {
     const page = readFileSync(`${BUILT}/index.html`, 'utf8');
     const named = [...page.matchAll(/(?:src|href)="\/console\/(assets\/[^"]+\.(?:js|css))"/g)];
     const loaded = new Set(['index.html', ...named.map(([, name]) => name!)]);
@@ -18,11 +18,11 @@ describe('the console as it is built', () => {
     expect(bytes).toBeLessThan(FIRST_LOAD_BYTES);
   });
 
-  it('names no other host in its page and runs no script that stands in it', () => {
+  it('names no other host and has no inline script', () => {
     expect(readFileSync(`${BUILT}/index.html`, 'utf8')).not.toMatch(/https?:|<script>|<style|style="/);
   });
 
-  it('has types that are those of its documents and the schema', async () => {
+  it('has types generated from its documents and the schema', async () => {
     const files = await consoleTypes();
     expect(files.size).toBeGreaterThan(0);
     for (const [path, text] of files) {
@@ -30,7 +30,7 @@ describe('the console as it is built', () => {
     }
   });
 
-  it('asks for permissions that there are', () => {
+  it('checks permissions that exist', () => {
     const roles = JSON.parse(readFileSync('test/contract/operation-roles.json', 'utf8'));
     const sources = readdirSync('src/console', { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.generated.ts'))
@@ -44,7 +44,7 @@ describe('the console as it is built', () => {
     expect(asked.filter((name) => !(name in roles))).toEqual([]);
   });
 
-  it('says of a page that it is for operators where no role of an account opens it', () => {
+  it('calls a page operators-only exactly when no account role opens it', () => {
     const roles = JSON.parse(readFileSync('test/contract/operation-roles.json', 'utf8'));
     const routes = readFileSync('src/console/routes.tsx', 'utf8');
     const pages = [...routes.matchAll(/^ +(page|operatorPage)\(\s*'([^']*)',\s*'[^']*',\s*'([^']*)'/gm)];

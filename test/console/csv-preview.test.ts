@@ -27,7 +27,7 @@ describe('the preview of an import', () => {
     ['cells of several lines', 'name,phone\n"one\ntwo",1\n'],
     ['a quote that is not closed', 'name,phone\nAmina,1\n"Ben,2\nCara,3\n'],
     ['text after a quote', 'name,phone\nAmina,1\n"Ben" the second,2\n'],
-  ])('reads %s as the gateway does', async (_, csv) => {
+  ])('parses %s like the gateway', async (_, csv) => {
     const { rows, fault } = await readByGateway(csv);
     const preview = previewOf(csv);
     expect(preview?.fault).toBe(fault);
@@ -38,12 +38,12 @@ describe('the preview of an import', () => {
     expect(preview?.columns.map((column) => column.examples)).toEqual(examples);
   });
 
-  it('takes a quote for closed behind what it looks at', () => {
+  it('treats a quote at the end of the preview as closed', () => {
     const csv = `name,phone\nAmina,1\n"${'x'.repeat(70_000)}",2\n`;
     expect(previewOf(csv)?.fault).toBeNull();
   });
 
-  it('finds the delimiter below empty lines, which a paste may begin with', async () => {
+  it('finds the delimiter below leading empty lines', async () => {
     const csv = '\uFEFF\r\n \n\tname\tphone\n\tAmina\t1\n';
     for (const text of ['\nname;phone\nAmina;1\n', '\n\nname\tphone\nAmina\t1\n']) {
       expect((await readByGateway(text)).rows[0]).toEqual(['name', 'phone']);
@@ -52,7 +52,7 @@ describe('the preview of an import', () => {
     expect((await readByGateway(csv)).rows[0]).toEqual(['', 'name', 'phone']);
   });
 
-  it('tells that Excel’s line of the delimiter names no columns', async () => {
+  it("reports that Excel's `sep=` line names no columns", async () => {
     const csv = 'sep=;\nname;phone\nAmina;1\n';
     expect((await readByGateway(csv)).rows[0]).toEqual(['sep=', '']);
     expect(previewOf(csv)).toEqual({ columns: [], fault: 'line 1: column 2 has no header' });

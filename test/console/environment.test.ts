@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { type ConsoleBrowser, expectAccessible, inBrowser, startConsoleBrowser } from '../support/browser.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('production and sandbox in the console', () => {
+describe('the environment switch of the console', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let browser: ConsoleBrowser;
@@ -25,7 +25,7 @@ describe('production and sandbox in the console', () => {
     await gateway?.stop();
   });
 
-  inBrowser('are switched in one place, and the address keeps the choice from page to page', async () => {
+  inBrowser('is in one place, and the address keeps the choice from page to page', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/contacts' });
     const shown = (name: string) => page.getByRole('table').getByText(name).first().waitFor();
     const gone = (name: string) => page.getByText(name).first().waitFor({ state: 'detached' });

@@ -43,7 +43,7 @@ describe('the first steps in the console', () => {
   });
 
   inBrowser(
-    'a newcomer walks from what the first start printed to a delivered message and a received webhook',
+    'lead a newcomer from the output of the first start to a delivered message and a received webhook',
     async () => {
       const printed = await createQuickstart(gateway.parts.operations, gateway.url);
       const [, email, password] = /sign in +(\S+) +(\S+)/.exec(printed) ?? [];
@@ -94,7 +94,7 @@ describe('the first steps in the console', () => {
     },
   );
 
-  inBrowser('every step can be taken by the command that the page shows, and the page sees it', async () => {
+  inBrowser('can each be done with the command that the page shows, and the page notices', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: account, path: '/start' });
     const making = await command(page, 'command that makes a key');
@@ -124,7 +124,7 @@ describe('the first steps in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('what cannot be done says why, and what was typed stays', async () => {
+  inBrowser('say why something is impossible, and keep the input', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: account, path: '/start' });
     await page.getByLabel('Address').fill('http://10.0.0.1/hook');
@@ -145,7 +145,7 @@ describe('the first steps in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('double clicks and a held Enter do each thing once', async () => {
+  inBrowser('do each thing once on double clicks and a held Enter', async () => {
     const account = await gateway.createAccount();
     const token = await signIn(gateway, account);
     const sent = async () => {
@@ -181,7 +181,7 @@ describe('the first steps in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('when the answer is lost, sending it again sends nothing more', async () => {
+  inBrowser('send nothing again when an answer was lost', async () => {
     const account = await gateway.createAccount();
     const { page } = await browser.open({ person: account, path: '/start' });
     let isLost = false;
@@ -201,7 +201,7 @@ describe('the first steps in the console', () => {
     expect(body.data).toHaveLength(1);
   });
 
-  inBrowser('a viewer is not offered what they may not do', async () => {
+  inBrowser('do not offer a viewer what they may not do', async () => {
     const account = await gateway.createAccount();
     const viewer = await inviteMember(gateway, await signIn(gateway, account), 'VIEWER');
     const { page, faults } = await browser.open({ person: viewer });

@@ -57,7 +57,7 @@ describe('the ledger and the audit log in the console', () => {
     return lines;
   };
 
-  inBrowser('a viewer reads what moved the balance, page by page, to the message of a charge', async () => {
+  inBrowser('a viewer reads the ledger page by page, and follows a charge to its message', async () => {
     const viewer = await inviteMember(gateway, token, 'VIEWER');
     const { page, faults } = await browser.open({ person: viewer, path: '/ledger' });
     await page.getByText('232 in all').waitFor();
@@ -78,7 +78,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('all of it is exported as the API has it; an export can be canceled', async () => {
+  inBrowser('an export holds all entries like the API, and can be canceled', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/ledger' });
     await page.getByText('232 in all').waitFor();
 
@@ -132,7 +132,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a stretch of time is shown, and exported, by itself', async () => {
+  inBrowser('a period can be shown and exported alone', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/ledger' });
     await page.getByText('232 in all').waitFor();
     const inMs = (ms: number) =>
@@ -156,7 +156,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('what moves the balance shows without a reload', async () => {
+  inBrowser('a new entry appears without a reload', async () => {
     const other = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: other, path: '/ledger' });
     await page.getByRole('row', { name: /Opening/ }).waitFor();
@@ -166,7 +166,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('the audit log is filtered by action and time and shows what changed', async () => {
+  inBrowser('the audit log is filtered by action and time, and shows what changed', async () => {
     const { keyId } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
     const update = `mutation ($id: ID!) { updateApiKey(keyId: $id, input: { name: "renamed", scopes: [SEND_SMS, READ_MESSAGES] }) { keyId } }`;
     await graphql(gateway, update, { token, variables: { id: keyId } });

@@ -34,7 +34,7 @@ describe('members and the account in the console', () => {
     return answer.body.data.members.find((member: { email: string }) => member.email === email)?.role;
   };
 
-  it('says of each role what the operations themselves say', () => {
+  it('each role is described by what its operations allow', () => {
     const roles: Record<string, string[]> = JSON.parse(
       readFileSync('test/contract/operation-roles.json', 'utf8'),
     );
@@ -47,7 +47,7 @@ describe('members and the account in the console', () => {
   });
 
   inBrowser(
-    'a person is invited with a password shown once, which signs in; the role is changed and taken back',
+    'an invitation shows a password once, which signs in; the role is changed and restored',
     async () => {
       const { page, faults } = await browser.open({ person: account, path: '/members' });
       await page.getByText('This is you').waitFor();
@@ -118,7 +118,7 @@ describe('members and the account in the console', () => {
     },
   );
 
-  inBrowser('who loses a role or leaves is asked about their keys, which are revoked or kept', async () => {
+  inBrowser('removing a person or their role asks whether to revoke or keep their keys', async () => {
     const admin = await inviteMember(gateway, token, 'ADMIN');
     const adminToken = await signIn(gateway, admin);
     const make = async (name: string, scope: string) => {
@@ -155,7 +155,7 @@ describe('members and the account in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('an admin is offered no owner to change, a viewer nobody', async () => {
+  inBrowser('an admin cannot change an owner, and a viewer cannot change anybody', async () => {
     const admin = await inviteMember(gateway, token, 'ADMIN');
     const asAdmin = await browser.open({ person: admin, path: '/members' });
     await asAdmin.page.getByText('Only owners change owners').waitFor();
@@ -176,7 +176,7 @@ describe('members and the account in the console', () => {
     expect([...asAdmin.faults, ...asViewer.faults]).toEqual([]);
   });
 
-  inBrowser('an owner says how long messages are kept, after being asked', async () => {
+  inBrowser('an owner sets the retention of messages after a confirmation', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/account' });
     await page.getByText("none: the platform's limits hold").waitFor();
     // Nothing changes a name or a currency.

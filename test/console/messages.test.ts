@@ -91,7 +91,7 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('names of channels and times stand in one line beside a long text', async () => {
+  inBrowser('channel names and times stay on one line beside a long text', async () => {
     const account = await gateway.createAccount();
     const text = 'Dear customer, our shop on Kampala Road opens at 10:00 this Saturday. '.repeat(2);
     await sendSms(account.sandboxKey, { to: '+256700123456,+256700123457', message: text });
@@ -107,7 +107,7 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a time that is none is left out of the address and told in a field', async () => {
+  inBrowser('an invalid time is removed from the address and reported at the field', async () => {
     const account = await gateway.createAccount();
     await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Of any time' });
     const { page, faults } = await browser.open({ person: account, path: '/messages?from=bogus' });
@@ -128,7 +128,7 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('what a page throws at one address is gone at another', async () => {
+  inBrowser('a crash of one page does not stay when another address is opened', async () => {
     const account = await gateway.createAccount();
     const { page } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
@@ -142,7 +142,7 @@ describe('messages in the console', () => {
     await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
   });
 
-  inBrowser('a count stands above the rows that it counts, however late they or it come', async () => {
+  inBrowser('a count matches the rows below it, whichever arrives late', async () => {
     const account = await gateway.createAccount();
     await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Sandboxed' });
     await sendSms(account.sandboxKey, { to: '+256700123456', message: 'Sandboxed, too' });
@@ -187,30 +187,27 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'what is on the page changes in place; what is new is counted and shown when asked for',
-    async () => {
-      const account = await gateway.createAccount();
-      await sendSms(account.key, { to: '+256700123456', message: 'On the page' });
-      const { page, faults } = await browser.open({ person: account, path: '/messages' });
-      const row = page.getByRole('row', { name: /On the page/ });
-      await row.getByText('Sent', { exact: true }).waitFor();
-      await deliver('On the page');
-      await row.getByText('Delivered').waitFor();
+  inBrowser('messages on the page change in place; new ones are counted and shown on request', async () => {
+    const account = await gateway.createAccount();
+    await sendSms(account.key, { to: '+256700123456', message: 'On the page' });
+    const { page, faults } = await browser.open({ person: account, path: '/messages' });
+    const row = page.getByRole('row', { name: /On the page/ });
+    await row.getByText('Sent', { exact: true }).waitFor();
+    await deliver('On the page');
+    await row.getByText('Delivered').waitFor();
 
-      await sendSms(account.key, { to: '+256700123456', message: 'Come in between' });
-      const news = page.getByRole('button', { name: '1 new message: show' });
-      await news.waitFor();
-      expect(await page.getByText('Come in between').count()).toBe(0);
-      await news.click();
-      await page.getByText('Come in between').waitFor();
-      await news.waitFor({ state: 'detached' });
-      expect(faults).toEqual([]);
-    },
-  );
+    await sendSms(account.key, { to: '+256700123456', message: 'Come in between' });
+    const news = page.getByRole('button', { name: '1 new message: show' });
+    await news.waitFor();
+    expect(await page.getByText('Come in between').count()).toBe(0);
+    await news.click();
+    await page.getByText('Come in between').waitFor();
+    await news.waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
 
   inBrowser(
-    'one message moves from pending to delivered before the eyes, and its webhook is seen',
+    'one message turns from pending to delivered on the page, and its webhook delivery appears',
     async () => {
       const account = await gateway.createAccount();
       const hook = { url: receiver.url, events: ['sms.sent'] };
@@ -258,29 +255,26 @@ describe('messages in the console', () => {
     },
   );
 
-  inBrowser(
-    'a scheduled message is canceled by keyboard, which asks first and gives the cost back',
-    async () => {
-      const account = await gateway.createAccount();
-      const scheduledFor = new Date(Date.now() + LATER_MS).toISOString();
-      const id = await sendSms(account.key, { to: '+256700123456', message: 'Never mind', scheduledFor });
-      const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
-      await page.getByRole('button', { name: 'Cancel', exact: true }).focus();
-      await page.keyboard.press('Enter');
-      const dialog = page.getByRole('dialog', { name: 'Cancel this message?' });
-      await dialog.getByText('UGX 30 go back to the balance').waitFor();
-      await expectAccessible(page);
-      await dialog.getByRole('button', { name: 'Cancel the message' }).focus();
-      await page.keyboard.press('Enter');
-      await page.getByText('1 failed').waitFor();
-      await page.getByText('UGX 30 were given back: it was canceled.').waitFor();
-      expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
-      expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000);
-      expect(faults).toEqual([]);
-    },
-  );
+  inBrowser('a scheduled message is canceled by keyboard after a confirmation, and refunded', async () => {
+    const account = await gateway.createAccount();
+    const scheduledFor = new Date(Date.now() + LATER_MS).toISOString();
+    const id = await sendSms(account.key, { to: '+256700123456', message: 'Never mind', scheduledFor });
+    const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
+    await page.getByRole('button', { name: 'Cancel', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Cancel this message?' });
+    await dialog.getByText('UGX 30 go back to the balance').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Cancel the message' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('1 failed').waitFor();
+    await page.getByText('UGX 30 were given back: it was canceled.').waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
+    expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000);
+    expect(faults).toEqual([]);
+  });
 
-  inBrowser('a message is sent again from a form that holds it, as a new one', async () => {
+  inBrowser('a message is sent again from a filled form, as a new message', async () => {
     const account = await gateway.createAccount();
     const id = await sendSms(account.key, { to: '+256700123456', message: 'Once more', from: 'ACME' });
     const { page, faults } = await browser.open({ person: account, path: `/messages/${id}` });
@@ -300,7 +294,7 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a thousand recipients are narrowed and paged', async () => {
+  inBrowser('1,000 recipients are filtered and paged', async () => {
     const account = await gateway.createAccount();
     const to = Array.from({ length: 1_000 }, (_, index) => `+256${700_000_000 + index}`).join(',');
     const id = await sendSms(account.sandboxKey, { to, message: 'To many' });
@@ -316,7 +310,7 @@ describe('messages in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a viewer reads messages and is told that they cannot send or cancel', async () => {
+  inBrowser('a viewer reads messages and learns that they cannot send or cancel', async () => {
     const account = await gateway.createAccount();
     const scheduledFor = new Date(Date.now() + LATER_MS).toISOString();
     const id = await sendSms(account.key, { to: '+256700123456', message: 'Look only', scheduledFor });

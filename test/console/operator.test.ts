@@ -15,7 +15,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 
 const CARRIERS = '256=simulator:,*=smpp://shop:pa55word@127.0.0.1:1';
 
-describe('what operators do in the console', () => {
+describe("the operator's pages of the console", () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let operator: { email: string; password: string };
@@ -82,7 +82,7 @@ describe('what operators do in the console', () => {
     expect([...faults, ...owner.faults]).toEqual([]);
   });
 
-  inBrowser('a key is made for an account from its page, and shown once', async () => {
+  inBrowser('a key is made for an account on its page, and shown once', async () => {
     const { page, faults } = await browser.open({ person: operator, path: `/accounts/${account.accountId}` });
     await page.getByRole('link', { name: 'Create an API key' }).click();
     await page.getByRole('heading', { name: `New API key for ${account.email}` }).waitFor();
@@ -109,7 +109,7 @@ describe('what operators do in the console', () => {
     expect([...faults, ...owner.faults]).toEqual([]);
   });
 
-  inBrowser('a top-up asks first and books a reference once', async () => {
+  inBrowser('a top-up asks for confirmation and books a reference once', async () => {
     const { page, faults } = await browser.open({
       person: operator,
       path: `/accounts/${account.accountId}`,
@@ -151,7 +151,7 @@ describe('what operators do in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('neither a double click nor a held Enter books a top-up that nobody has read', async () => {
+  inBrowser('neither a double click nor a held Enter confirms a top-up', async () => {
     const { accountId } = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: operator, path: `/accounts/${accountId}` });
     await page.getByLabel('Amount in UGX').fill('5000');
@@ -178,48 +178,45 @@ describe('what operators do in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'a plan is made and given to an account, which keeps its messages as long as is said',
-    async () => {
-      const { page, faults } = await browser.open({ person: operator, path: '/plans' });
-      await page.getByText('No plans yet').waitFor();
-      await page.getByLabel('Name', { exact: true }).fill('small');
-      await page.getByRole('button', { name: 'Set the plan' }).click();
-      await page.locator('.field-error').first().waitFor();
-      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('small');
-      await page.getByLabel('Requests a minute').fill('120');
-      await page.getByLabel('Webhook registrations a minute').fill('5');
-      await page.keyboard.press('Enter');
-      expect(await page.getByRole('row', { name: /^small/ }).innerText()).toMatch(/120\s+no limit\s+5/);
-      await expectAccessible(page);
-      await page.getByLabel('Requests a minute').fill('240');
-      await page.getByRole('button', { name: 'Set the plan' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Change the plan small?' });
-      await dialog.getByRole('button', { name: 'Change it' }).click();
-      await page.getByRole('row', { name: /^small\s+240/ }).waitFor();
+  inBrowser('a plan is created and given to an account, which gets its retention', async () => {
+    const { page, faults } = await browser.open({ person: operator, path: '/plans' });
+    await page.getByText('No plans yet').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('small');
+    await page.getByRole('button', { name: 'Set the plan' }).click();
+    await page.locator('.field-error').first().waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('small');
+    await page.getByLabel('Requests a minute').fill('120');
+    await page.getByLabel('Webhook registrations a minute').fill('5');
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('row', { name: /^small/ }).innerText()).toMatch(/120\s+no limit\s+5/);
+    await expectAccessible(page);
+    await page.getByLabel('Requests a minute').fill('240');
+    await page.getByRole('button', { name: 'Set the plan' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Change the plan small?' });
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('row', { name: /^small\s+240/ }).waitFor();
 
-      await page.goto(`${gateway.url}/console/accounts/${account.accountId}`);
-      await page.getByLabel('It is on').selectOption('small');
-      await page.getByRole('button', { name: 'Put on this plan' }).click();
-      await page.getByText('The account is on the plan small.').waitFor();
-      expect((await accountOf(account.accountId)).plan).toEqual({ name: 'small' });
-      await page.getByRole('button', { name: 'Undo' }).click();
-      await eventually(async () => (await accountOf(account.accountId)).plan === null);
+    await page.goto(`${gateway.url}/console/accounts/${account.accountId}`);
+    await page.getByLabel('It is on').selectOption('small');
+    await page.getByRole('button', { name: 'Put on this plan' }).click();
+    await page.getByText('The account is on the plan small.').waitFor();
+    expect((await accountOf(account.accountId)).plan).toEqual({ name: 'small' });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await eventually(async () => (await accountOf(account.accountId)).plan === null);
 
-      await page.getByLabel('Days until the text').fill('90');
-      await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Change it' }).click();
-      await page.getByText('Saved. It holds from now on.').waitFor();
-      expect((await accountOf(account.accountId)).retention).toEqual({ contentDays: 90 });
+    await page.getByLabel('Days until the text').fill('90');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Change it' }).click();
+    await page.getByText('Saved. It holds from now on.').waitFor();
+    expect((await accountOf(account.accountId)).retention).toEqual({ contentDays: 90 });
 
-      await page.getByRole('link', { name: 'Audit log' }).first().click();
-      await page.getByRole('row', { name: /account\.setRetention/ }).waitFor();
-      await expectAccessible(page);
-      expect(faults).toEqual([]);
-    },
-  );
+    await page.getByRole('link', { name: 'Audit log' }).first().click();
+    await page.getByRole('row', { name: /account\.setRetention/ }).waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+  });
 
-  inBrowser('a price is set after being asked, and members read it', async () => {
+  inBrowser('a price is set after a confirmation, and members see it', async () => {
     const { page, faults } = await browser.open({ person: operator, path: '/prices' });
     await page.getByRole('row', { name: /SMS every destination/ }).waitFor();
     await expectAccessible(page);
@@ -251,7 +248,7 @@ describe('what operators do in the console', () => {
     expect([...faults, ...owner.faults]).toEqual([]);
   });
 
-  inBrowser('carriers show how they are, one that is down with its reason', async () => {
+  inBrowser('carriers show their health, and the reason of one that is down', async () => {
     const { page, faults } = await browser.open({ person: operator, path: '/providers' });
     const down = page.getByRole('row', { name: /smpp:shop@127\.0\.0\.1:1/ });
     await down.getByText('Down').waitFor({ timeout: 30_000 });

@@ -42,7 +42,7 @@ describe('the overview of the console', () => {
     expect(answer.status).toBe(201);
   };
 
-  inBrowser('it shows what was sent, how it went and what it cost, and goes with what happens', async () => {
+  inBrowser('shows volume, outcome and cost, and updates live', async () => {
     const account = await gateway.createAccount();
     await register(account);
     await send(gateway, account.key, '+256700000001');
@@ -77,48 +77,45 @@ describe('the overview of the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'its figures are of the chosen period, told apart as chosen, and stay so on a reload',
-    async () => {
-      const account = await gateway.createAccount();
-      await register(account);
-      await send(gateway, account.key, '+256700000011');
-      const { key: other } = await gateway.createKey(account.accountId, {});
-      await send(gateway, other, '+256700000012');
-      const { page, faults } = await browser.open({ person: account, path: '/?period=7d' });
-      await page.getByRole('button', { name: '7 days', pressed: true }).waitFor();
-      await page.getByRole('button', { name: '24 hours' }).click();
-      const chart = page.getByRole('region', { name: 'Messages per hour' });
-      await chart.getByText('As a table').click();
-      const table = () => page.getByRole('region', { name: /^Messages per/ }).getByRole('table');
-      await table().waitFor();
-      expect(await table().getByRole('columnheader').allInnerTexts()).toEqual([
-        'When',
-        'Delivered',
-        'Sent',
-        'Pending',
-        'Failed',
-      ]);
-      expect(await table().getByRole('row').count()).toBe(25);
-      await page.getByRole('button', { name: '30 days' }).focus();
-      await page.keyboard.press('Enter');
-      await page.getByRole('region', { name: 'Messages per day' }).waitFor();
-      await page.getByRole('button', { name: 'By API key' }).click();
-      await page.reload();
-      await page.getByRole('button', { name: '30 days', pressed: true }).waitFor();
-      await page.getByRole('button', { name: 'By API key', pressed: true }).waitFor();
-      await page.getByText('As a table').click();
-      await table().waitFor();
-      expect(await table().getByRole('row').count()).toBe(31);
-      // Both keys of the account have one name.
-      const [when, first, second] = await table().getByRole('columnheader').allInnerTexts();
-      expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
-      expect(first).not.toBe(second);
-      expect(faults).toEqual([]);
-    },
-  );
+  inBrowser('figures are of the chosen period and grouping, also after a reload', async () => {
+    const account = await gateway.createAccount();
+    await register(account);
+    await send(gateway, account.key, '+256700000011');
+    const { key: other } = await gateway.createKey(account.accountId, {});
+    await send(gateway, other, '+256700000012');
+    const { page, faults } = await browser.open({ person: account, path: '/?period=7d' });
+    await page.getByRole('button', { name: '7 days', pressed: true }).waitFor();
+    await page.getByRole('button', { name: '24 hours' }).click();
+    const chart = page.getByRole('region', { name: 'Messages per hour' });
+    await chart.getByText('As a table').click();
+    const table = () => page.getByRole('region', { name: /^Messages per/ }).getByRole('table');
+    await table().waitFor();
+    expect(await table().getByRole('columnheader').allInnerTexts()).toEqual([
+      'When',
+      'Delivered',
+      'Sent',
+      'Pending',
+      'Failed',
+    ]);
+    expect(await table().getByRole('row').count()).toBe(25);
+    await page.getByRole('button', { name: '30 days' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'Messages per day' }).waitFor();
+    await page.getByRole('button', { name: 'By API key' }).click();
+    await page.reload();
+    await page.getByRole('button', { name: '30 days', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'By API key', pressed: true }).waitFor();
+    await page.getByText('As a table').click();
+    await table().waitFor();
+    expect(await table().getByRole('row').count()).toBe(31);
+    // Both keys of the account have one name.
+    const [when, first, second] = await table().getByRole('columnheader').allInnerTexts();
+    expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
+    expect(first).not.toBe(second);
+    expect(faults).toEqual([]);
+  });
 
-  inBrowser('what a sandbox key sent is not counted as sent: it is shown when it is asked for', async () => {
+  inBrowser('sandbox messages are shown only on request', async () => {
     const account = await gateway.createAccount();
     await register(account);
     await send(gateway, account.key, '+256700000011');
@@ -144,27 +141,24 @@ describe('the overview of the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'a page that nobody sees holds no connection, and is up to date when it is seen again',
-    async () => {
-      const account = await gateway.createAccount();
-      await register(account);
-      await send(gateway, account.key, '+256700000011');
-      const { page } = await browser.open({ person: account });
-      await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
-      const setHidden = (isHidden: boolean) =>
-        page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+  inBrowser('a hidden page holds no connection, and updates when it is shown again', async () => {
+    const account = await gateway.createAccount();
+    await register(account);
+    await send(gateway, account.key, '+256700000011');
+    const { page } = await browser.open({ person: account });
+    await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
+    const setHidden = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`);
-      const isStream = { predicate: (request: Request) => request.url().endsWith('/graphql/stream') };
-      const [ended] = await Promise.all([page.waitForEvent('requestfailed', isStream), setHidden(true)]);
-      expect(ended.failure()?.errorText).toBe('net::ERR_ABORTED');
-      await send(gateway, account.key, '+256700000012');
-      await Promise.all([page.waitForEvent('request', isStream), setHidden(false)]);
-      await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
-    },
-  );
+    const isStream = { predicate: (request: Request) => request.url().endsWith('/graphql/stream') };
+    const [ended] = await Promise.all([page.waitForEvent('requestfailed', isStream), setHidden(true)]);
+    expect(ended.failure()?.errorText).toBe('net::ERR_ABORTED');
+    await send(gateway, account.key, '+256700000012');
+    await Promise.all([page.waitForEvent('request', isStream), setHidden(false)]);
+    await figure(page, 'Messages, 24 hours').getByText('2', { exact: true }).waitFor();
+  });
 
-  inBrowser('what changes while the first answers are on their way is shown, too', async () => {
+  inBrowser('changes during the first load are shown too', async () => {
     const account = await gateway.createAccount();
     await register(account);
     await send(gateway, account.key, '+256700000011');
@@ -195,7 +189,7 @@ describe('the overview of the console', () => {
     await figure(page, 'Delivery rate').getByText('100%', { exact: true }).waitFor();
   });
 
-  inBrowser('a balance that lasts no three days is told of', async () => {
+  inBrowser('a balance that lasts less than three days is reported', async () => {
     const account = await gateway.createAccount(70);
     await register(account);
     await send(gateway, account.key, '+256700000011');
@@ -204,7 +198,7 @@ describe('the overview of the console', () => {
     await page.getByText(/^The balance lasts about 1 day at the average of the last 7 days/).waitFor();
   });
 
-  inBrowser('an empty account is led to the first steps once, and from the overview after that', async () => {
+  inBrowser('an empty account is led to the first steps once, later from the overview', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: account });
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
@@ -241,7 +235,7 @@ describe('the overview of the console', () => {
 });
 
 describe('a lost connection', () => {
-  inBrowser('is told of, and what happened meanwhile is shown when the gateway is back', async () => {
+  inBrowser('is reported, and missed changes are shown when the gateway is back', async () => {
     const database = await createTestDatabase();
     const variables = { PORT: String(await freePort()) };
     const closings = [() => database.drop()];

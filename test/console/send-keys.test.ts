@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { SendKeys } from '../../src/console/lib/send-keys.ts';
 import { eventually } from '../support/eventually.ts';
 
-it('a content keeps its key until a moment after it was sent; another has another', async () => {
+it('the same content keeps its idempotency key until a moment after it was sent; other content gets another', async () => {
   const keys = new SendKeys();
   const first = keys.keyOf('a');
   expect(first).toMatch(/^[0-9a-f]{32}$/);

@@ -29,93 +29,108 @@ describe('sending from the console', () => {
   const history = async (key: string, channel = 'sms') =>
     (await gateway.call('GET', `/developers/${channel}/history`, { key })).body.data;
 
-  inBrowser('segments are told with every key, and what forces UCS-2 is shown and replaced', async () => {
-    const { page, faults } = await browser.open({ person: await gateway.createAccount(), path: PATH });
-    const estimates: string[] = [];
-    page.on('request', (request) => {
-      if (request.postData()?.includes('EstimateSms')) estimates.push(request.url());
-    });
-    const form = smsForm(page);
-    await form.getByLabel('To', { exact: true }).fill('0700123456');
-    await form.getByLabel('Message').focus();
-    const typed = 'Dear Ann, your parcel is here and waits for you';
-    await page.keyboard.type(typed);
-    await form.getByText(`${typed.length} of 1,000 characters`).waitFor();
-    await form.getByText('GSM-7', { exact: true }).waitFor();
-    expect(estimates.length).toBeLessThan(typed.length / 2);
+  inBrowser(
+    'segments are counted with every key press; characters that force UCS-2 are shown and replaced',
+    async () => {
+      const { page, faults } = await browser.open({ person: await gateway.createAccount(), path: PATH });
+      const estimates: string[] = [];
+      page.on('request', (request) => {
+        if (request.postData()?.includes('EstimateSms')) estimates.push(request.url());
+      });
+      const form = smsForm(page);
+      await form.getByLabel('To', { exact: true }).fill('0700123456');
+      await form.getByLabel('Message').focus();
+      const typed = 'Dear Ann, your parcel is here and waits for you';
+      await page.keyboard.type(typed);
+      await form.getByText(`${typed.length} of 1,000 characters`).waitFor();
+      await form.getByText('GSM-7', { exact: true }).waitFor();
+      expect(estimates.length).toBeLessThan(typed.length / 2);
 
-    await form.getByLabel('Message').fill('x'.repeat(161));
-    await form.getByText('2 segments').waitFor();
-    await form.getByText('2 billing units', { exact: true }).waitFor();
+      await form.getByLabel('Message').fill('x'.repeat(161));
+      await form.getByText('2 segments').waitFor();
+      await form.getByText('2 billing units', { exact: true }).waitFor();
 
-    await form.getByLabel('Message').fill(`“Ann” – come… ${'x'.repeat(60)} 漢`);
-    await form.getByText('UCS-2', { exact: true }).waitFor();
-    await form.getByText('2 segments').waitFor();
-    const offenders = form.getByRole('region', { name: 'Characters that GSM-7 lacks' });
-    expect(await offenders.locator('.sms-preview mark').allInnerTexts()).toEqual(['“', '”', '–', '…', '漢']);
-    await offenders.getByText('has no obvious twin').waitFor();
-    await expectAccessible(page);
-    await offenders.getByRole('button', { name: 'Replace “ with "' }).click();
-    expect(await form.getByLabel('Message').inputValue()).toMatch(/^"Ann”/);
-    await offenders.getByRole('button', { name: 'Replace all 3 kinds' }).click();
-    expect(await form.getByLabel('Message').inputValue()).toBe(`"Ann" - come... ${'x'.repeat(60)} 漢`);
-    await form.getByLabel('Message').fill('Plain again');
-    await offenders.waitFor({ state: 'detached' });
-    expect(faults).toEqual([]);
-  });
+      await form.getByLabel('Message').fill(`“Ann” – come… ${'x'.repeat(60)} 漢`);
+      await form.getByText('UCS-2', { exact: true }).waitFor();
+      await form.getByText('2 segments').waitFor();
+      const offenders = form.getByRole('region', { name: 'Characters that GSM-7 lacks' });
+      expect(await offenders.locator('.sms-preview mark').allInnerTexts()).toEqual([
+        '“',
+        '”',
+        '–',
+        '…',
+        '漢',
+      ]);
+      await offenders.getByText('has no obvious twin').waitFor();
+      await expectAccessible(page);
+      await offenders.getByRole('button', { name: 'Replace “ with "' }).click();
+      expect(await form.getByLabel('Message').inputValue()).toMatch(/^"Ann”/);
+      await offenders.getByRole('button', { name: 'Replace all 3 kinds' }).click();
+      expect(await form.getByLabel('Message').inputValue()).toBe(`"Ann" - come... ${'x'.repeat(60)} 漢`);
+      await form.getByLabel('Message').fill('Plain again');
+      await offenders.waitFor({ state: 'detached' });
+      expect(faults).toEqual([]);
+    },
+  );
 
-  inBrowser('the price stands before sending; by keyboard it is sent once and seen delivered', async () => {
-    const account = await gateway.createAccount();
-    const { page, faults } = await browser.open({ person: account, path: PATH });
-    const form = smsForm(page);
-    const price = form.getByRole('region', { name: 'Price' });
-    await form.getByLabel('To', { exact: true }).focus();
-    await page.keyboard.type('0700123456');
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('+256700123456; 0771 234 567, nobody');
-    await form.getByText('2 numbers understood, 1 repeated, left out').waitFor();
-    await form.getByText('1 is no number and is left out: nobody').waitFor();
-    await page.keyboard.press('Tab');
-    await page.keyboard.type('not a sender');
-    await page.keyboard.press('Tab');
-    await page.keyboard.type('Hello from the console');
-    await price.getByText('UGX 60').waitFor();
-    await price.getByText('for 2 recipients × 1 billing unit').waitFor();
-    await price.getByText('UGX 99,940').waitFor();
+  inBrowser(
+    'the price is shown before sending; by keyboard the message is sent once and seen delivered',
+    async () => {
+      const account = await gateway.createAccount();
+      const { page, faults } = await browser.open({ person: account, path: PATH });
+      const form = smsForm(page);
+      const price = form.getByRole('region', { name: 'Price' });
+      await form.getByLabel('To', { exact: true }).focus();
+      await page.keyboard.type('0700123456');
+      await page.keyboard.press('Enter');
+      await page.keyboard.type('+256700123456; 0771 234 567, nobody');
+      await form.getByText('2 numbers understood, 1 repeated, left out').waitFor();
+      await form.getByText('1 is no number and is left out: nobody').waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('not a sender');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type('Hello from the console');
+      await price.getByText('UGX 60').waitFor();
+      await price.getByText('for 2 recipients × 1 billing unit').waitFor();
+      await price.getByText('UGX 99,940').waitFor();
 
-    await form.getByRole('button', { name: 'Send', exact: true }).focus();
-    await page.keyboard.press('Enter');
-    await form.getByText('The sender ID must be 1 to 11').waitFor();
-    await hasFocus(page, 'from');
-    expect(await form.getByLabel('Message').inputValue()).toBe('Hello from the console');
-    await form.getByLabel('Sender').fill('ACME');
-    await form.getByRole('button', { name: 'Send', exact: true }).dblclick();
-    await page.getByRole('heading', { name: 'SMS to +256700123456 and 1 more' }).waitFor();
-    await page.getByText('2 delivered').waitFor();
-    await page.getByRole('banner').getByText('UGX 99,940').waitFor();
-    expect(await history(account.key)).toHaveLength(1);
-    expect(faults).toEqual([]);
-  });
+      await form.getByRole('button', { name: 'Send', exact: true }).focus();
+      await page.keyboard.press('Enter');
+      await form.getByText('The sender ID must be 1 to 11').waitFor();
+      await hasFocus(page, 'from');
+      expect(await form.getByLabel('Message').inputValue()).toBe('Hello from the console');
+      await form.getByLabel('Sender').fill('ACME');
+      await form.getByRole('button', { name: 'Send', exact: true }).dblclick();
+      await page.getByRole('heading', { name: 'SMS to +256700123456 and 1 more' }).waitFor();
+      await page.getByText('2 delivered').waitFor();
+      await page.getByRole('banner').getByText('UGX 99,940').waitFor();
+      expect(await history(account.key)).toHaveLength(1);
+      expect(faults).toEqual([]);
+    },
+  );
 
-  inBrowser('too small a balance is said before, and refused without losing the input', async () => {
-    const account = await gateway.createAccount(50);
-    const { page, faults } = await browser.open({ person: account, path: PATH });
-    const form = smsForm(page);
-    await form.getByLabel('To', { exact: true }).fill('0700123456, 0771234567');
-    await form.getByLabel('Message').fill('Too dear');
-    await form.getByText('The balance does not cover it: UGX 10 are missing.').waitFor();
-    await expectAccessible(page);
-    await form.getByRole('button', { name: 'Send', exact: true }).click();
-    await form.getByRole('alert').getByText('does not cover the 60 UGX').waitFor();
-    expect(await form.getByLabel('To', { exact: true }).inputValue()).toBe('0700123456, 0771234567');
-    expect(await form.getByLabel('Message').inputValue()).toBe('Too dear');
-    expect(await history(account.key)).toHaveLength(0);
-    await form.getByLabel('Environment').selectOption('SANDBOX');
-    await form.getByText('Nothing is sent or charged in the sandbox.').waitFor();
-    await form.getByRole('button', { name: 'Send in the sandbox' }).click();
-    await page.getByText('Nothing is charged in the sandbox.').waitFor();
-    expect(faults).toEqual([]);
-  });
+  inBrowser(
+    'too low a balance is reported before sending, and refused without losing the input',
+    async () => {
+      const account = await gateway.createAccount(50);
+      const { page, faults } = await browser.open({ person: account, path: PATH });
+      const form = smsForm(page);
+      await form.getByLabel('To', { exact: true }).fill('0700123456, 0771234567');
+      await form.getByLabel('Message').fill('Too dear');
+      await form.getByText('The balance does not cover it: UGX 10 are missing.').waitFor();
+      await expectAccessible(page);
+      await form.getByRole('button', { name: 'Send', exact: true }).click();
+      await form.getByRole('alert').getByText('does not cover the 60 UGX').waitFor();
+      expect(await form.getByLabel('To', { exact: true }).inputValue()).toBe('0700123456, 0771234567');
+      expect(await form.getByLabel('Message').inputValue()).toBe('Too dear');
+      expect(await history(account.key)).toHaveLength(0);
+      await form.getByLabel('Environment').selectOption('SANDBOX');
+      await form.getByText('Nothing is sent or charged in the sandbox.').waitFor();
+      await form.getByRole('button', { name: 'Send in the sandbox' }).click();
+      await page.getByText('Nothing is charged in the sandbox.').waitFor();
+      expect(faults).toEqual([]);
+    },
+  );
 
   /** From now on the gateway takes the first SMS of the page, and its answer is lost on the way back. */
   async function loseFirstAnswer(page: Page): Promise<void> {
@@ -128,7 +143,7 @@ describe('sending from the console', () => {
     });
   }
 
-  inBrowser('when the answer is lost, sending the same form again sends nothing more', async () => {
+  inBrowser('sending the same form again after a lost answer sends nothing more', async () => {
     const account = await gateway.createAccount();
     const { page } = await browser.open({ person: account, path: PATH });
     await loseFirstAnswer(page);
@@ -145,7 +160,7 @@ describe('sending from the console', () => {
     expect(await history(account.key)).toHaveLength(1);
   });
 
-  inBrowser('what is changed after its answer was lost goes out as a message of its own', async () => {
+  inBrowser('a form that was changed after a lost answer is sent as another message', async () => {
     const account = await gateway.createAccount();
     const { page } = await browser.open({ person: account, path: PATH });
     await loseFirstAnswer(page);
@@ -162,7 +177,7 @@ describe('sending from the console', () => {
     expect(sent).toEqual(['Another', 'The first']);
   });
 
-  inBrowser('a key that was used before sends nothing, which is said with what it sent', async () => {
+  inBrowser('a used idempotency key sends nothing, and the page shows what it sent', async () => {
     const account = await gateway.createAccount();
     const earlier = await gateway.call('POST', '/developers/sms', {
       key: account.key,
@@ -190,7 +205,7 @@ describe('sending from the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a time that is typed by half is told, and nothing is sent', async () => {
+  inBrowser('half a date is reported, and nothing is sent', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: account, path: PATH });
     const form = smsForm(page);
@@ -209,7 +224,7 @@ describe('sending from the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a scheduled SMS is on its page with its time', async () => {
+  inBrowser('a scheduled SMS is shown with its time', async () => {
     const { page, faults } = await browser.open({ person: await gateway.createAccount(), path: PATH });
     const form = smsForm(page);
     await form.getByLabel('To', { exact: true }).fill('0700123456');
@@ -225,7 +240,7 @@ describe('sending from the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('an email with a file goes out of its tab, whose faults stand at their fields', async () => {
+  inBrowser('an email with a file is sent from its tab; errors are shown at their fields', async () => {
     const account = await gateway.createAccount();
     const { page, faults } = await browser.open({ person: account, path: PATH });
     await smsForm(page).getByLabel('Message').fill('kept');

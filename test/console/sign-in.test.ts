@@ -25,7 +25,7 @@ describe('signing in to the console', () => {
   });
 
   inBrowser(
-    'a wrong password is said, what was typed stays, and by keyboard the right one leads on',
+    'a wrong password is reported, the input stays, and the right one works by keyboard',
     async () => {
       const { page, faults } = await browser.open();
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -48,21 +48,24 @@ describe('signing in to the console', () => {
     },
   );
 
-  inBrowser('a deep link asks for the sign-in and comes back; nowhere else does `next` lead', async () => {
-    const deep = await browser.open({ path: '/api-keys/new?x=1' });
-    await signInHere(deep.page, account);
-    await deep.page.getByRole('heading', { name: 'New API key' }).waitFor();
-    expect(deep.page.url()).toBe(`${gateway.url}/console/api-keys/new?x=1`);
-    expect(deep.faults).toEqual([]);
+  inBrowser(
+    'a deep link asks for the sign-in and returns to the page; `next` leads nowhere else',
+    async () => {
+      const deep = await browser.open({ path: '/api-keys/new?x=1' });
+      await signInHere(deep.page, account);
+      await deep.page.getByRole('heading', { name: 'New API key' }).waitFor();
+      expect(deep.page.url()).toBe(`${gateway.url}/console/api-keys/new?x=1`);
+      expect(deep.faults).toEqual([]);
 
-    const wandering = await browser.open({ path: '/sign-in?next=//evil.example/x' });
-    await signInHere(wandering.page, account);
-    await wandering.page.getByRole('heading', { level: 1 }).waitFor();
-    expect(new URL(wandering.page.url()).origin).toBe(gateway.url);
-    expect(wandering.faults).toEqual([]);
-  });
+      const wandering = await browser.open({ path: '/sign-in?next=//evil.example/x' });
+      await signInHere(wandering.page, account);
+      await wandering.page.getByRole('heading', { level: 1 }).waitFor();
+      expect(new URL(wandering.page.url()).origin).toBe(gateway.url);
+      expect(wandering.faults).toEqual([]);
+    },
+  );
 
-  inBrowser('the one-time password is changed, and the theme and the sign-out are remembered', async () => {
+  inBrowser('the one-time password is changed; theme and sign-out are remembered', async () => {
     const { page, faults } = await browser.open({ person: account });
     await page.getByRole('link', { name: 'Choose your own' }).click();
     await page.getByRole('heading', { name: 'Change password' }).waitFor();
@@ -92,7 +95,7 @@ describe('signing in to the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a lost connection is told, and recovers by itself', async () => {
+  inBrowser('a lost connection is reported, and recovers by itself', async () => {
     const other = await gateway.createAccount();
     const { page } = await browser.open({ person: other, path: '/api-keys' });
     await page.getByRole('heading', { name: 'API keys' }).waitFor();
@@ -109,7 +112,7 @@ describe('signing in to the console', () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('typed while away');
   });
 
-  inBrowser('a session that ends is taken up again over the page, and what was typed is sent', async () => {
+  inBrowser('an ended session is renewed over the page, and the form is sent', async () => {
     const person = await gateway.createAccount();
     const { page } = await browser.open({ person, path: '/messages/send' });
     const form = page.getByRole('form', { name: 'Send an SMS' });
@@ -163,7 +166,7 @@ describe('signing in to the console', () => {
     await page.getByText('No contacts yet').waitFor();
   });
 
-  inBrowser('somebody else who signs in over a page begins anew', async () => {
+  inBrowser('another person who signs in over a page starts with a fresh page', async () => {
     const [person, another] = [await gateway.createAccount(), await gateway.createAccount()];
     const { page } = await browser.open({ person, path: '/contacts/new' });
     await page.getByLabel('Name', { exact: true }).fill('Of the first person');
@@ -180,7 +183,7 @@ describe('signing in to the console', () => {
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
   });
 
-  inBrowser('somebody else who signs in beside a page begins anew there, too', async () => {
+  inBrowser('another person who signs in in another tab starts with a fresh page there too', async () => {
     const [person, another] = [await gateway.createAccount(), await gateway.createAccount()];
     const { page } = await browser.open({ person, path: '/contacts/new' });
     await page.getByLabel('Name', { exact: true }).fill('Of the first person');
@@ -198,7 +201,7 @@ describe('signing in to the console', () => {
     expect(await page.getByText('Of the first person').count()).toBe(0);
   });
 
-  inBrowser('a browser that keeps no session is told of it, and not that nobody is signed in', async () => {
+  inBrowser('a browser that stores no session is told so, not that nobody is signed in', async () => {
     const person = await gateway.createAccount();
     const { page } = await browser.open();
     // As browsers do over plain HTTP with the cookie of a gateway in production.
@@ -215,7 +218,7 @@ describe('signing in to the console', () => {
     expect(await page.getByLabel('Email').inputValue()).toBe(person.email);
   });
 
-  inBrowser('a sign-out that the gateway cannot be told of is told to the person', async () => {
+  inBrowser('a sign-out that cannot reach the gateway is reported', async () => {
     const person = await gateway.createAccount();
     const { page, faults } = await browser.open({ person, path: '/contacts' });
     await page.getByText('No contacts yet').waitFor();
@@ -231,7 +234,7 @@ describe('signing in to the console', () => {
   });
 
   // The last: from then on nobody at this address signs in.
-  inBrowser('too many failures are told kindly, with the time to wait', async () => {
+  inBrowser('too many failures are reported kindly, with the time to wait', async () => {
     const other = await gateway.createAccount();
     const { page } = await browser.open();
     await page.getByLabel('Email').fill(other.email);

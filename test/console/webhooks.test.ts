@@ -62,7 +62,7 @@ describe('webhooks in the console', () => {
   }
 
   inBrowser(
-    'a webhook is registered after a bad URL, its secret is shown once, its code verifies what the test sends',
+    'a webhook is registered after a bad URL, its secret is shown once, and its code verifies the test event',
     async () => {
       const account = await bench.gateway.createAccount();
       const receiver = await bench.receiving();
@@ -137,7 +137,7 @@ describe('webhooks in the console', () => {
     },
   );
 
-  inBrowser('failed deliveries come up live; one is retried, then all, and the page shows it', async () => {
+  inBrowser('failed deliveries appear live; one is retried, then all, and the page shows it', async () => {
     const account = await bench.gateway.createAccount();
     let isBroken = true;
     const receiver = await bench.receiving(() => (isBroken ? 500 : 200));
@@ -195,46 +195,49 @@ describe('webhooks in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser('a webhook is paused after asking, and gets what it missed once it is resumed', async () => {
-    const account = await bench.gateway.createAccount();
-    let isBroken = true;
-    const receiver = await bench.receiving(() => (isBroken ? 503 : 200));
-    const { id } = await bench.register(account, { url: receiver.url, maxRetries: 5 });
-    const { page, faults } = await browser.open({ person: account, path: `/webhooks/${id}` });
-    await bench.sendSms(account);
-    await shows(page, 'Retrying', 1);
-    await page
-      .getByRole('table')
-      .getByText(/^(in \d+ s|due now)$/)
-      .waitFor();
+  inBrowser(
+    'a webhook is paused after a confirmation, and gets the missed events when it is resumed',
+    async () => {
+      const account = await bench.gateway.createAccount();
+      let isBroken = true;
+      const receiver = await bench.receiving(() => (isBroken ? 503 : 200));
+      const { id } = await bench.register(account, { url: receiver.url, maxRetries: 5 });
+      const { page, faults } = await browser.open({ person: account, path: `/webhooks/${id}` });
+      await bench.sendSms(account);
+      await shows(page, 'Retrying', 1);
+      await page
+        .getByRole('table')
+        .getByText(/^(in \d+ s|due now)$/)
+        .waitFor();
 
-    await page.getByRole('button', { name: 'Pause' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Pause this webhook?' });
-    await dialog.getByText('1 delivery still pending will fail').waitFor();
-    await expectAccessible(page);
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-    await page.keyboard.press('Enter');
-    await dialog.getByRole('button', { name: 'Pause it' }).click();
-    await page.getByText('It is paused: nothing is posted.').waitFor();
-    await page.getByText('Resume the webhook first.').waitFor();
-    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0);
-    await expectAccessible(page);
-    isBroken = false;
-    const missed = await bench.sendSms(account);
-    const feed = () => bench.gateway.call('GET', '/developers/events', { key: account.key });
-    await eventually(async () => (await feed()).body.data.length === 2);
-    await shows(page, 'Failed', 1);
+      await page.getByRole('button', { name: 'Pause' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Pause this webhook?' });
+      await dialog.getByText('1 delivery still pending will fail').waitFor();
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await page.keyboard.press('Enter');
+      await dialog.getByRole('button', { name: 'Pause it' }).click();
+      await page.getByText('It is paused: nothing is posted.').waitFor();
+      await page.getByText('Resume the webhook first.').waitFor();
+      expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0);
+      await expectAccessible(page);
+      isBroken = false;
+      const missed = await bench.sendSms(account);
+      const feed = () => bench.gateway.call('GET', '/developers/events', { key: account.key });
+      await eventually(async () => (await feed()).body.data.length === 2);
+      await shows(page, 'Failed', 1);
 
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('button', { name: 'Retry all failed' }).click();
-    await page.getByText('2 deliveries queued.').waitFor();
-    await shows(page, 'Success', 2);
-    expect(receiver.received.map(({ body }) => body.messageId)).toContain(missed);
-    expect(faults).toEqual([]);
-  });
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.getByRole('button', { name: 'Retry all failed' }).click();
+      await page.getByText('2 deliveries queued.').waitFor();
+      await shows(page, 'Success', 2);
+      expect(receiver.received.map(({ body }) => body.messageId)).toContain(missed);
+      expect(faults).toEqual([]);
+    },
+  );
 
-  inBrowser('a webhook is changed and that undone, its secret rotated, and it is deleted', async () => {
+  inBrowser('a webhook is changed and restored, its secret rotated, and it is deleted', async () => {
     const account = await bench.gateway.createAccount();
     let isBroken = false;
     const receiver = await bench.receiving(() => (isBroken ? 500 : 200));
@@ -311,46 +314,43 @@ describe('webhooks in the console', () => {
     expect(faults).toEqual([]);
   });
 
-  inBrowser(
-    'deliveries come in pages, a webhook that was switched off says why, and an eleventh is refused',
-    async () => {
-      const account = await bench.gateway.createAccount();
-      const receiver = await bench.receiving();
-      const { id } = await bench.register(account, { url: receiver.url });
-      await Promise.all(Array.from({ length: 25 }, () => bench.sendSms(account)));
-      await eventually(() => receiver.received.length === 25);
-      const { page, faults } = await browser.open({ person: account, path: `/webhooks/${id}` });
-      await shows(page, 'sms.sent', 20);
-      await page.getByRole('button', { name: 'Next' }).click();
-      await shows(page, 'sms.sent', 5);
-      await page.getByRole('button', { name: 'Previous' }).click();
-      await shows(page, 'sms.sent', 20);
+  inBrowser('deliveries are paged, a disabled webhook says why, and an eleventh is refused', async () => {
+    const account = await bench.gateway.createAccount();
+    const receiver = await bench.receiving();
+    const { id } = await bench.register(account, { url: receiver.url });
+    await Promise.all(Array.from({ length: 25 }, () => bench.sendSms(account)));
+    await eventually(() => receiver.received.length === 25);
+    const { page, faults } = await browser.open({ person: account, path: `/webhooks/${id}` });
+    await shows(page, 'sms.sent', 20);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await shows(page, 'sms.sent', 5);
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await shows(page, 'sms.sent', 20);
 
-      await using sql = await openSql(bench.gateway.database);
-      const disabledReason = 'Every attempt since yesterday failed.';
-      await sql.query('UPDATE webhooks SET is_active = false, disabled_reason = $2 WHERE id = $1', [
-        id,
-        disabledReason,
-      ]);
-      await page.reload();
-      await page.getByText(`The gateway switched it off. ${disabledReason}`).waitFor();
-      for (let count = 1; count < 10; count += 1) await bench.register(account, { url: receiver.url });
-      await page.goto(`${bench.gateway.url}/console/webhooks`);
-      await page.getByText('All 10 webhooks of this environment are in use').waitFor();
-      await page.getByText('100% succeeded').waitFor();
-      await rows(page, 'Disabled').getByText(disabledReason).waitFor();
-      await expectAccessible(page);
-      await page.goto(`${bench.gateway.url}/console/webhooks/new`);
-      await page.getByLabel('URL').fill(receiver.url);
-      await page.getByLabel('sms.sent', { exact: true }).check();
-      await page.getByRole('button', { name: 'Register' }).click();
-      await page.getByRole('alert').getByText('at most 10 webhooks').waitFor();
-      expect(await page.getByLabel('URL').inputValue()).toBe(receiver.url);
-      expect(faults).toEqual([]);
-    },
-  );
+    await using sql = await openSql(bench.gateway.database);
+    const disabledReason = 'Every attempt since yesterday failed.';
+    await sql.query('UPDATE webhooks SET is_active = false, disabled_reason = $2 WHERE id = $1', [
+      id,
+      disabledReason,
+    ]);
+    await page.reload();
+    await page.getByText(`The gateway switched it off. ${disabledReason}`).waitFor();
+    for (let count = 1; count < 10; count += 1) await bench.register(account, { url: receiver.url });
+    await page.goto(`${bench.gateway.url}/console/webhooks`);
+    await page.getByText('All 10 webhooks of this environment are in use').waitFor();
+    await page.getByText('100% succeeded').waitFor();
+    await rows(page, 'Disabled').getByText(disabledReason).waitFor();
+    await expectAccessible(page);
+    await page.goto(`${bench.gateway.url}/console/webhooks/new`);
+    await page.getByLabel('URL').fill(receiver.url);
+    await page.getByLabel('sms.sent', { exact: true }).check();
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByRole('alert').getByText('at most 10 webhooks').waitFor();
+    expect(await page.getByLabel('URL').inputValue()).toBe(receiver.url);
+    expect(faults).toEqual([]);
+  });
 
-  inBrowser('a viewer reads webhooks and deliveries and is told that they cannot change them', async () => {
+  inBrowser('a viewer reads webhooks and deliveries and learns that they cannot change them', async () => {
     const account = await bench.gateway.createAccount();
     const viewer = await inviteMember(bench.gateway, await signIn(bench.gateway, account), 'VIEWER');
     const receiver = await bench.receiving(() => 500);

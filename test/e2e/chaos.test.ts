@@ -8,14 +8,14 @@ jest.setTimeout(300_000);
 const SEED = 1;
 const SECONDS = 15;
 
-describe('two gateways under disorder', () => {
+describe('two gateways under random faults', () => {
   let workplace: Workplace;
   beforeAll(async () => {
     workplace = await buildWorkplace();
   });
   afterAll(() => workplace.remove());
 
-  it('tell clients, carrier and receiver what the tables say, and the tables agree (npm run chaos)', async () => {
+  it('clients, carrier and receiver saw what the tables say, and the tables agree (npm run chaos)', async () => {
     const { wrong, messages, planned } = await run(workplace, {
       seed: SEED,
       seconds: SECONDS,

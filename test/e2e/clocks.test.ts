@@ -80,12 +80,12 @@ async function startCarriers() {
 
 const STARTS_SHIFTED = { CLOCK_SHIFT_STARTS: '1' };
 
-describe('a machine whose clock is wrong when the gateway starts', () => {
+describe('a machine whose clock is wrong at the start (R222)', () => {
   it.each([
     [25 * HOUR_MS, '25 h ahead of'],
     [-25 * HOUR_MS, '25 h behind'],
     [6_000, '6 s ahead of'],
-  ])('is refused with one message, before anything is written (%i ms)', async (shiftMs, skew) => {
+  ])('refuses the start with one message, and writes nothing (%i ms)', async (shiftMs, skew) => {
     const { variables, rows } = await shifted(shiftMs, 'template1');
     const server = startServer(workplace, { ...variables, ...STARTS_SHIFTED });
     closings.push(() => server.kill());
@@ -101,7 +101,7 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
     expect(await rows(`SELECT relname FROM pg_class WHERE relname = 'schema_migrations'`)).toEqual([]);
   });
 
-  it('[R222] is no hindrance to the command line, which uses the time of the database, and the doctor says it', async () => {
+  it("the command line works with the database's time, and doctor reports the skew", async () => {
     const { variables, rows } = await shifted(25 * HOUR_MS);
     const cli = (...args: string[]) =>
       runCli(workplace, args, { ...variables, ...STARTS_SHIFTED, LOG_LEVEL: 'silent' });
@@ -119,8 +119,8 @@ describe('a machine whose clock is wrong when the gateway starts', () => {
   });
 });
 
-describe('a machine whose clock is set while the gateway runs', () => {
-  it('[R222] accepts and sends by the time of the database, expires and deletes nothing, and says so', async () => {
+describe('a machine whose clock is set while the gateway runs (R222)', () => {
+  it("accepts and sends by the database's time, expires and deletes nothing, and reports the skew", async () => {
     const { variables, rows } = await shifted(72 * HOUR_MS);
     const carriers = await startCarriers();
     const server = startServer(workplace, { ...variables, ...carriers.variables });

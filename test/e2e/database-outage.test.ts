@@ -98,14 +98,14 @@ async function recovers(client: Client): Promise<void> {
   await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
 }
 
-describe('a database that goes away', () => {
+describe('an outage of the database', () => {
   let workplace: Workplace;
   beforeAll(async () => {
     workplace = await buildWorkplace();
   });
   afterAll(() => workplace.remove());
 
-  it('is started again when it is the embedded one and was killed', async () => {
+  it('an embedded PostgreSQL that was killed is started again', async () => {
     const dataDir = await workplace.directory('outage');
     const server = closeAtEnd(
       startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '100000' }),
@@ -123,7 +123,7 @@ describe('a database that goes away', () => {
     await expect(query(await embeddedConnection(dataDir), 'SELECT 1')).rejects.toThrow();
   });
 
-  it('has all that was accepted when it is killed amid that (ADR-0017)', async () => {
+  it('a PostgreSQL killed under load has every accepted message (ADR-0017) (ADR-0017)', async () => {
     const dataDir = await workplace.directory('killed');
     const settings = {
       DATA_DIR: dataDir,
@@ -172,7 +172,7 @@ describe('a database that goes away', () => {
     }
   });
 
-  it('is used again after every connection was terminated', async () => {
+  it('the gateway works again after every connection was terminated', async () => {
     const gateway = closeAtEnd(await startTestGateway(), (opened) => opened.stop());
     const { key } = await gateway.createAccount();
     const client = clientOf(gateway.url, key);
@@ -188,7 +188,7 @@ describe('a database that goes away', () => {
     }
   });
 
-  describe('behind a network', () => {
+  describe('over a network', () => {
     async function startBehindProxy(variables: Record<string, string> = {}) {
       const database: TestDatabase = closeAtEnd(await createTestDatabase(), (opened) => opened.drop());
       const proxy = closeAtEnd(await startDatabaseProxy(database.connection), (opened) => opened.stop());
@@ -203,7 +203,7 @@ describe('a database that goes away', () => {
       return { proxy, gateway, account, client: clientOf(gateway.url, account.key) };
     }
 
-    it('makes 503 with Retry-After while it refuses connections, and what was owed goes on afterwards', async () => {
+    it('refused connections give 503 with Retry-After, and pending work continues afterwards', async () => {
       const { proxy, gateway, account, client } = await startBehindProxy();
       const receiver = closeAtEnd(await startWebhookReceiver(), (opened) => opened.stop());
       await gateway.call('POST', '/developers/webhooks', {
@@ -221,7 +221,7 @@ describe('a database that goes away', () => {
       await receiver.waitFor((hook) => hook.body.messageId === owed.id);
     });
 
-    it('makes 503 of what was being asked when it broke, whoever worded the statement', async () => {
+    it('a connection that breaks during a statement gives 503, for every kind of statement', async () => {
       const { proxy, gateway, account } = await startBehindProxy();
       const { key } = account;
       const token = await signIn(gateway, account);
@@ -252,7 +252,7 @@ describe('a database that goes away', () => {
     it.each([
       ['a moment', 500],
       ['longer than a job is held without a sign of life', 17_000],
-    ])('keeps for %s what a carrier said: nothing is handed over twice', async (_what, outageMs) => {
+    ])("the carrier's answer is kept for %s: nothing is handed over twice", async (_what, outageMs) => {
       const smsc = await slowCarrier();
       const { proxy, client } = await startBehindProxy({ SMS_ROUTES: `*=${smsc.url}` });
       const sent = await Promise.all(Array.from({ length: 5 }, () => client.send()));
@@ -265,7 +265,7 @@ describe('a database that goes away', () => {
       expect(smsc.received).toHaveLength(5);
     });
 
-    it('keeps no process from ending that is told to', async () => {
+    it('a process still stops on SIGTERM', async () => {
       const smsc = await slowCarrier();
       const database = closeAtEnd(await createTestDatabase(), (opened) => opened.drop());
       const proxy = closeAtEnd(await startDatabaseProxy(database.connection), (opened) => opened.stop());
@@ -289,7 +289,7 @@ describe('a database that goes away', () => {
       expect(performance.now() - told).toBeLessThan(DRAIN_MS);
     });
 
-    it('says that nobody knows where the answer to a commit was lost: the message is there, and charged once (R217)', async () => {
+    it('a lost answer to COMMIT gives 503 outcome_unknown: the message is stored, and charged once (R217)', async () => {
       const { proxy, gateway, account, client } = await startBehindProxy({ ROLES: 'api' });
       const call = (method: string, path: string, more: object = {}) =>
         gateway.call(method, path, { key: account.key, ...more });
@@ -318,7 +318,7 @@ describe('a database that goes away', () => {
       expect((await call('GET', '/account')).body.balance).toBe(before - 30);
     });
 
-    it('goes on where another process stands still inside a transaction, with the account locked', async () => {
+    it('other processes continue when one is frozen inside a transaction that locks the account', async () => {
       const { gateway, client } = await startBehindProxy();
       await isAccepted(await client.send());
       // A connection as every process of the gateway has them. Nothing is asked on it any more, and it does not end.
@@ -345,7 +345,7 @@ describe('a database that goes away', () => {
       await isSent(client, accepted);
     });
 
-    it('charges nothing where a send waited for its account and was refused', async () => {
+    it('a send that waited for its account and was refused is not charged', async () => {
       const { gateway, account, client } = await startBehindProxy({ ROLES: 'api' });
       const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
       await using sql = await openSql(gateway.database);
@@ -359,7 +359,7 @@ describe('a database that goes away', () => {
       expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(before - 30);
     });
 
-    it('makes 503 with Retry-After while packets are lost without a word', async () => {
+    it('packets that are lost silently give 503 with Retry-After', async () => {
       const { proxy, client } = await startBehindProxy();
       await isSent(client, await client.send());
       proxy.silence();

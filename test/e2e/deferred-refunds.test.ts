@@ -11,7 +11,7 @@ import { withUnitOfWork } from '../support/unit-of-work.ts';
 const PRICE = 30;
 const HOUR_MS = 3_600_000;
 
-describe('the refund of what may have left (R218)', () => {
+describe('refunds of a message that may have been sent (R218)', () => {
   let first: SmsApi;
   let second: SmsApi;
   let gateway: TestGateway;
@@ -62,7 +62,7 @@ describe('the refund of what may have left (R218)', () => {
       [id],
     );
 
-  it('comes at once where the carrier refused the only hand-over', async () => {
+  it('the refund comes at once when the carrier refused the only hand-over', async () => {
     const before = await balance();
     const message = await fail('+256700600001', []);
     expect(message.recipients[0]).toMatchObject({ refunded: PRICE });
@@ -73,7 +73,7 @@ describe('the refund of what may have left (R218)', () => {
   it.each([
     ['the same carrier refused the next one', '+256700600002'],
     ['the next carrier refused it', '+256710600003'],
-  ])('waits for the report window where a hand-over was cut off and %s', async (_what, to) => {
+  ])('the refund waits for the report window when a hand-over was cut off and %s', async (_what, to) => {
     const before = await balance();
     const message = await fail(to, ['drop']);
     expect(message.statusReason).toBe('refund_pending');
@@ -96,7 +96,7 @@ describe('the refund of what may have left (R218)', () => {
     expect(settled.recipients[0]).not.toHaveProperty('refundDueAt');
   });
 
-  it('is not made where a carrier says afterwards that it had taken the message', async () => {
+  it('there is no refund when the carrier says later that it accepted the message', async () => {
     const before = await balance();
     const { id } = await fail('+256700600004', ['drop']);
     // As a process records it that slept between the carrier's answer and its record.

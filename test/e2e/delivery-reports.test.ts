@@ -7,7 +7,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROVIDER_OF = (smsc: Smsc) => `smpp:gateway@127.0.0.1:${smsc.port}`;
 
-describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
+describe('delivery reports over SMPP (R13, R15, R16)', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -50,7 +50,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
       },
     ]);
 
-  it('a report that comes before the answer to the submit is applied after it: sent, then delivered', async () => {
+  it('a report that arrives before the submit_sm_resp is applied after it: sent, then delivered', async () => {
     smsc.behave({ reports: { form: 'tlv', when: 'before' }, answerDelayMs: 30 });
     const id = await send('+256700200001', 'early');
     const message = await becomes(id, 'delivered');
@@ -64,7 +64,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     smsc.behave({ reports: undefined, answerDelayMs: 0 });
   });
 
-  it('a negative report after acceptance fails the message, with stage delivery, and gives no money back', async () => {
+  it('a negative report after acceptance fails the message with stage delivery, without a refund', async () => {
     smsc.behave({ reports: { form: 'text', when: 'after', stat: 'UNDELIV', err: '045' } });
     const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
     const id = await send('+256700200002', 'no such phone');
@@ -81,7 +81,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     smsc.behave({ reports: undefined });
   });
 
-  it('a rejection fails the message, with stage submission, and gives the money back once', async () => {
+  it('a rejection fails the message with stage submission, and refunds it once', async () => {
     smsc.behave({ answer: 0x0b });
     const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
     const id = await send('+256700200003', 'bad address');
@@ -117,7 +117,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     smsc.behave({ messageIds: 'decimal' });
   });
 
-  it('a text of several parts is delivered when its last part is, in whatever order the reports come', async () => {
+  it('a message of several parts is delivered when its last part is, in any order of reports', async () => {
     const id = await send('+256700200005', 'long '.repeat(100));
     await becomes(id, 'sent');
     const parts = smsc.received.filter((submit) => submit.destination.address === '256700200005');
@@ -131,7 +131,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     await becomes(id, 'delivered');
   });
 
-  it('two parts reported at the same moment do not miss each other', async () => {
+  it('two parts reported at the same moment both count', async () => {
     for (let round = 0; round < 10; round++) {
       const to = `25670020${1000 + round}`;
       const id = await send(`+${to}`, 'x'.repeat(200));
@@ -176,7 +176,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     ]);
   });
 
-  it('an unknown sid is kept, and belongs to nobody', async () => {
+  it('a report for an unknown sid is stored without a message', async () => {
     await report('does-not-exist', 'delivered');
     expect(await gateway.parts.reports.matchKept()).toBe(0);
   });
@@ -194,7 +194,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     });
   };
 
-  it('a report that names another number is not applied to an id that only looks alike (R220)', async () => {
+  it('a report for another number does not match a similar id (R220)', async () => {
     smsc.behave({ messageIds: 'decimal' });
     const id = await send('+256700200007', 'mine');
     const { sid } = await becomes(id, 'sent');
@@ -209,7 +209,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     expect((await details(id)).body.status).toBe('sent');
   });
 
-  it('a carrier counts anew: a report waits for the message to its number, whose id an older one has, too', async () => {
+  it('a report waits for the message to its number when a restarted carrier reuses the id of an older message', async () => {
     const [older, younger] = ['256700200021', '256700200022'];
     smsc.behave({ messageIds: 'decimal' });
     const first = await send(`+${older}`, 'older');
@@ -229,7 +229,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     expect((await details(first)).body.status).toBe('sent');
   });
 
-  it('a carrier that rewrites numbers: after five minutes the only message with the id has the report (R220)', async () => {
+  it('when a carrier rewrites numbers, the only message with the id gets the report after five minutes (R220)', async () => {
     const id = await send('+256700200023', 'rewritten');
     const { sid } = await becomes(id, 'sent');
     await report(sid, 'delivered', '256711111111');
@@ -249,7 +249,7 @@ describe('delivery reports over SMPP (R13) (R15) (R16)', () => {
     },
   );
 
-  it('one kept report that cannot be applied keeps none of the others', async () => {
+  it('a stored report that cannot be applied does not stop the others', async () => {
     const ids = [await send('+256700200025', 'odd'), await send('+256700200026', 'fine')];
     const sids = await Promise.all(ids.map(async (id) => (await becomes(id, 'sent')).sid));
     await using sql = await openSql(gateway.database);

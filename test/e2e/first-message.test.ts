@@ -21,7 +21,7 @@ describe('one SMS from POST to carrier to signed webhook', () => {
   const history = async () =>
     (await gateway.call('GET', '/developers/sms/history', { key: account.key })).body.data;
 
-  it('is delivered by the simulator, charged once and told to the webhook with the documented signature', async () => {
+  it('is delivered by the simulator, charged once, and reported to the webhook with the documented signature', async () => {
     const receiver = await startWebhookReceiver();
     opened.push(receiver);
     const registered = await gateway.call('POST', '/developers/webhooks', {
@@ -57,7 +57,7 @@ describe('one SMS from POST to carrier to signed webhook', () => {
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(99_970);
   });
 
-  it('reaches a real SMSC over SMPP and follows its delivery report', async () => {
+  it('is sent to an SMSC over SMPP and follows its delivery report', async () => {
     const smsc = await startSmsc({ reports: { form: 'text', when: 'after' } });
     opened.push(smsc);
     await using smpp = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });

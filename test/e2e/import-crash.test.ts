@@ -8,13 +8,13 @@ import { contactsCsv, endOfImport, startImport } from '../support/imports.ts';
 const ROWS = 2_500;
 const closers: (() => Promise<unknown>)[] = [];
 
-describe('kill -9 in the middle of an import of contacts', () => {
+describe('kill -9 during an import of contacts', () => {
   afterAll(async () => {
     killWorkers();
     for (const close of closers) await close();
   });
 
-  it('loses no row and takes none twice: another worker goes on after the last batch that was committed', async () => {
+  it('loses no row and imports none twice: another worker continues after the last committed batch', async () => {
     const database = await createTestDatabase();
     closers.unshift(() => database.drop());
     const api = await startTestGateway({ ROLES: 'api' }, database);

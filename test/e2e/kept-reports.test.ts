@@ -120,7 +120,7 @@ const lines = (server: ServerProcess, text: string) =>
     .split('\n')
     .filter((line) => line.includes(text)).length;
 
-describe('delivery reports that come while PostgreSQL is stopped', () => {
+describe('delivery reports that arrive while PostgreSQL is stopped', () => {
   async function startAll(variables: Record<string, string> = {}) {
     const postgres = await startPostgres();
     const smsc = await startSmsc({ repeatsReports: false });
@@ -136,7 +136,7 @@ describe('delivery reports that come while PostgreSQL is stopped', () => {
     return { postgres, smsc, gateway };
   }
 
-  it('are all applied when it is back, though the SMSC repeats none', async () => {
+  it('are all applied after it is back, although the SMSC repeats none', async () => {
     const { postgres, smsc, gateway } = await startAll();
     reportAll(smsc);
     await eventually(() => answers(smsc).every((each) => each.length === 1));
@@ -176,7 +176,7 @@ describe('delivery reports that come while PostgreSQL is stopped', () => {
     expect(lines(next, 'took over delivery reports')).toBe(1);
   });
 
-  it('are refused with a temporary error where the disk may keep no more', async () => {
+  it('get a temporary error when the spool is full', async () => {
     const { postgres, smsc } = await startAll({ REPORT_SPOOL_MB: '0' });
     smsc.behave({ repeatsReports: true });
     reportAll(smsc);
@@ -187,8 +187,8 @@ describe('delivery reports that come while PostgreSQL is stopped', () => {
   });
 });
 
-describe('callbacks of carriers that come while PostgreSQL is stopped (R211)', () => {
-  it('are answered 200 and applied when it is back, where their sender is proven', async () => {
+describe('callbacks of carriers that arrive while PostgreSQL is stopped (R211)', () => {
+  it('are answered 200 and applied after it is back, when their sender is verified', async () => {
     const postgres = await startPostgres();
     const port = await freePort();
     const publicUrl = `http://127.0.0.1:${port}`;

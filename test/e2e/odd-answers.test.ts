@@ -7,7 +7,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 
 const BUSY = { status: 429, body: {}, headers: { 'retry-after': '3600' } };
 
-describe('a carrier’s answer that cannot be recorded as it is', () => {
+describe("a carrier's answer that cannot be stored as it is", () => {
   let api: SmsApi;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -43,7 +43,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
   it.each([
     ['with U+0000', '+256700300001', 'ATX\0id'],
     ['of 12,000 characters', '+256700300002', randomBytes(9_000).toString('base64')],
-  ])('an id %s: handed over once, and reports by the same id are its own', async (_what, to, sid) => {
+  ])('an id %s: one hand-over, and reports with the same id match', async (_what, to, sid) => {
     answers.set(to, africasTalkingAnswer(to, 101, 'Success', sid));
     const id = await send(to, '+256700300003');
     await eventually(async () => (await statuses(id)) === 'sent,sent');
@@ -57,7 +57,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });
 
-  it('an id that an older message has, too: the report is on the younger one', async () => {
+  it('an id that an older message also has: the report is applied to the newer one', async () => {
     const to = '+256700300010';
     answers.set(to, africasTalkingAnswer(to, 101, 'Success', 'ATXid_again'));
     const [older, younger] = [await send(to), await send(to)];
@@ -68,7 +68,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect([await statuses(older), await statuses(younger)]).toEqual(['sent', 'delivered']);
   });
 
-  it('an id that a report of days ago was on: it is another message’s', async () => {
+  it('an id that had a report days ago: the report belongs to another message', async () => {
     const to = '+256700300011';
     const keep = (sid: string, age: string) =>
       sql.query(
@@ -89,7 +89,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     }
   });
 
-  it('words with U+0000: it fails with them, and is handed over once', async () => {
+  it('a reason with U+0000: the message fails with it, after one hand-over', async () => {
     const to = '+256700300004';
     answers.set(to, africasTalkingAnswer(to, 403, 'no \0 such user'));
     const id = await send(to);
@@ -98,7 +98,7 @@ describe('a carrier’s answer that cannot be recorded as it is', () => {
     expect(handOvers(to)).toBe(1);
   });
 
-  it('what nobody foresaw: it alone is handed over again, later each time, until it can be recorded', async () => {
+  it('an unforeseen answer: only this message is handed over again, at growing delays, until its answer can be stored', async () => {
     const [odd, fine, busy] = ['+256700300005', '+256700300006', '+256700300007'] as const;
     answers.set(busy, BUSY);
     await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS

@@ -8,7 +8,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { decryptPush, newBrowser, startPushService } from '../support/push-service.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe('one push message to a phone of each kind and a browser, over their real wires (R24)', () => {
+describe('one push message to Android, iOS and a browser, over real protocols (R24)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let directory: string;
@@ -62,7 +62,7 @@ describe('one push message to a phone of each kind and a browser, over their rea
     return receiver.waitFor((hook) => hook.body.messageId === sent.body.id);
   };
 
-  it('reaches all of them, and forgets those that are gone', async () => {
+  it('reaches all of them, and deletes devices that are gone', async () => {
     await register({ platform: 'android', token: 'fcm-token' });
     await register({ platform: 'ios', token: 'a1b2c3d4' });
     const web = await register({ platform: 'web', token: service.endpoint('amina'), keys: browser.keys });
@@ -92,7 +92,7 @@ describe('one push message to a phone of each kind and a browser, over their rea
     expect((await send()).body).toMatchObject({ event: 'push.sent', data: { devicesTargeted: 1 } });
   });
 
-  it('waits as long as a quota answer asks, and no longer than the message is of use', async () => {
+  it("waits as long as a quota answer asks, but no longer than the message's lifetime", async () => {
     await register({ platform: 'android', token: 'another-token', userId: 'quota' });
     let count = 0;
     fcm.behaviour.answer = () => {
@@ -122,7 +122,7 @@ describe('one push message to a phone of each kind and a browser, over their rea
     expect(hook.body).toMatchObject({ event: 'push.failed', data: { errorCode: 'expired' } });
   });
 
-  it('is carried by a route of its own for each platform', () => {
+  it('uses a route of its own for each platform', () => {
     const names = gateway.parts.routing.health().map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['fcm:a-project', 'apns:com.example.app', 'web-push']));
     const routeOf = (address: string) => gateway.parts.routing.routeFor('push', address);
@@ -147,7 +147,7 @@ describe('one push message to a phone of each kind and a browser, over their rea
     ],
     [{ VAPID_SUBJECT: 'ops' }, 'VAPID_SUBJECT'],
     [{ WHATSAPP_TOKEN: 'x' }, 'WHATSAPP_PHONE_NUMBER_ID is missing'],
-  ])('does not start with settings that cannot be used: %p', async (settings, message) => {
+  ])('settings that cannot be used stop the start: %p', async (settings, message) => {
     await expect(startTestGateway(settings as Record<string, string>, gateway.database)).rejects.toThrow(
       message,
     );

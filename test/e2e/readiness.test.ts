@@ -106,33 +106,36 @@ async function isToldOf(
   expect(await gateway.metrics('gateway_refusing')).toEqual([`gateway_refusing{reason="${refusal}"} 0`]);
 }
 
-describe('a gateway whose database cannot store a message (R215)', () => {
-  (mayMount ? it : it.skip)('says so when its disk is full, and goes on when there is room', async () => {
-    await using disk = mountDisk(await workplace.directory('disk'), '160m');
-    const gateway = await start({ DATA_DIR: disk.path });
-    expect((await gateway.send()).status).toBe(200);
-    expect(await gateway.ready()).toEqual(READY);
-    const filling = join(disk.path, 'filling');
-    const fill = async () => {
-      await using file = await open(filling, 'a');
-      // Until not even a page is left.
-      for (const size of [2 ** 20, 4_096]) {
-        const block = Buffer.alloc(size);
-        await (async () => {
-          for (;;) await file.write(block);
-        })().catch((error: NodeJS.ErrnoException) => expect(error.code).toBe('ENOSPC'));
-      }
-    };
-    await fill();
-    // What is left in pages that are there is used up first.
-    await eventually(async () => (await gateway.send()).status === 503);
-    await isToldOf(gateway, { refusal: 'database_full', reason: 'The disk of the database is full.' }, () =>
-      rm(filling),
-    );
-    expect(await gateway.server.stop()).toMatchObject({ code: 0 });
-  });
+describe('a database that cannot store a message (R215)', () => {
+  (mayMount ? it : it.skip)(
+    'is reported as not ready while its disk is full, and ready when there is room',
+    async () => {
+      await using disk = mountDisk(await workplace.directory('disk'), '160m');
+      const gateway = await start({ DATA_DIR: disk.path });
+      expect((await gateway.send()).status).toBe(200);
+      expect(await gateway.ready()).toEqual(READY);
+      const filling = join(disk.path, 'filling');
+      const fill = async () => {
+        await using file = await open(filling, 'a');
+        // Until not even a page is left.
+        for (const size of [2 ** 20, 4_096]) {
+          const block = Buffer.alloc(size);
+          await (async () => {
+            for (;;) await file.write(block);
+          })().catch((error: NodeJS.ErrnoException) => expect(error.code).toBe('ENOSPC'));
+        }
+      };
+      await fill();
+      // What is left in pages that are there is used up first.
+      await eventually(async () => (await gateway.send()).status === 503);
+      await isToldOf(gateway, { refusal: 'database_full', reason: 'The disk of the database is full.' }, () =>
+        rm(filling),
+      );
+      expect(await gateway.server.stop()).toMatchObject({ code: 0 });
+    },
+  );
 
-  it('says so when it is read-only, and goes on when it is no more', async () => {
+  it('is reported as not ready while it is read-only, and ready afterwards', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const gateway = await start({ DATABASE_URL: database.url });
@@ -156,7 +159,7 @@ describe('a gateway whose database cannot store a message (R215)', () => {
     );
   });
 
-  it('says so when it cannot be reached, or does not answer', async () => {
+  it('is reported as not ready while it is unreachable or silent', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const proxy = await startDatabaseProxy(database.connection);
@@ -182,8 +185,8 @@ describe('a gateway whose database cannot store a message (R215)', () => {
   });
 });
 
-describe('the doctor of a database that takes no writes', () => {
-  it('says so', async () => {
+describe('doctor, with a database that takes no writes,', () => {
+  it('reports it', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const { database: name } = database.connection;

@@ -50,7 +50,7 @@ const LEAVE = `WITH feed AS (
 
 const END_OF_LOG = statement('test-end-of-log', 'SELECT pg_current_wal_insert_lsn() AS lsn');
 
-describe('what is read while others commit before they are on the disk (ADR-0017)', () => {
+describe('reads while others commit before the disk has the commit (ADR-0017) (ADR-0017)', () => {
   let workplace: Workplace;
   const servers: ServerProcess[] = [];
   beforeAll(async () => {
@@ -123,7 +123,7 @@ describe('what is read while others commit before they are on the disk (ADR-0017
   };
   let live: Subscription | undefined;
 
-  it.each(Object.keys(READERS))('%s: shows nothing that a crash of it all takes back', async (name) => {
+  it.each(Object.keys(READERS))('%s shows nothing that a crash of both servers takes back', async (name) => {
     const dataDir = await workplace.directory('readers');
     const { server, url } = await start(dataDir, { ROLES: 'api' });
     const { key, accountId, email, password } = quickstartOf(server.stdout());
@@ -163,7 +163,7 @@ describe('what is read while others commit before they are on the disk (ADR-0017
     expect(stored).toEqual({ feed: last.seq, event: last.seq, content: String(last.seq) });
   });
 
-  it('is no reason to write where all is on the disk', async () => {
+  it('a read writes nothing when all is on the disk', async () => {
     const dataDir = await workplace.directory('idle');
     await start(dataDir, { ROLES: 'api' });
     await withKnex(await embeddedConnection(dataDir), async (knex) => {
@@ -178,7 +178,7 @@ describe('what is read while others commit before they are on the disk (ADR-0017
     });
   });
 
-  it('is delivered to an endpoint by another process only when it is there', async () => {
+  it('another process delivers an event only when it is on the disk', async () => {
     await using receiver = await startReceiver();
     const dataDir = await workplace.directory('deliveries');
     const { server, url } = await start(dataDir, { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });

@@ -6,7 +6,7 @@ import { type Smsc, startSmsc } from '../support/smsc.ts';
 /** More than the jobs of one route that a process holds at once. */
 const SILENT = 9;
 
-describe('a carrier that does not answer some messages', () => {
+describe('a carrier that never answers some messages', () => {
   let smsc: Smsc;
   let gateway: TestGateway;
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe('a carrier that does not answer some messages', () => {
     return body.id as string;
   };
 
-  it('takes those of others meanwhile, whoever sent the ones that are not answered', async () => {
+  it('accepts the other messages meanwhile, whoever sent those without an answer', async () => {
     const [one, other] = [await gateway.createAccount(), await gateway.createAccount()];
     for (let n = 0; n < SILENT; n++) {
       await send(one, `+25670010000${n}`);

@@ -6,7 +6,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { africasTalkingAnswer, type SmsApi, startSmsApi, twilioAnswer } from '../support/sms-api.ts';
 import { openSql } from '../support/sql.ts';
 
-describe('carriers’ callbacks (R15)', () => {
+describe('callbacks of SMS carriers (R15)', () => {
   let api: SmsApi;
   let gateway: TestGateway;
   let account: TestAccount;
@@ -63,7 +63,7 @@ describe('carriers’ callbacks (R15)', () => {
     return { id, sid: sid as string };
   };
 
-  it('Africa’s Talking: sent and buffered change nothing, success delivers', async () => {
+  it('Africa’s Talking: sent and buffered change nothing, success means delivered', async () => {
     const { id, sid } = await sent('+256700123456');
     for (const status of ['Sent', 'Submitted', 'Buffered', 'Whatever']) {
       expect((await post('africastalking', { id: sid, status, phoneNumber: '+256700123456' })).status).toBe(
@@ -96,7 +96,7 @@ describe('carriers’ callbacks (R15)', () => {
     });
   });
 
-  it('Africa’s Talking: with a token, only callbacks that carry it reach its messages', async () => {
+  it('Africa’s Talking: with a token, only callbacks with that token reach its messages', async () => {
     const { id, sid } = await sent('+254700123456');
     const report = { id: sid, status: 'Success', phoneNumber: '+254700123456' };
     // Without it they count as the other account's, which has no such message.
@@ -112,14 +112,14 @@ describe('carriers’ callbacks (R15)', () => {
     expect(refused.status).toBe(401);
   });
 
-  it('Africa’s Talking: callbacks that carry the token of one account are its own beside an account without', async () => {
+  it('Africa’s Talking: the token of one account does not match messages of an account without a token', async () => {
     const { id, sid } = await sent('+254700123457');
     const report = { id: sid, status: 'Success', phoneNumber: '+254700123457' };
     expect((await post('africastalking?token=t0ken', report)).status).toBe(200);
     expect((await details(id)).status).toBe('delivered');
   });
 
-  it('callbacks that prove nothing count on the budget of their address, the others on none (R11, R211)', async () => {
+  it('unverified callbacks count on the budget of their address, verified ones on none (R11, R211)', async () => {
     const route = (query: string) => ({
       SMS_ROUTES: `*=africastalking://acme:key@${api.host}${query}`,
       RATE_LIMIT_PER_MINUTE: '5',
@@ -166,7 +166,7 @@ describe('carriers’ callbacks (R15)', () => {
     expect(new Set(await times(`${address}?token=t0ken`, 2))).toEqual(new Set([200]));
   });
 
-  it('Twilio: a signed callback of the right account delivers', async () => {
+  it('Twilio: a signed callback for the right account means delivered', async () => {
     const { id, sid } = await sent('+447911123456');
     const fields = {
       MessageSid: sid,
@@ -197,7 +197,7 @@ describe('carriers’ callbacks (R15)', () => {
     expect((await details(id)).recipients[0]).toMatchObject({ status: 'failed', error: { code: '30003' } });
   });
 
-  it('a report that nothing proves decides nothing about a message that is sent later', async () => {
+  it('an unverified report does not apply to a message that is sent later', async () => {
     const later = `ATXid_${sids + 1}`;
     expect((await post('africastalking', { id: later, status: 'Success' })).status).toBe(200);
     expect(await sent('+256700123458')).toMatchObject({ sid: later });
@@ -218,12 +218,12 @@ describe('carriers’ callbacks (R15)', () => {
     ['a NUL in the id', 'id=a%00b&status=Failed&failureReason=%00%ED%A0%80'],
     ['no form', '{"id": 1}'],
     ['long fields', `id=${'x'.repeat(50_000)}&status=Success`],
-  ])('%s is no reason to fail', async (_what, body) => {
+  ])('%s causes no error', async (_what, body) => {
     const response = await fetch(`${gateway.url}/callbacks/sms/africastalking`, { method: 'POST', body });
     expect(response.status).toBe(200);
   });
 
-  it('answers 413 to a large body, and 404 for a carrier that is not configured', async () => {
+  it('a large body gets 413, and a carrier that is not configured 404', async () => {
     const large = await fetch(`${gateway.url}/callbacks/sms/africastalking`, {
       method: 'POST',
       body: 'x'.repeat(70_000),
@@ -233,7 +233,7 @@ describe('carriers’ callbacks (R15)', () => {
     expect((await fetch(`${gateway.url}/callbacks/sms/twilio`)).status).toBe(404);
   });
 
-  it('an endpoint that answers 429 is tried again when it said', async () => {
+  it('an endpoint that answers 429 is retried when it asked', async () => {
     let asked = 0;
     const busy = await startSmsApi(({ form }) => {
       asked += 1;

@@ -107,7 +107,7 @@ describe('npm start', () => {
     expect(await again.json()).toMatchObject({ id: accountId });
   });
 
-  it('prints no secret in production, where the command line makes the accounts', async () => {
+  it('prints no secret in production, where the command line creates the accounts', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const variables = { NODE_ENV: 'production', DATABASE_URL: database.url, MASTER_KEY };
@@ -132,7 +132,7 @@ describe('npm start', () => {
       'SMS_ROUTES cannot be used: the SMPP URL names no systemId',
     ],
     ['production', { NODE_ENV: 'production' }, 'DATABASE_URL is required when NODE_ENV is production'],
-  ])('does not start with a bad %s, and says what would be right', async (_name, variables, message) => {
+  ])('refuses a bad %s, and says what would be right', async (_name, variables, message) => {
     const dataDir = await workplace.directory('bad');
     const { code, stdout, stderr } = await start({ DATA_DIR: dataDir, ...variables }).finished;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -142,7 +142,7 @@ describe('npm start', () => {
     await expect(access(join(dataDir, 'postgres'))).rejects.toThrow('ENOENT');
   });
 
-  it('names the database that it cannot reach, without its password', async () => {
+  it('names the database that is unreachable, without its password', async () => {
     const { code, stderr } = await start({
       DATA_DIR: await workplace.directory('unreachable'),
       DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/gateway',
@@ -154,7 +154,7 @@ describe('npm start', () => {
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('says that its port is taken, and takes its PostgreSQL down again', async () => {
+  it('says that its port is taken, and stops its PostgreSQL again', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     closings.push(() => new Promise((resolve) => other.close(resolve)));
@@ -168,7 +168,7 @@ describe('npm start', () => {
 });
 
 describe('SIGTERM and SIGINT', () => {
-  it('let the request in flight finish, however often they come, and end with 0', async () => {
+  it('let requests in flight finish, also when repeated, and exit with 0', async () => {
     const dataDir = await workplace.directory('drain');
     const server = start({ DATA_DIR: dataDir });
     const url = await server.ready();
@@ -205,7 +205,7 @@ describe('SIGTERM and SIGINT', () => {
     await isGone(dataDir);
   });
 
-  it('do not wait to the end of their time for clients that read nothing', async () => {
+  it('do not wait until the timeout for clients that read nothing', async () => {
     const dataDir = await workplace.directory('stalled');
     const server = start({ DATA_DIR: dataDir });
     const url = await server.ready();
@@ -226,7 +226,7 @@ describe('SIGTERM and SIGINT', () => {
     await isGone(dataDir);
   });
 
-  it('during the start end it cleanly, too', async () => {
+  it('also end a start cleanly', async () => {
     const dataDir = await workplace.directory('early');
     const server = start({ DATA_DIR: dataDir });
     await eventually(() => access(join(dataDir, 'postgres.lock')).then(() => true));
@@ -238,7 +238,7 @@ describe('SIGTERM and SIGINT', () => {
 });
 
 describe('several processes', () => {
-  it('divide the work by ROLES: what the API process accepts leaves through the worker process', async () => {
+  it('divide the work by ROLES: a message that the API process accepts is sent by the worker process', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const variables = {
@@ -258,7 +258,7 @@ describe('several processes', () => {
     expect(await api.stop()).toMatchObject({ code: 0 });
   });
 
-  it('share the embedded PostgreSQL of one DATA_DIR, and the second goes on when the first is killed', async () => {
+  it('share the embedded PostgreSQL of one DATA_DIR; the second takes over when the first is killed', async () => {
     const dataDir = await workplace.directory('shared');
     const first = start({ DATA_DIR: dataDir });
     const firstUrl = await first.ready();

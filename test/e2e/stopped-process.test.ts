@@ -17,7 +17,7 @@ const RECIPIENTS = 40;
 /** Messages that may be with the carrier unanswered. */
 const WINDOW = 5;
 
-describe('a process that slept while another took its jobs over (R219)', () => {
+describe('a process that was frozen while another took its jobs (R219)', () => {
   let workplace: Workplace;
   let database: TestDatabase;
   let smsc: Smsc;
@@ -48,7 +48,7 @@ describe('a process that slept while another took its jobs over (R219)', () => {
     return { server, url: await server.ready() };
   };
 
-  it('hands over nothing more of them: only what was on the wire may arrive twice', async () => {
+  it('hands over none of them again: only what was in flight may arrive twice', async () => {
     const { server, url } = await start();
     const { key } = quickstartOf(server.stdout());
     const send = async (to: string, message: string) => {

@@ -63,7 +63,7 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
   };
 }
 
-describe('kill -9 in the middle of a delivery (R163, R166)', () => {
+describe('kill -9 during a webhook delivery (R163, R166)', () => {
   // All go on at once, since most of that is waiting for the heartbeat of the dead; they start one after the other.
   const crashes = new Map<string, ReturnType<typeof recover>>();
   beforeAll(() => {
@@ -83,7 +83,7 @@ describe('kill -9 in the middle of a delivery (R163, R166)', () => {
   });
 
   it.each(STEPS)(
-    'after "$step" loses nothing: the event is delivered under the one id',
+    'after "$step" loses nothing: the event is delivered under one id',
     async ({ step, sentBefore, sentAfter }) => {
       const crash = await crashes.get(step);
       if (!crash) throw new Error('not started');
