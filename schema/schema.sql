@@ -193,6 +193,24 @@ CREATE INDEX contacts_search ON contacts USING gin (search_terms("right"((accoun
 CREATE TRIGGER contacts_added AFTER INSERT ON contacts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
 CREATE TRIGGER contacts_taken AFTER DELETE ON contacts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
 
+CREATE TABLE data_copy (
+  only_row boolean NOT NULL DEFAULT true,
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  alive_at timestamp with time zone,
+  held_at timestamp with time zone,
+  held_from timestamp with time zone,
+  database_oid bigint,
+  system_identifier text,
+  restored_as text,
+  held_reason text,
+  CONSTRAINT data_copy_check CHECK (((held_at IS NULL) = (held_reason IS NULL))),
+  CONSTRAINT data_copy_held_reason_check CHECK ((held_reason = ANY (ARRAY['asked'::text, 'restored'::text, 'copied'::text]))),
+  CONSTRAINT data_copy_only_row_check CHECK (only_row),
+  CONSTRAINT data_copy_pkey PRIMARY KEY (only_row)
+) WITH (fillfactor=50);
+CREATE UNIQUE INDEX data_copy_pkey ON data_copy USING btree (only_row);
+CREATE TRIGGER never_deleted BEFORE DELETE ON data_copy FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
+
 CREATE TABLE deferred_refunds (
   message_id uuid NOT NULL,
   position smallint NOT NULL,

@@ -25,6 +25,9 @@ import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { Logger } from './domain/ports/logger.ts';
+import { describeHold } from './domain/recovery/hold.ts';
+import { HoldGate } from './domain/recovery/hold-gate.ts';
+import { settleCopy } from './domain/recovery/settle-copy.ts';
 import { RefusalMonitor } from './domain/refusal-monitor.ts';
 import { SecurityWatch } from './domain/security/security-watch.ts';
 import { Readiness } from './http/readiness.ts';
@@ -212,6 +215,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
   const jobsFor = (transaction: Parameters<PgBossQueue['sinkFor']>[0]) => queue.sinkFor(transaction);
   const uow = createUnitOfWork(sql, jobsFor, changes, auditHeads);
   const intake = new PgIntake(sql, jobsFor, INTAKE);
+  const holdGate = new HoldGate(stores.copy, await settleCopy(uow, { clock, ids }, config.mustHold));
+  changes.subscribe('hold', () => void holdGate.refresh().catch(() => undefined));
   opened.defer(() => transport.close());
   const spool = new FileReportSpool({
     directory: join(config.dataDir, 'reports'),
@@ -232,6 +237,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     stores,
     uow,
     intake,
+    holdGate,
     budgets,
     routing,
     transport,
@@ -260,6 +266,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       { name: 'worker', look: () => queue.checkWorking() },
     ],
     clockFault: () => clock.fault(),
+    whyHeld: () => holdGate.hold && describeHold(holdGate.hold),
     faultOf: databaseFault,
     logger,
   });
@@ -316,6 +323,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     faultOf: databaseFault,
     heartbeat,
     clock,
+    holdGate,
     readiness,
     refusals,
     /** One round of the check of balances against ledgers; how many accounts are known not to add up. */
@@ -342,6 +350,8 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),
         clock,
         usage: stores.usage,
+        copy: stores.copy,
+        holdGate,
         refusals,
         checkLedgers: () => checkLedgers(uow, logger),
         logger,

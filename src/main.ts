@@ -1,6 +1,7 @@
 import { errorLine } from './cli/output.ts';
 import { compose, type Gateway } from './compose.ts';
 import { type Config, ConfigError, loadConfig } from './config/config.ts';
+import { describeHold } from './domain/recovery/hold.ts';
 import { type HttpServer, startHttpServer } from './http/http-server.ts';
 import { createLogger } from './start/logger.ts';
 import { createQuickstart } from './start/quickstart.ts';
@@ -37,10 +38,10 @@ class Server {
   }
 
   /** Drains and ends the process; a signal that comes again changes nothing. */
-  async stop(signal: string): Promise<void> {
+  async stop(why: string, code = 0): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
-    this.#logger.info({ signal }, 'draining');
+    this.#logger.info({ why }, 'draining');
     setTimeout(() => {
       this.#logger.error({}, 'not closed in time; what is left comes back from the queue at the next start');
       process.exit(1);
@@ -49,18 +50,23 @@ class Server {
     await this.#started.catch(() => undefined);
     await this.#close();
     this.#logger.info({}, 'stopped');
-    process.exit(0);
+    process.exit(code);
   }
 
   async #start(): Promise<void> {
     this.#gateway = await compose(this.#config, this.#logger);
     if (this.#isStopping) return;
+    // The database was replaced under this process: what it works on is not what it knew.
+    if (this.#config.isWorker)
+      this.#gateway.holdGate.onChange((hold) => hold && void this.stop(describeHold(hold), 1));
     if (this.#config.isApi) this.#http = await startHttpServer(this.#gateway, this.#config, this.#logger);
     this.#workers = await this.#gateway.startWorking();
     if (this.#isStopping) return;
     await this.#offerQuickstart(this.#gateway);
     const where = this.#http ? `${this.#http.url} (console at /console)` : '(worker only, no HTTP)';
     process.stdout.write(`ready ${where}\n`);
+    const { hold } = this.#gateway.holdGate;
+    if (hold) process.stdout.write(`${describeHold(hold)}\n`);
   }
 
   async #offerQuickstart(gateway: Gateway): Promise<void> {

@@ -1,6 +1,7 @@
 import type { ProviderHealth, ReportSink } from '../domain/ports/provider.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
+import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
 /** What the doctor looks at; a rejection anywhere is a finding. */
@@ -26,6 +27,7 @@ export interface Patient {
   /** Rejects when the database does not take a write. */
   readonly heartbeat: { beat(): Promise<void> };
   readonly queue: { check(): Promise<void>; depth(): Promise<Readonly<Record<string, number>>> };
+  readonly holdGate: { readonly hold: Hold | undefined };
   /** One round of the check of the ledgers; how many accounts do not add up. */
   checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health'>;
@@ -36,7 +38,7 @@ export interface Patient {
 }
 
 interface Finding {
-  readonly check: 'database' | 'queue' | 'ledger' | 'carriers' | 'dkim' | 'clock' | 'master key';
+  readonly check: 'database' | 'queue' | 'ledger' | 'sending' | 'carriers' | 'dkim' | 'clock' | 'master key';
   readonly ok: boolean;
   readonly detail: string;
 }
@@ -63,6 +65,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
     await find('database', () => checkDatabase(patient, room)),
     await find('queue', () => checkQueue(patient)),
     await find('ledger', () => checkLedger(patient)),
+    await find('sending', async () => checkSending(patient)),
     await find('carriers', () => checkCarriers(patient)),
     ...(patient.dkim ? [describeDkim(patient.dkim)] : []),
     await find('clock', () => checkClock(patient)),
@@ -72,7 +75,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
 
 /** The findings when the gateway cannot even be put together because of `check`. */
 export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
-  const checks = ['database', 'queue', 'ledger', 'carriers', 'clock', 'master key'] as const;
+  const checks = ['database', 'queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const;
   return report(
     checks.map((name) => ({
       check: name,
@@ -138,6 +141,11 @@ async function checkLedger(patient: Patient): Promise<string> {
   throw new Error(
     `${whose} not add up: the table ledger_mismatches names each, and the entry (0: the balance)`,
   );
+}
+
+function checkSending({ holdGate: { hold } }: Patient): string {
+  if (hold) throw new Error(describeHold(hold));
+  return 'this copy of the data is the one that sends';
 }
 
 async function checkCarriers({ routing, reports }: Patient): Promise<string> {

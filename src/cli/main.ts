@@ -4,9 +4,10 @@ import { ConfigError, loadConfig } from '../config/config.ts';
 import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
 import { createLogger } from '../start/logger.ts';
 import { isUnreachable } from '../storage/postgres/faults.ts';
+import type { CliRunner } from './command.ts';
 import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
-import { type CliRunner, createProgram } from './program.ts';
+import { createProgram } from './program.ts';
 
 type OpenOptions = NonNullable<Parameters<typeof compose>[2]> & { readonly mayMakeDatabase?: boolean };
 

@@ -4,30 +4,10 @@ import { RETENTION_MAX_DAYS } from '../domain/accounts/account-operations.ts';
 import { apiKeyResource } from '../domain/api-keys/api-key.ts';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
-import { ENVIRONMENTS, SCOPES, type SystemCaller } from '../domain/caller.ts';
-import type { Operations } from '../domain/operations.ts';
-import { asText, type CliAnswer } from './output.ts';
-
-const CLI: SystemCaller = { kind: 'system', name: 'cli' };
-
-/** What commands work with, once the database is there. */
-export interface CliGateway {
-  readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit'>;
-  readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
-}
-
-export interface CliRunner {
-  /**
-   * Opens the gateway, runs `work`, closes it and prints the answer. Where no embedded PostgreSQL is in DATA_DIR yet, it is
-   * refused unless `mayMakeDatabase`.
-   */
-  run(
-    isJson: boolean | undefined,
-    work: (gateway: CliGateway) => Promise<CliAnswer>,
-    options?: { readonly mayMakeDatabase?: boolean },
-  ): Promise<void>;
-  doctor(isJson: boolean | undefined): Promise<void>;
-}
+import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
+import { asText } from './output.ts';
+import { addRelease } from './release.ts';
 
 /** The commands of docs/operations/command-line.md. Only a command that runs opens the gateway: help and usage errors need no database. */
 export function createProgram(runner: CliRunner): Command {
@@ -217,6 +197,7 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
+  addRelease(program, runner);
   leaf(program, 'migrate', 'bring the database up to date (the server does it at its start, too)')
     .addHelpText('after', examples('migrate'))
     .action(({ json }) =>
@@ -239,25 +220,6 @@ function describeMigration({ from, to, newerThan }: CliGateway['migration']): st
   if (newerThan !== undefined)
     return `The database is at schema ${to}, newer than this release knows (${newerThan}): go on with the newer release`;
   return from === to ? `The schema is up to date: ${to}` : `Migrated from ${from} to ${to}`;
-}
-
-function group(parent: Command, name: string, description: string, example: string): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .addHelpText('after', examples(`${name} ${example}`));
-}
-
-function leaf(parent: Command, name: string, description: string): Command {
-  return parent
-    .command(name)
-    .description(description)
-    .allowExcessArguments(false)
-    .option('--json', 'print one JSON document');
-}
-
-function examples(...commands: string[]): string {
-  return `\nExamples:\n${commands.map((command) => `  $ npm run cli -- ${command}`).join('\n')}\n`;
 }
 
 function amount(text: string): number {

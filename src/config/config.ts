@@ -36,6 +36,7 @@ const variables = z.object({
     })
     .optional(),
   DATA_DIR: z.string().default('.data'),
+  RECOVERY: z.enum(['hold'], { error: 'must be hold, or not set' }).optional(),
   MASTER_KEY: masterKey.optional(),
   MASTER_KEY_PREVIOUS: z.string().transform(list).pipe(z.array(masterKey)).default([]),
   MASTER_KEY_LOST: masterKeyNames.default([]),
@@ -202,6 +203,8 @@ function fromVariables(values: z.output<typeof variables>) {
     host: values.HOST,
     databaseUrl: values.DATABASE_URL,
     dataDir: values.DATA_DIR,
+    /** Hold the copy at the start: it sends nothing until it is released. */
+    mustHold: values.RECOVERY === 'hold',
     masterKey: values.MASTER_KEY,
     previousMasterKeys: values.MASTER_KEY_PREVIOUS,
     lostMasterKeys: values.MASTER_KEY_LOST,

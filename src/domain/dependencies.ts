@@ -10,6 +10,7 @@ import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
 import type { AgreedClock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
+import type { HoldGate } from './recovery/hold-gate.ts';
 
 /** The dependencies of the operations; compose.ts provides them. */
 export interface Dependencies {
@@ -17,6 +18,7 @@ export interface Dependencies {
   readonly stores: Stores;
   readonly uow: UnitOfWork;
   readonly intake: Intake;
+  readonly holdGate: HoldGate;
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly routing: Routing;
   readonly transport: WebhookTransport;

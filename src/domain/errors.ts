@@ -44,7 +44,8 @@ export type UnavailableReason =
   | 'database_busy'
   | 'reports_not_kept'
   | 'overloaded'
-  | 'provider_missing';
+  | 'provider_missing'
+  | 'held';
 
 export interface FieldFault {
   /** Dotted path in the request, e.g. `events.0`. */

@@ -20,6 +20,7 @@ import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
+import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
 import { deliveryOperations } from './webhooks/delivery-operations.ts';
@@ -54,6 +55,7 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     usage: usageOperations(deps),
     live: liveOperations(deps),
     audit: auditOperations(deps),
+    recovery: recoveryOperations(deps),
   };
   return { ...nouns, permissions: permissionOperations(nouns) };
 }

@@ -22,6 +22,7 @@ export const UNAVAILABLE_TEXTS: Readonly<Record<UnavailableReason, string>> = {
   reports_not_kept: 'delivery reports can neither be recorded nor kept on disk',
   overloaded: 'more is asked of this process than it can answer in time',
   provider_missing: 'no provider is configured for the channel',
+  held: 'this copy of the data is held until npm run cli -- release',
 };
 
 const isOfDatabase = (kind: UnavailableReason) => kind.startsWith('database_');

@@ -5,6 +5,7 @@ import { PLATFORMS } from '../domain/devices/device.ts';
 import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
+import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 
@@ -114,4 +115,9 @@ export const UsageGroupEnum = enumOf('UsageGroup', 'What usage is told apart by.
   channel: 'The channel.',
   status: 'The status that messages have now.',
   api_key: 'The API key that sent them.',
+});
+export const HoldReasonEnum = enumOf('HoldReason', 'Why a gateway sends nothing.', HOLD_REASONS, {
+  asked: 'RECOVERY=hold was set.',
+  restored: 'The data was restored from a backup.',
+  copied: 'The database is a copy of the one that was used before.',
 });

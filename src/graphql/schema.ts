@@ -8,6 +8,7 @@ import { AuditResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
+import { HoldResolver } from './hold.graphql.ts';
 import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
@@ -53,6 +54,7 @@ export function createSchema(): GraphQLSchema {
       PlanResolver,
       PriceResolver,
       ProviderResolver,
+      HoldResolver,
       AuditResolver,
       ContactResolver,
       ContactImportResolver,

@@ -65,7 +65,9 @@ function createApp(
     response.setHeader('Cache-Control', 'no-store');
     const verdict = await gateway.readiness.check();
     if (verdict.isReady) {
-      response.json(verdict.degraded ? { status: 'degraded', ...verdict.degraded } : { status: 'ready' });
+      const { held, degraded } = verdict;
+      if (held) response.json({ status: 'held', ...held });
+      else response.json(degraded ? { status: 'degraded', ...degraded } : { status: 'ready' });
       return;
     }
     const { check, reason } = verdict;

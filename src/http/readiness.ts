@@ -22,7 +22,12 @@ export interface ReadinessPart {
 }
 
 export type Verdict =
-  | { readonly isReady: true; readonly degraded?: { readonly check: 'clock'; readonly reason: string } }
+  | {
+      readonly isReady: true;
+      readonly degraded?: { readonly check: 'clock'; readonly reason: string };
+      /** It serves reads and sends nothing. */
+      readonly held?: { readonly reason: string };
+    }
   /** `reason`: for the operator, without anything of the inside. */
   | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
 
@@ -32,6 +37,8 @@ interface ReadinessOptions {
   readonly faultOf: (error: unknown) => DomainError | undefined;
   /** What is wrong with the clock of this machine, in a sentence. */
   readonly clockFault: () => string | undefined;
+  /** Why this copy of the data is held, in a sentence. */
+  readonly whyHeld: () => string | undefined;
   readonly logger: Logger;
   readonly timeoutMs?: number;
 }
@@ -87,7 +94,12 @@ export class Readiness {
     }
     this.#outage.worked();
     const reason = this.#options.clockFault();
-    return { isReady: true, ...(reason === undefined ? {} : { degraded: { check: 'clock', reason } }) };
+    const whyHeld = this.#options.whyHeld();
+    return {
+      isReady: true,
+      ...(reason === undefined ? {} : { degraded: { check: 'clock', reason } }),
+      ...(whyHeld === undefined ? {} : { held: { reason: whyHeld } }),
+    };
   }
 
   async #inTime(look: () => Promise<void>): Promise<void> {

@@ -1,11 +1,13 @@
 import type { Authenticator } from '../domain/api-keys/authenticate.ts';
 import type { PublishHealth } from '../domain/messages/provider-health.ts';
 import type { UsageStore } from '../domain/ports/account-stores.ts';
+import type { CopyStore } from '../domain/ports/copy-store.ts';
 import type { JobQueue } from '../domain/ports/job-queue.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import type { AgreedClock } from '../domain/ports/system.ts';
+import type { HoldGate } from '../domain/recovery/hold-gate.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
@@ -38,14 +40,16 @@ const REQUEST_RECORDS_MS = 60_000;
 const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
+/** Another process's release is heard by NOTIFY; this is for one that was missed. */
+const HOLD_MS = 5_000;
+const SIGN_OF_LIFE_MS = 10_000;
 
 export interface Workers {
   /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
   stop(timeoutMs: number): Promise<void>;
 }
 
-/** Starts what a process does besides answering requests. */
-export async function startWorkers(parts: {
+interface WorkParts {
   queue: JobQueue;
   routing: Routing;
   reports: DeliveryReports;
@@ -66,13 +70,18 @@ export async function startWorkers(parts: {
     fault(): string | undefined;
   };
   usage: UsageStore;
+  copy: CopyStore;
+  holdGate: HoldGate;
   refusals: RefusalMonitor;
   /** One round of the check of balances against ledgers. */
   checkLedgers: () => Promise<unknown>;
   logger: Logger;
   isWorker: boolean;
-}): Promise<Workers> {
-  const { queue, routing, reports, authenticator, health, logger } = parts;
+}
+
+/** Starts what a process does besides answering requests; what sends waits while the copy is held (R231). */
+export async function startWorkers(parts: WorkParts): Promise<Workers> {
+  const { reports, authenticator, logger } = parts;
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
   const flushUses = () =>
     authenticator.flushUses().catch((error: unknown) => logger.warn({ err: error }, 'key uses are lost'));
@@ -83,36 +92,62 @@ export async function startWorkers(parts: {
       .flush({ isLast: true })
       .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
   };
+  // What a process before left comes before all that comes from now on.
+  await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
+  const always = [
+    keyUses,
+    repeat('hold', HOLD_MS, logger, () => parts.holdGate.refresh()),
+    repeat('refusals', REFUSALS_MS, logger, () => parts.refusals.settle()),
+    repeat('delivery reports on disk', SPOOLED_REPORTS_MS, logger, () => reports.replay()),
+    repeat('delivery reports left on disk', ADOPTION_MS, logger, () => reports.adopt()),
+  ];
+  const work = parts.isWorker ? await workUnlessHeld(parts, () => startSending(parts)) : undefined;
+  return {
+    async stop(timeoutMs) {
+      await Promise.all([work?.stop(timeoutMs), ...always.map((task) => task.stop())]);
+      await flushUses();
+      await endSecurityEvents();
+    },
+  };
+}
+
+/** Begins now, or where the copy is held when it is released. */
+async function workUnlessHeld(
+  { holdGate, logger }: Pick<WorkParts, 'holdGate' | 'logger'>,
+  begin: () => Promise<Workers>,
+): Promise<Workers> {
+  let begun: Promise<Workers | undefined> | undefined = holdGate.hold === undefined ? begin() : undefined;
+  const ignore = holdGate.onChange((hold) => {
+    if (hold !== undefined) return;
+    begun ??= begin().catch((error: unknown) => {
+      logger.error({ err: error }, 'the copy is released, but work cannot begin: restart this process');
+      return undefined;
+    });
+  });
+  await begun;
+  return {
+    async stop(timeoutMs) {
+      ignore();
+      await (await begun)?.stop(timeoutMs);
+    },
+  };
+}
+
+/** Starts all that sends, delivers, expires and deletes. */
+async function startSending(parts: WorkParts): Promise<Workers> {
+  const { queue, routing, reports, authenticator, health, logger } = parts;
   /** Where the clocks disagree nobody can tell what is old: the round fails, which is logged as any failing round. */
   const ifClocksAgree = (task: () => Promise<unknown>) => async () => {
     if (!(await parts.clock.agrees())) throw new Error(parts.clock.fault());
     await task();
   };
-  // What a process before left comes before all that comes from now on.
-  await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
-  const always = [
-    keyUses,
-    repeat('refusals', REFUSALS_MS, logger, () => parts.refusals.settle()),
-    repeat('delivery reports on disk', SPOOLED_REPORTS_MS, logger, () => reports.replay()),
-    repeat('delivery reports left on disk', ADOPTION_MS, logger, () => reports.adopt()),
-  ];
-  if (!parts.isWorker) {
-    return {
-      async stop() {
-        await Promise.all(always.map((task) => task.stop()));
-        await flushUses();
-        await endSecurityEvents();
-      },
-    };
-  }
-
   routing.start((provider, taken) => reports.take(provider, taken));
   await queue.work('submit', SUBMIT, (job, signal) => parts.submit.handle(job, signal));
   await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('contact-import', IMPORTS, (job, signal) => parts.imports.handle(job, signal));
   const periodic = [
-    ...always,
+    repeat('sign of life', SIGN_OF_LIFE_MS, logger, () => parts.copy.renew()),
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),
     repeat('usage', USAGE_MS, logger, () => parts.usage.fold()),
     repeat('provider health', HEALTH_MS, logger, () => health.run()),
@@ -158,8 +193,6 @@ export async function startWorkers(parts: {
       await health
         .withdraw()
         .catch((error: unknown) => logger.warn({ err: error }, 'provider health stays for a minute'));
-      await flushUses();
-      await endSecurityEvents();
     },
   };
 }

@@ -330,12 +330,13 @@ describe('the command line beside a running gateway', () => {
       ['database', true],
       ['queue', true],
       ['ledger', true],
+      ['sending', true],
       ['carriers', true],
       ['clock', true],
       ['master key', true],
     ]);
     const { stdout } = await cli('doctor');
-    expect(stdout.trimEnd().split('\n')).toHaveLength(6);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(7);
   });
 
   it('doctor finds a carrier that cannot be reached and a master key that opens nothing', async () => {
@@ -624,7 +625,7 @@ describe('the command line and its database', () => {
       LOG_LEVEL: 'info',
     });
     expect(code).toBe(0);
-    expect(JSON.parse(stdout).checks).toHaveLength(6);
+    expect(JSON.parse(stdout).checks).toHaveLength(7);
     expect(stderr).toContain('embedded PostgreSQL started');
   });
 });

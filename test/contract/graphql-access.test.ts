@@ -66,6 +66,7 @@ const ASKED: Record<string, { by: string; document: string }> = {
     document: `mutation { setRetention(accountId: "${NOBODY}", contentDays: 1) { contentDays } }`,
   },
   providers: { by: 'provider.health', document: '{ providers { name } }' },
+  recovery: { by: 'recovery.hold', document: '{ recovery { hold { text } } }' },
   plans: { by: 'plan.list', document: '{ plans { name } }' },
   setPlan: {
     by: 'plan.set',

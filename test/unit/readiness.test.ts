@@ -4,7 +4,13 @@ import { databaseFault } from '../../src/storage/postgres/faults.ts';
 import { silentLogger } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 
-const settings = { faultOf: databaseFault, clockFault: () => undefined, logger: silentLogger, timeoutMs: 20 };
+const settings = {
+  faultOf: databaseFault,
+  clockFault: () => undefined,
+  whyHeld: () => undefined,
+  logger: silentLogger,
+  timeoutMs: 20,
+};
 
 describe('readiness (R215)', () => {
   it('is checked once for all who ask together, and again after a second', async () => {

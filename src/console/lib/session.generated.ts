@@ -19,7 +19,7 @@ export type Role =
 export type SessionQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type SessionQuery = { readonly permissions: ReadonlyArray<string> | null, readonly viewer: { readonly id: string, readonly email: string, readonly role: Role, readonly mustChangePassword: boolean, readonly account: { readonly id: string, readonly name: string, readonly balance: number, readonly currency: string } | null } | null };
+export type SessionQuery = { readonly permissions: ReadonlyArray<string> | null, readonly viewer: { readonly id: string, readonly email: string, readonly role: Role, readonly mustChangePassword: boolean, readonly account: { readonly id: string, readonly name: string, readonly balance: number, readonly currency: string } | null } | null, readonly recovery: { readonly hold: { readonly text: string } | null } | null };
 
 export type SignInMutationVariables = Exact<{
   email: string;
@@ -44,7 +44,7 @@ export type ChangePasswordMutation = { readonly changePassword: boolean };
 
 export const Session: Document<SessionQuery, SessionQueryVariables> = {
   name: 'Session',
-  text: "query Session{viewer{id email role mustChangePassword account{id name balance currency}}permissions}",
+  text: "query Session{viewer{id email role mustChangePassword account{id name balance currency}}permissions recovery{hold{text}}}",
 };
 
 export const SignIn: Document<SignInMutation, SignInMutationVariables> = {

@@ -61,6 +61,11 @@ export function useViewer(): SignedIn['viewer'] {
   return useSession().viewer;
 }
 
+/** Why the gateway sends nothing, in words; undefined while it sends. */
+export function useHold(): string | undefined {
+  return useSession().recovery.hold?.text;
+}
+
 /** Whether the signed-in person may run an operation, such as `apiKey.create`. */
 export function usePermission(operation: string): boolean {
   return useSession().permissions.includes(operation);

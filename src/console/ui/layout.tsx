@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useInEnvironment } from '../lib/environment.ts';
 import { formatName } from '../lib/format.ts';
-import { signOut, useViewer } from '../lib/session.tsx';
+import { signOut, useHold, useViewer } from '../lib/session.tsx';
 import { useTheme } from '../lib/theme.ts';
 import { Button, ButtonLink } from './button.tsx';
 import { EnvironmentSwitch } from './environment-switch.tsx';
@@ -24,6 +24,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
   const main = useRef<HTMLElement>(null);
   const shownPath = useRef(path);
   const { mustChangePassword } = useViewer();
+  const hold = useHold();
   useEffect(() => {
     if (shownPath.current === path) return;
     shownPath.current = path;
@@ -58,6 +59,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           <Navigation items={items} path={path} />
         </nav>
         <main id="main" className="main stack" ref={main} tabIndex={-1}>
+          {hold !== undefined && <Notice tone="warn">{hold}</Notice>}
           {mustChangePassword && path !== '/password' && (
             <Notice tone="warn">
               Your password was made for one use. <Link href="/password">Choose your own</Link>.

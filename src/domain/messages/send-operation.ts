@@ -12,6 +12,7 @@ import { type Operation, operation } from '../operation.ts';
 import type { Intake, SendAnswer } from '../ports/intake.ts';
 import type { Routing } from '../ports/routing.ts';
 import type { Clock, Ids } from '../ports/system.ts';
+import type { HoldGate } from '../recovery/hold-gate.ts';
 import { truncate } from '../text.ts';
 import { type Channel, type PreparedMessage, type PricedMessage, SUBMIT_DEADLINE_MS } from './message.ts';
 
@@ -33,6 +34,7 @@ const SCHEDULE_GRACE_MS = 60_000;
 export interface SendContext {
   readonly budgets: Pick<Budgets, 'countSend'>;
   readonly intake: Intake;
+  readonly holdGate: Pick<HoldGate, 'refuseWhileHeld'>;
   readonly routing: Routing;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -56,6 +58,7 @@ export function createSendContext(deps: Dependencies): SendContext {
   return {
     budgets: deps.budgets,
     intake: deps.intake,
+    holdGate: deps.holdGate,
     routing: deps.routing,
     clock: deps.clock,
     ids: deps.ids,
@@ -77,7 +80,7 @@ export interface SendRequest {
  * The send of a channel, for callers who may send on it. A person's sends count on their budget (R207).
  *
  * `price` applies the rules of the channel and throws its refusals. Besides them the operation throws
- * `rate_limit_exceeded`, `service_unavailable` for a channel without a provider (R26), and what `Intake.accept` throws.
+ * `rate_limit_exceeded`, `service_unavailable` for a channel without a provider (R26) or while the copy is held (R231), and what `Intake.accept` throws.
  */
 export function sendOperation<Request extends SendRequest>(
   context: SendContext,
@@ -87,6 +90,7 @@ export function sendOperation<Request extends SendRequest>(
 ): Operation<Request, SendAnswer> {
   const access = { scopes: [SEND_SCOPES[channel]], roles: SENDER_ROLES };
   return operation(name, access, async (caller, request) => {
+    context.holdGate.refuseWhileHeld();
     const sender = senderOf(caller);
     if (sender.kind === 'member') await context.budgets.countSend(sender);
     const environment = environmentOf(sender, request.environment);

@@ -2,7 +2,7 @@
  * What processes tell each other so that no one goes on with what it has cached. A change is announced inside the
  * transaction that makes it: this process hears of it at the commit, the others moments later.
  */
-export type ChangeKind = 'api-key' | 'account' | 'prices' | 'session';
+export type ChangeKind = 'api-key' | 'account' | 'prices' | 'session' | 'hold';
 
 /** Announced in place of an id when any object of a kind may have changed. */
 export const ALL_IDS = '*';

@@ -16,6 +16,7 @@ import type { ApiKeyStore } from './api-key-stores.ts';
 import type { AuditStore } from './audit-stores.ts';
 import type { ChangeKind, LiveKind, LiveObject } from './changes.ts';
 import type { ContactImportStore, ContactStore } from './contact-stores.ts';
+import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { ListStore, MessageListStore } from './list-stores.ts';
@@ -51,6 +52,7 @@ export interface Stores {
   readonly retention: RetentionStore;
   readonly providerHealth: ProviderHealthStore;
   readonly audit: AuditStore;
+  readonly copy: CopyStore;
   readonly lists: ListStore;
   readonly messageLists: MessageListStore;
   readonly usage: UsageStore;

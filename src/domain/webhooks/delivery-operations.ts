@@ -33,7 +33,7 @@ export interface DeliveryDetails {
 
 /** What is owed to endpoints: looking at it, and having it tried again. */
 export function deliveryOperations(deps: Dependencies) {
-  const { stores, uow, clock, ids, secrets, transport } = deps;
+  const { stores, uow, clock, ids, secrets, transport, holdGate } = deps;
 
   async function webhookOf(caller: Caller, id: string): Promise<Webhook> {
     const webhook = isUuid(id) ? await stores.webhooks.find(visibilityOf(caller), id) : undefined;
@@ -137,6 +137,7 @@ export function deliveryOperations(deps: Dependencies) {
       'webhook.retry',
       MANAGE_WEBHOOKS,
       async (caller, input: { readonly id: string; readonly webhookId?: string | undefined }) => {
+        holdGate.refuseWhileHeld();
         const { delivery, webhook } = await deliveryOf(caller, input.id, input.webhookId);
         checkActive(webhook);
         const reopened = await uow.run(async (tx) => {
@@ -161,6 +162,7 @@ export function deliveryOperations(deps: Dependencies) {
         caller,
         input: { readonly id: string; readonly since: string; readonly until?: string | undefined },
       ) => {
+        holdGate.refuseWhileHeld();
         const webhook = await webhookOf(caller, input.id);
         checkActive(webhook);
         const now = clock.now();
@@ -200,6 +202,7 @@ export function deliveryOperations(deps: Dependencies) {
         caller,
         input: { readonly id: string },
       ): Promise<DeliveryDetails & { readonly isSuccess: boolean }> => {
+        holdGate.refuseWhileHeld();
         const webhook = await webhookOf(caller, input.id);
         const found = await stores.webhooks.findForDelivery(webhook.id);
         if (!found) throw notFound('Webhook');

@@ -6,6 +6,7 @@ import { PgApiKeyStore } from '../stores/api-key.store.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
 import { PgContactStore } from '../stores/contact.store.ts';
 import { PgContactImportStore } from '../stores/contact-import.store.ts';
+import { PgCopyStore } from '../stores/copy.store.ts';
 import { PgDeliveryStore } from '../stores/delivery.store.ts';
 import { PgListStore } from '../stores/delivery-and-audit-list.store.ts';
 import { PgDeviceStore } from '../stores/device.store.ts';
@@ -65,6 +66,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     retention: new PgRetentionStore(sql),
     providerHealth: new PgProviderHealthStore(sql),
     audit: new PgAuditStore(sql, heads),
+    copy: new PgCopyStore(sql),
     lists: new PgListStore(sql),
     messageLists: new PgMessageListStore(sql),
     usage: new PgUsageStore(sql),

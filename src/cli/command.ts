@@ -1,0 +1,45 @@
+/** What every command of the command line is made of. */
+import type { Command } from 'commander';
+import type { SystemCaller } from '../domain/caller.ts';
+import type { Operations } from '../domain/operations.ts';
+import type { CliAnswer } from './output.ts';
+
+export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
+
+/** What commands work with, once the database is there. */
+export interface CliGateway {
+  readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery'>;
+  readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
+}
+
+export interface CliRunner {
+  /**
+   * Opens the gateway, runs `work`, closes it and prints the answer. Where no embedded PostgreSQL is in DATA_DIR yet, it is
+   * refused unless `mayMakeDatabase`.
+   */
+  run(
+    isJson: boolean | undefined,
+    work: (gateway: CliGateway) => Promise<CliAnswer>,
+    options?: { readonly mayMakeDatabase?: boolean },
+  ): Promise<void>;
+  doctor(isJson: boolean | undefined): Promise<void>;
+}
+
+export function group(parent: Command, name: string, description: string, example: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .addHelpText('after', examples(`${name} ${example}`));
+}
+
+export function leaf(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .allowExcessArguments(false)
+    .option('--json', 'print one JSON document');
+}
+
+export function examples(...commands: string[]): string {
+  return `\nExamples:\n${commands.map((command) => `  $ npm run cli -- ${command}`).join('\n')}\n`;
+}

@@ -1,0 +1,46 @@
+import { serviceUnavailable } from '../errors.ts';
+import type { CopyStore } from '../ports/copy-store.ts';
+import type { Hold } from './hold.ts';
+
+/** Who was refused may ask again after this long; a release is an operator's work. */
+const RETRY_AFTER_SECONDS = 60;
+
+/** Whether this process may send, as it was last told. */
+export class HoldGate {
+  readonly #store: Pick<CopyStore, 'read'>;
+  readonly #listeners = new Set<(hold: Hold | undefined) => void>();
+  #hold: Hold | undefined;
+
+  constructor(store: Pick<CopyStore, 'read'>, hold: Hold | undefined) {
+    this.#store = store;
+    this.#hold = hold;
+  }
+
+  get hold(): Hold | undefined {
+    return this.#hold;
+  }
+
+  /** Throws `service_unavailable` while the copy is held. */
+  refuseWhileHeld(): void {
+    if (this.#hold === undefined) return;
+    throw serviceUnavailable(
+      'This gateway was restored or copied, and sends nothing until its operator releases it.',
+      RETRY_AFTER_SECONDS,
+      'held',
+    );
+  }
+
+  /** Looks whether the copy is held, and tells of a change. Rejects when the database does not answer. */
+  async refresh(): Promise<void> {
+    const hold = (await this.#store.read()).hold;
+    const hasChanged = (hold === undefined) !== (this.#hold === undefined);
+    this.#hold = hold;
+    if (hasChanged) for (const listener of this.#listeners) listener(hold);
+  }
+
+  /** Calls back when the copy becomes held, or is held no longer. Returns the way to end it. */
+  onChange(listener: (hold: Hold | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,156 @@
+import { recordChange } from '../audit/record-change.ts';
+import { ACCOUNT_ROLES } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { validationError } from '../errors.ts';
+import { parseIsoTime } from '../iso-time.ts';
+import type { Channel } from '../messages/message.ts';
+import { transitionRecipients } from '../messages/transition-recipients.ts';
+import { operation } from '../operation.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { PendingRecipient } from '../ports/copy-store.ts';
+import type { RecipientKey, RecipientMove } from '../ports/message-stores.ts';
+import { FIRST_UUID } from '../uuid.ts';
+import type { Hold } from './hold.ts';
+
+/** Recipients that are looked at together, and of them those that are marked in one transaction. */
+const LOOK_BATCH = 5_000;
+const MARK_BATCH = 500;
+const UNKNOWN = {
+  code: 'outcome_unknown',
+  message: 'The gateway was restored from a backup: whether this had left before is not known.',
+};
+
+/** `send`: they are sent, perhaps a second time. `mark`: they fail with `outcome_unknown`, and are refunded after 72 hours. */
+export type Decision = 'send' | 'mark';
+
+/** What is pending in a held copy. */
+export interface Unknown {
+  /** Recipients that were to leave since the time asked for: another copy may have handed them over. */
+  readonly recipients: number;
+  readonly messages: number;
+  readonly byChannel: Readonly<Partial<Record<Channel, number>>>;
+  /** Recipients that were to leave before that time; they are sent. */
+  readonly older: number;
+  /** Recipients that are not due yet, so that no copy has sent them; they are sent when they are due. */
+  readonly scheduled: number;
+}
+
+export interface Release {
+  /** The hold that there was; null where there was none. */
+  readonly hold: Hold | null;
+  readonly unknown: Unknown;
+  /** Recipients that were marked. */
+  readonly marked: number;
+  /** Whether the copy is free now. */
+  readonly isReleased: boolean;
+}
+
+/** Ending the hold of a copy, and what becomes of what nobody knows about. */
+export function recoveryOperations(deps: Dependencies) {
+  const { stores, uow, clock, holdGate } = deps;
+
+  async function* pendingRecipients(): AsyncGenerator<readonly PendingRecipient[]> {
+    let after: RecipientKey | undefined = { messageId: FIRST_UUID, position: -1 };
+    while (after !== undefined) {
+      const found: Awaited<ReturnType<typeof stores.copy.pendingAfter>> = await stores.copy.pendingAfter(
+        after,
+        LOOK_BATCH,
+      );
+      yield found.pending;
+      after = found.next;
+    }
+  }
+
+  async function count(since: Date, now: Date): Promise<Unknown> {
+    const byChannel: Partial<Record<Channel, number>> = {};
+    const messages = new Set<string>();
+    let [recipients, older, scheduled] = [0, 0, 0];
+    for await (const batch of pendingRecipients()) {
+      for (const { channel, dueAt, messageId } of batch) {
+        if (dueAt > now) scheduled += 1;
+        else if (dueAt < since) older += 1;
+        else {
+          recipients += 1;
+          messages.add(messageId);
+          byChannel[channel] = (byChannel[channel] ?? 0) + 1;
+        }
+      }
+    }
+    return { recipients, messages: messages.size, byChannel, older, scheduled };
+  }
+
+  /** Marks those that are unknown, a bounded number at a time; how many. */
+  async function mark(since: Date, now: Date): Promise<number> {
+    let marked = 0;
+    for await (const batch of pendingRecipients()) {
+      const unknown = batch.filter(({ dueAt }) => dueAt >= since && dueAt <= now);
+      for (let start = 0; start < unknown.length; start += MARK_BATCH) {
+        const part = unknown.slice(start, start + MARK_BATCH);
+        const messageIds = [...new Set(part.map(({ messageId }) => messageId))];
+        const { done } = await uow.run((tx) =>
+          transitionRecipients(
+            tx,
+            deps.ids,
+            messageIds,
+            part.map((each) => failure(each, now)),
+            now,
+          ),
+        );
+        marked += done.size;
+      }
+    }
+    return marked;
+  }
+
+  return {
+    /** Whether this copy is held; null when it is not. */
+    hold: operation(
+      'recovery.hold',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (_caller, _input: Record<string, never>): Promise<Hold | null> => holdGate.hold ?? null,
+    ),
+
+    /**
+     * Counts what is unknown in a held copy, does with it what `decision` says, and ends the hold (R232). Without a
+     * decision the hold ends only where nothing is unknown. `since` is ISO 8601; all that is due is unknown without it.
+     */
+    release: operation(
+      'recovery.release',
+      {},
+      async (
+        caller,
+        input: { readonly since?: string | undefined; readonly decision?: Decision | undefined },
+      ): Promise<Release> => {
+        const since = input.since === undefined ? new Date(0) : parseIsoTime(input.since);
+        if (!since)
+          throw validationError([{ path: 'since', message: 'must be an ISO 8601 time with Z or an offset' }]);
+        const now = clock.now();
+        const hold = (await stores.copy.read()).hold ?? null;
+        const unknown = await count(since, now);
+        if (hold === null) return { hold, unknown, marked: 0, isReleased: true };
+        if (input.decision === undefined && unknown.recipients > 0)
+          return { hold, unknown, marked: 0, isReleased: false };
+        const marked = input.decision === 'mark' ? await mark(since, now) : 0;
+        await uow.run(async (tx) => {
+          const { found } = await tx.copy.lock();
+          await tx.copy.settle(found);
+          await recordChange(tx, deps, caller, {
+            accountId: null,
+            action: 'recovery.release',
+            target: 'gateway',
+            before: { reason: hold.reason, since: hold.at.toISOString() },
+            after: { decision: input.decision ?? null, unknown: unknown.recipients, marked },
+          });
+          tx.announce('hold', ALL_IDS);
+        });
+        return { hold, unknown, marked, isReleased: true };
+      },
+    ),
+  };
+}
+
+/** Something of it may have left: so its refund waits until no delivery report can come any more (R218). */
+function failure({ messageId, position }: PendingRecipient, at: Date): RecipientMove {
+  const move = { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [] } as const;
+  return { ...move, error: UNKNOWN, possiblySent: true };
+}

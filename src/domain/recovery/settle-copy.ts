@@ -1,0 +1,38 @@
+import { recordChange } from '../audit/record-change.ts';
+import type { SystemCaller } from '../caller.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { UnitOfWork } from '../ports/stores.ts';
+import type { Clock, Ids } from '../ports/system.ts';
+import { type Hold, reasonToHold } from './hold.ts';
+
+const START: SystemCaller = { kind: 'system', name: 'start' };
+
+/**
+ * Looks, at a start, which copy of the data this is (R230): holds one that was restored or copied, and records the place
+ * of one that is new. Returns the hold that is in force.
+ */
+export function settleCopy(
+  uow: UnitOfWork,
+  system: { readonly clock: Clock; readonly ids: Ids },
+  isAsked: boolean,
+): Promise<Hold | undefined> {
+  return uow.run(async (tx) => {
+    const { known, found, hold } = await tx.copy.lock();
+    if (hold) return hold;
+    const reason = reasonToHold(known, found, isAsked);
+    if (reason === undefined) {
+      const isNew = known.systemIdentifier === null || known.databaseOid === null;
+      if (isNew) await tx.copy.settle(found);
+      return undefined;
+    }
+    await tx.copy.hold(reason, found);
+    await recordChange(tx, system, START, {
+      accountId: null,
+      action: 'recovery.hold',
+      target: 'gateway',
+      after: { reason },
+    });
+    tx.announce('hold', ALL_IDS);
+    return (await tx.copy.read()).hold;
+  });
+}

@@ -1,0 +1,112 @@
+import type { Channel } from '../../domain/messages/message.ts';
+import type { CopyState, CopyStore } from '../../domain/ports/copy-store.ts';
+import type { RecipientKey } from '../../domain/ports/message-stores.ts';
+import type { HoldReason, Place } from '../../domain/recovery/hold.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+
+/** `gateway.restored_as` stands in the configuration of a server whose files `restore` has laid out. */
+const STATE = `SELECT c.system_identifier, c.database_oid, c.restored_as, c.held_at, c.held_from, c.held_reason,
+    s.system_identifier::text AS found_system, nullif(current_setting('gateway.restored_as', true), '') AS found_restore,
+    (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS found_oid
+  FROM data_copy c CROSS JOIN pg_control_system() s`;
+const READ = statement('copy-read', STATE);
+const LOCK = statement('copy-lock', `${STATE} FOR UPDATE OF c`);
+const HOLD = statement(
+  'copy-hold',
+  'UPDATE data_copy SET held_at = now(), held_from = alive_at, held_reason = $1, restored_as = $2',
+);
+const SETTLE = statement(
+  'copy-settle',
+  `UPDATE data_copy SET held_at = NULL, held_from = NULL, held_reason = NULL,
+     system_identifier = $1, database_oid = $2, restored_as = $3`,
+);
+const RENEW = statement('copy-renew', 'UPDATE data_copy SET alive_at = now() WHERE held_at IS NULL');
+const PENDING_AFTER = statement(
+  'copy-pending-after',
+  `SELECT r.message_id, r.position, r.status = 'pending' AS is_pending, m.channel,
+     coalesce(m.scheduled_for, m.created_at) AS due_at
+   FROM (SELECT message_id, position, status FROM recipients
+     WHERE settled = false AND (message_id, position) > ($1, $2) ORDER BY message_id, position LIMIT $3) r
+   JOIN messages m ON m.id = r.message_id ORDER BY r.message_id, r.position`,
+);
+
+interface StateRow {
+  system_identifier: string | null;
+  database_oid: number | null;
+  restored_as: string | null;
+  held_at: Date | null;
+  held_from: Date | null;
+  held_reason: HoldReason | null;
+  found_system: string;
+  found_oid: number;
+  found_restore: string | null;
+}
+
+/** The row that says which copy of the data this is. */
+export class PgCopyStore implements CopyStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async read(): Promise<CopyState> {
+    return mapState(await this.#sql.query<StateRow>(READ, []));
+  }
+
+  async lock(): Promise<CopyState> {
+    return mapState(await this.#sql.query<StateRow>(LOCK, []));
+  }
+
+  async hold(reason: HoldReason, { restoredAs }: Place): Promise<void> {
+    await this.#sql.execute(HOLD, [reason, restoredAs]);
+  }
+
+  async settle({ systemIdentifier, databaseOid, restoredAs }: Place): Promise<void> {
+    await this.#sql.execute(SETTLE, [systemIdentifier, databaseOid, restoredAs]);
+  }
+
+  async renew(): Promise<void> {
+    await this.#sql.execute(RENEW, []);
+  }
+
+  async pendingAfter({ messageId, position }: RecipientKey, limit: number) {
+    const rows = await this.#sql.query<{
+      message_id: string;
+      position: number;
+      is_pending: boolean;
+      channel: Channel;
+      due_at: Date;
+    }>(PENDING_AFTER, [messageId, position, limit]);
+    const last = rows.length === limit ? rows.at(-1) : undefined;
+    return {
+      pending: rows
+        .filter((row) => row.is_pending)
+        .map((row) => ({
+          messageId: row.message_id,
+          position: row.position,
+          channel: row.channel,
+          dueAt: row.due_at,
+        })),
+      next: last && { messageId: last.message_id, position: last.position },
+    };
+  }
+}
+
+function mapState([row]: readonly StateRow[]): CopyState {
+  if (!row) throw new Error('the row of data_copy is missing');
+  const { held_at: at, held_reason: reason, held_from: dataUntil } = row;
+  return {
+    known: {
+      systemIdentifier: row.system_identifier,
+      databaseOid: row.database_oid,
+      restoredAs: row.restored_as,
+    },
+    found: {
+      systemIdentifier: row.found_system,
+      databaseOid: row.found_oid,
+      restoredAs: row.found_restore,
+    },
+    hold: at && reason ? { at, reason, dataUntil } : undefined,
+  };
+}
