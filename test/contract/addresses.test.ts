@@ -33,7 +33,7 @@ const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
 };
 
 describe('a REST address gets the same answer however it is written', () => {
-  it('is asked for all of its routes without parameters', () => {
+  it('this file tests all routes without parameters', () => {
     expect(plain).toContainEqual(['POST', '/developers/sms']);
     expect(plain.length).toBeGreaterThan(20);
   });
@@ -50,7 +50,7 @@ describe('a REST address gets the same answer however it is written', () => {
     }
   });
 
-  it('is counted in the metrics, in each', async () => {
+  it('every spelling counts as the same route in the metrics', async () => {
     const counted = async () => {
       const text = await (await fetch(`${gateway.url}/metrics`)).text();
       return Number(/_duration_seconds_count\{method="POST",status="401"\} (\d+)/.exec(text)?.[1]);

@@ -48,14 +48,14 @@ describe('creating a key (R1, R7, R64–R70, R115, R119)', () => {
     expect((await read(answer.body.key)).status).toBe(200);
   });
 
-  it('gives the signing secret once, with enableHmac only', async () => {
+  it('returns the signing secret once, only with enableHmac', async () => {
     const answer = await create({ enableHmac: true });
     expect(answer.body.signingSecret).toMatch(/^sigsec_[A-Za-z0-9_-]{43}$/);
     expect(answer.body.apiKey.enableHmac).toBe(true);
     expect((await create({ enableHmac: false })).body).not.toHaveProperty('signingSecret');
   });
 
-  it('keeps what is given', async () => {
+  it('stores what was given', async () => {
     const expiresAt = inOneHour();
     const ipAllowlist = ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7'];
     const scopes = ['READ_MESSAGES', 'SEND_SMS', 'READ_MESSAGES'];
@@ -76,7 +76,7 @@ describe('creating a key (R1, R7, R64–R70, R115, R119)', () => {
     expect((await create({ expiresAt: null })).body.apiKey.expiresAt).toBeNull();
   });
 
-  it('refuses an unknown scope, with the known ones named (R3, R171)', async () => {
+  it('refuses an unknown scope, and names the known ones (R3, R171)', async () => {
     for (const scope of ['send_sms', 'SEND_SMS ', '*', '__proto__', '', 'x'.repeat(5_000)]) {
       const answer = await create({ scopes: ['SEND_SMS', scope] });
       expect(answer.status).toBe(400);
@@ -114,7 +114,7 @@ describe('creating a key (R1, R7, R64–R70, R115, R119)', () => {
     expect(answer.body.error.details.fields[0].message).toEqual(expect.any(String));
   });
 
-  it.each(['name', 'scopes', 'environment'])('needs a %s', async (member) => {
+  it.each(['name', 'scopes', 'environment'])('requires a %s', async (member) => {
     const { [member]: _, ...rest } = MINIMAL as Record<string, unknown>;
     const answer = await call('POST', '/developer/keys', rest);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'validation_error']);
@@ -137,7 +137,7 @@ describe('listing keys (R7, R85)', () => {
     for (const { apiKey } of made) expect(others.text).not.toContain(apiKey.keyId);
   });
 
-  it('tells when a key was last used', async () => {
+  it('shows when a key was last used', async () => {
     const { key, apiKey } = (await create()).body;
     await read(key);
     const found = await eventually(async () => {
@@ -187,7 +187,7 @@ describe('changing a key (R7, R104, R129, R130)', () => {
 });
 
 describe('rotating a key (R7)', () => {
-  it('issues one with the same properties; the old one ends at once', async () => {
+  it('makes a new key with the same properties, and ends the old one at once', async () => {
     const old = (await create({ enableHmac: false, ipAllowlist: ['127.0.0.0/8'], expiresAt: inOneHour() }))
       .body;
     const answer = await call('POST', `/developer/keys/${old.apiKey.keyId}/rotate`);
@@ -201,7 +201,7 @@ describe('rotating a key (R7)', () => {
     expect([refused.status, refused.body.message]).toEqual([401, 'The API key has expired.']);
   });
 
-  it('leaves the old one an overlap, and then ends it', async () => {
+  it('keeps the old key for the overlap, then ends it', async () => {
     const old = (await create()).body;
     const path = `/developer/keys/${old.apiKey.keyId}/rotate`;
     expect((await call('POST', path, { overlapSeconds: 3_600 })).status).toBe(201);
@@ -213,7 +213,7 @@ describe('rotating a key (R7)', () => {
     expect((await read(old.key)).status).toBe(401);
   });
 
-  it('never lengthens the life of the old one', async () => {
+  it('never extends the life of the old key', async () => {
     const expiresAt = new Date(Date.now() + 60_000).toISOString();
     const old = (await create({ expiresAt })).body;
     await call('POST', `/developer/keys/${old.apiKey.keyId}/rotate`, { overlapSeconds: 3_600 });
@@ -222,7 +222,7 @@ describe('rotating a key (R7)', () => {
     expect(shown.expiresAt).toBe(expiresAt);
   });
 
-  it('gives a signing key a new signing secret', async () => {
+  it('gives a signed key a new signing secret', async () => {
     const old = (await create({ enableHmac: true })).body;
     const rotated = (await call('POST', `/developer/keys/${old.apiKey.keyId}/rotate`, {})).body;
     expect(rotated.signingSecret).toMatch(/^sigsec_/);
@@ -230,7 +230,7 @@ describe('rotating a key (R7)', () => {
     expect(rotated.apiKey.enableHmac).toBe(true);
   });
 
-  it('refuses a wrong overlap, and keys that have ended', async () => {
+  it('refuses a wrong overlap, and ended keys', async () => {
     const { apiKey } = (await create()).body;
     const path = `/developer/keys/${apiKey.keyId}`;
     for (const overlapSeconds of [-1, 1.5, '60', 2_592_001, null]) {
@@ -260,8 +260,8 @@ describe('revoking a key (R7, R119)', () => {
   });
 });
 
-describe('the paths (R7, R104)', () => {
-  it('are the same in the singular and the plural', async () => {
+describe('the paths of the key routes (R7, R104)', () => {
+  it('work in singular and plural', async () => {
     const { apiKey } = (await call('POST', '/developers/keys', MINIMAL)).body;
     expect((await call('PUT', `/developers/keys/${apiKey.keyId}`, { name: 'Two' })).body.apiKey.name).toBe(
       'Two',
@@ -274,7 +274,7 @@ describe('the paths (R7, R104)', () => {
   });
 
   it.each(['0123456789abcdef', 'x', 'ABCDEF0123456789', 'a%00b', '%F0%9F%98%80', "'--"])(
-    'know no key %s, and none of another account',
+    'do not find the key %s, nor keys of another account',
     async (keyId) => {
       const other = await gateway.createAccount();
       for (const id of [keyId, other.key.split('_')[1]]) {
@@ -315,7 +315,7 @@ describe('who may manage keys (R7, R128)', () => {
     }
   });
 
-  it('DEVELOPER: own keys, and none with FULL_ACCESS', async () => {
+  it('DEVELOPER: their own keys, and none with FULL_ACCESS', async () => {
     const developer = as('DEVELOPER');
     const refusal = { code: 'forbidden' };
     const foreign = await make(as('ADMIN'));
@@ -339,14 +339,14 @@ describe('who may manage keys (R7, R128)', () => {
     expect((await keys().revoke.run(developer, { keyId: rotated.keyId })).revokedAt).not.toBeNull();
   });
 
-  it('VIEWER: none, but they see them', async () => {
+  it('VIEWER: may read keys, but not change them', async () => {
     const viewer = as('VIEWER');
     await expect(make(viewer)).rejects.toMatchObject({ code: 'forbidden' });
     const page = await keys().list.run(viewer, { page: { page: 1, limit: 1 } });
     expect(page.rows).toHaveLength(1);
   });
 
-  it('operators and the system: those of any account, which they name', async () => {
+  it('operators and the system: keys of the account they name', async () => {
     const operator = { kind: 'operator', userId: randomUUID() } as const;
     const input = { ...MINIMAL, accountId: account.accountId };
     const { apiKey } = await keys().create.run(operator, input);
@@ -363,7 +363,7 @@ describe('who may manage keys (R7, R128)', () => {
     expect((await keys().revoke.run(SYSTEM, { keyId: apiKey.keyId })).revokedAt).not.toBeNull();
   });
 
-  it('nobody for an account that is not theirs', async () => {
+  it('nobody: keys of another account', async () => {
     const other = await gateway.createAccount();
     const create = keys().create.run(as('OWNER'), { ...MINIMAL, accountId: other.accountId });
     await expect(create).rejects.toMatchObject({ code: 'not_found' });
@@ -373,7 +373,7 @@ describe('who may manage keys (R7, R128)', () => {
 });
 
 describe('the audit log of keys (R7)', () => {
-  it('keeps who changed what, from what to what, and no secret', async () => {
+  it('records who changed what, with old and new value, and no secret', async () => {
     const { apiKey, key, signingSecret } = (await create({ enableHmac: true })).body;
     await call('PUT', `/developer/keys/${apiKey.keyId}`, {
       environment: 'production',

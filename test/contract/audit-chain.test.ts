@@ -64,7 +64,7 @@ describe('the audit log is tamper-evident', () => {
     });
   const headFile = () => join(gateway.dataDir, 'audit-head');
 
-  it('is whole, and says up to where and with which hash', async () => {
+  it('an unchanged log verifies, with its last sequence number and hash', async () => {
     const before = await verify();
     expect(await auditVerify(gateway)).toEqual({ json: before });
     expect(before).toMatchObject({
@@ -105,7 +105,7 @@ describe('the audit log is tamper-evident', () => {
       (knex: Knex) => knex.raw('DELETE FROM audit_entries WHERE seq = (SELECT seq FROM audit_chain)'),
       undefined,
     ],
-  ])('notices when %s', async (_, tamper, brokenAt) => {
+  ])('verification fails when %s', async (_, tamper, brokenAt) => {
     const whole = await verify();
     expect(whole.isIntact).toBe(true);
     const copy = await audit();
@@ -116,7 +116,7 @@ describe('the audit log is tamper-evident', () => {
     await putBack(copy);
   });
 
-  it('notices a tail that was cut with the end beside it: only the master key signs a head', async () => {
+  it('detects a tail that was cut together with the stored end, because only the master key can sign a head', async () => {
     const [whole, copy] = [await verify(), await audit()];
     expect(whole).toMatchObject({ isIntact: true, signedUpTo: whole.entries });
     await cutTo(whole.entries - 2);
@@ -133,7 +133,7 @@ describe('the audit log is tamper-evident', () => {
     expect((await verify()).isIntact).toBe(true);
   });
 
-  it('notices by the head in DATA_DIR that an older signed head was put back with the cut', async () => {
+  it('detects with the head in DATA_DIR that an older signed head was restored with the cut', async () => {
     const older = await audit();
     await gateway.createAccount();
     const newer = await audit();
@@ -144,7 +144,7 @@ describe('the audit log is tamper-evident', () => {
     expect((await verify()).isIntact).toBe(true);
   });
 
-  it('does not take a change that was rolled back for a cut tail', async () => {
+  it('does not mistake a rolled back change for a cut tail', async () => {
     const before = await verify();
     const failing = withUnitOfWork(gateway, (uow) =>
       uow.run(async (tx) => {
@@ -166,7 +166,7 @@ describe('the audit log is tamper-evident', () => {
     expect(await verify()).toEqual(before);
   });
 
-  it('several processes sign one after the other, whose directories need not be shared', async () => {
+  it('several processes with separate directories sign one after the other', async () => {
     const second = await startTestGateway({}, gateway.database);
     try {
       await Promise.all([gateway, second, gateway, second].map((each) => each.createAccount()));
@@ -179,7 +179,7 @@ describe('the audit log is tamper-evident', () => {
     }
   });
 
-  it('signs the head anew at the start with a new master key, and keeps what cannot be opened', async () => {
+  it('the start signs the head again with a new master key, and keeps heads that it cannot open', async () => {
     const { parts } = gateway;
     const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
     const headsWith = (key: Buffer, previous: Buffer[] = [], lost: string[] = []) =>

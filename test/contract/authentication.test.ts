@@ -112,8 +112,8 @@ function expectUnauthorized(answer: RawAnswer): void {
   expect(answer.body).toEqual({ statusCode: 401, error: 'unauthorized', message: expect.any(String) });
 }
 
-describe('the key (R2, R64, R66, R114–R116)', () => {
-  it.each(['X-Api-Key', 'x-api-key', 'X-API-KEY'])('is taken from the header %s', async (name) => {
+describe('the API key (R2, R64, R66, R114–R116)', () => {
+  it.each(['X-Api-Key', 'x-api-key', 'X-API-KEY'])('is read from the header %s', async (name) => {
     const answer = await rawRequest(gateway.url, {
       method: 'GET',
       path: '/api/v1/account',
@@ -123,7 +123,7 @@ describe('the key (R2, R64, R66, R114–R116)', () => {
     expect(answer.body.id).toBe(account.accountId);
   });
 
-  it('is missed with 401 that says where it belongs', async () => {
+  it('is required: without it 401 names the header', async () => {
     const answer = await gateway.call('GET', '/account');
     expect(answer.status).toBe(401);
     expect(answer.body).toEqual({
@@ -147,7 +147,7 @@ describe('the key (R2, R64, R66, R114–R116)', () => {
   });
 
   it.each(ofKind('api-key-format'))(
-    '%s: stored as the hash of its secret half, it lets in',
+    '%s authenticates when it is stored as the hash of its secret half',
     async (_, vector) => {
       const { key } = vector.input;
       await gateway.parts.stores.apiKeys.insert(
@@ -190,7 +190,7 @@ describe('the key (R2, R64, R66, R114–R116)', () => {
     expect(row.stored).not.toContain(signingSecret);
   });
 
-  it('is refused once expired, and says so', async () => {
+  it('is refused after its end, with that reason', async () => {
     const { parts } = gateway;
     const { key } = await parts.operations.apiKeys.create.run(
       { kind: 'system', name: 'test' },
@@ -211,7 +211,7 @@ describe('the key (R2, R64, R66, R114–R116)', () => {
 });
 
 describe('request signing (R10, R69, R131–R134, R191)', () => {
-  it('counts a client that goes away in the middle of its body, and calls nothing of it a fault', async () => {
+  it('a client that disconnects during its body is counted, and not logged as an error', async () => {
     const faults = jest.spyOn(silentLogger, 'error');
     const take = jest.spyOn(gateway.parts.rateLimiter, 'take');
     const reading = jest.spyOn(gateway.parts.authenticator, 'checkSignature');
@@ -231,14 +231,14 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expect(take.mock.calls.map(([bucket]) => bucket)).toEqual(['address:unknown']);
   });
 
-  it('has a secret of `sigsec_` and 32 random bytes, given once', async () => {
+  it('the signing secret is `sigsec_` and 32 random bytes, returned once', async () => {
     const { signingSecret } = await gateway.createKey(account.accountId, { enableHmac: true });
     expect(signingSecret).toMatch(/^sigsec_[A-Za-z0-9_-]{43}$/);
     const unsigned = await gateway.createKey(account.accountId, {});
     expect(unsigned.signingSecret).toBeNull();
   });
 
-  it('is asked of every request of such a key; 401 says which header is missing (R116)', async () => {
+  it('every request of a signed key needs a signature; 401 names the missing header (R116)', async () => {
     const key = await signingKey();
     const { timestamp, signature } = freshlySigned('GET', '/api/v1/account');
     const messageFor = async (headers: Record<string, string>) => {
@@ -251,7 +251,7 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expect(await messageFor({ 'x-signature': signature })).toContain('Missing: x-timestamp.');
   });
 
-  it.each(ofKind('request-signature'))('lets %s in', async (_, { input, expect: { signature } }) => {
+  it.each(ofKind('request-signature'))('%s is accepted', async (_, { input, expect: { signature } }) => {
     setTime(Number(input.timestamp));
     const key = await signingKey(input.secret);
     const query = input.path.endsWith('/history') ? '?page=2&limit=50' : '';
@@ -266,7 +266,7 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expect(answer.status).toBeLessThan(500);
   });
 
-  it.each(ofKind('request-signature-negative'))('keeps %s out', async (_, { input }) => {
+  it.each(ofKind('request-signature-negative'))('%s is refused', async (_, { input }) => {
     setTime(input.serverTime);
     const key = await signingKey(input.secret);
     expectUnauthorized(await sendSigned({ ...input, key }));
@@ -286,7 +286,7 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expectUnauthorized(await sendSigned({ key: await signingKey(), path, timestamp, signature, body: '' }));
   });
 
-  it('takes the query out of what is signed, and the prefix in', async () => {
+  it('the signed path has the prefix, and no query', async () => {
     const key = await signingKey();
     const signed = freshlySigned('GET', '/api/v1/developers/sms/history');
     const answer = await sendSigned({ ...signed, key, path: `${signed.path}?limit=1` });
@@ -296,7 +296,7 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     );
   });
 
-  it('refuses a signature that was used, on this process and on another', async () => {
+  it('a used signature is refused, in this process and in others', async () => {
     const key = await signingKey();
     const signed = { ...freshlySigned('GET', '/api/v1/account'), key };
     expect((await sendSigned(signed)).status).toBe(200);
@@ -306,7 +306,7 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expect(elsewhere.body.message).toContain('used before');
   });
 
-  it('lets one of 20 equal requests at once on two processes pass', async () => {
+  it('one of 20 equal concurrent requests over two processes passes', async () => {
     const key = await signingKey();
     const signed = { ...freshlySigned('POST', '/api/v1/developers/sms', SMS), key };
     const answers = await Promise.all(
@@ -316,14 +316,14 @@ describe('request signing (R10, R69, R131–R134, R191)', () => {
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(19);
   });
 
-  it('spends a signature also when the request then fails', async () => {
+  it('a signature is used up even if the request then fails', async () => {
     const key = await signingKey();
     const signed = { ...freshlySigned('POST', '/api/v1/developers/sms', '{"to":"abc"}'), key };
     expect((await sendSigned(signed)).status).toBe(400);
     expectUnauthorized(await sendSigned(signed));
   });
 
-  it('counts a signature of one key for nothing at another, and forgets it when its time has passed', async () => {
+  it('a signature of one key is not valid for another, and is deleted when its time has passed', async () => {
     const [one, other] = [await signingKey(), await signingKey()];
     const signed = freshlySigned('GET', '/api/v1/account');
     expect((await sendSigned({ ...signed, key: one })).status).toBe(200);
@@ -350,7 +350,7 @@ describe('IP allowlists (R70, R118)', () => {
   const keyFor = async (...ipAllowlist: string[]) =>
     (await gateway.createKey(account.accountId, { ipAllowlist })).key;
 
-  it('lets in who is inside and refuses the rest with 403 in shape A (R2)', async () => {
+  it('a client inside passes, others get 403 in shape A (R2)', async () => {
     expect(await from(gateway, await keyFor('127.0.0.0/8'))).toBe(200);
     expect(await from(gateway, await keyFor('10.0.0.0/8', '127.0.0.1'))).toBe(200);
     const refused = await gateway.call('GET', '/account', {
@@ -364,7 +364,7 @@ describe('IP allowlists (R70, R118)', () => {
     });
   });
 
-  it('holds IPv4 rules against IPv4 clients of an IPv6 socket, and IPv6 rules against IPv6 clients', async () => {
+  it('IPv4 rules match IPv4 clients of an IPv6 socket, and IPv6 rules match IPv6 clients', async () => {
     await using both = await startTestGateway({ HOST: '::' }, gateway.database);
     const { port } = new URL(both.url);
     const status = async (host: string, key: string) => {
@@ -378,14 +378,14 @@ describe('IP allowlists (R70, R118)', () => {
     expect(await status('[::1]', await keyFor('0.0.0.0/0'))).toBe(403);
   });
 
-  it('ignores X-Forwarded-For and its likes from peers that are not trusted', async () => {
+  it('X-Forwarded-For and similar headers are ignored from untrusted peers', async () => {
     const key = await keyFor('203.0.113.0/24');
     for (const name of ['x-forwarded-for', 'x-real-ip', 'forwarded', 'true-client-ip', 'cf-connecting-ip']) {
       expect(await from(gateway, key, { [name]: '203.0.113.7' })).toBe(403);
     }
   });
 
-  it('believes trusted proxies (TRUST_PROXY), and of what they say the rightmost untrusted address', async () => {
+  it('with trusted proxies (TRUST_PROXY) the rightmost untrusted address counts', async () => {
     await using behind = await startTestGateway(
       { TRUST_PROXY: '127.0.0.0/8, 192.0.2.0/24' },
       gateway.database,
@@ -412,7 +412,7 @@ describe('IP allowlists (R70, R118)', () => {
 });
 
 describe('scopes (R8, R22, R117, R120–R128)', () => {
-  it('of each route are what its operation asks, FULL_ACCESS always too, and 403 names them', async () => {
+  it('each route needs the scopes of its operation or FULL_ACCESS, and 403 names them', async () => {
     const { operations } = gateway.parts;
     for (const scope of SCOPES) {
       const { key } = await gateway.createKey(account.accountId, { scopes: [scope] });
@@ -462,7 +462,7 @@ describe('the order of checks (R9)', () => {
     expect(revoked.body.message).toBe('The API key has been revoked.');
   });
 
-  it('the address comes before the rate, the rate before the scope, the scope before the body', async () => {
+  it('the address comes before the rate limit, the rate limit before the scope, the scope before the body', async () => {
     const system = { kind: 'system', name: 'test' } as const;
     const limited = async (ipAllowlist: string[]) => {
       const created = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'], ipAllowlist });
@@ -482,7 +482,7 @@ describe('the order of checks (R9)', () => {
     expect((await post(inside)).status).toBe(429);
   });
 
-  it('a key is asked for also where there is nothing', async () => {
+  it('the key comes before an unknown path', async () => {
     expect((await gateway.call('GET', '/nothing/here')).status).toBe(401);
     expect((await gateway.call('GET', '/nothing/here', { key: account.key })).status).toBe(404);
     expect((await gateway.call('GET', '/developers/sms/%ZZ')).status).toBe(401);
@@ -490,7 +490,7 @@ describe('the order of checks (R9)', () => {
 });
 
 describe('changes of a key (R9, R104, R129, R130)', () => {
-  it('hold at once on the process that made them and soon on every other', async () => {
+  it('apply at once in the process that made them and within a second in others', async () => {
     const { key, keyId } = await gateway.createKey(account.accountId, {
       scopes: ['SEND_SMS'],
       environment: 'sandbox',

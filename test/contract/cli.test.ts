@@ -58,7 +58,7 @@ describe('the command line beside a running gateway', () => {
   });
   afterAll(() => gateway.stop());
 
-  it('account create gives the account and its owner', async () => {
+  it('account create prints the account and its owner', async () => {
     const args = ['account', 'create', '--email', 'shop@test.example', '--currency', 'UGX'];
     const created = await json(...args, '--name', 'Shop', '--balance', '500');
     expect(created).toEqual({
@@ -80,7 +80,7 @@ describe('the command line beside a running gateway', () => {
     expect(account).toEqual({ ...before, id: accountId, balance: before.balance + 2500 });
   });
 
-  it('account retention says how long messages are kept', async () => {
+  it('account retention sets how long messages are kept', async () => {
     const set = (content: string, message: string) =>
       [
         'account',
@@ -108,7 +108,7 @@ describe('the command line beside a running gateway', () => {
     expect((await json(...set('1', '36500'))).retention.messageDays).toBe(36_500);
   });
 
-  it('key create and key revoke hold at once in the running gateway', async () => {
+  it('key create and key revoke take effect at once in the running gateway', async () => {
     const made = await json(
       'key',
       'create',
@@ -142,7 +142,7 @@ describe('the command line beside a running gateway', () => {
     await eventually(async () => (await account()).status === 401);
   });
 
-  it('key revoke --descendants takes what the key made, and says what', async () => {
+  it('key revoke --descendants revokes the keys that a key made, and lists them', async () => {
     const root = await json('key', 'create', '--account', accountId, '--scopes', 'FULL_ACCESS');
     const make = async () => {
       const body = { name: 'made', scopes: ['SEND_SMS'], environment: 'sandbox' };
@@ -161,7 +161,7 @@ describe('the command line beside a running gateway', () => {
     expect(again.stdout).toMatch(/^revokedKeys$/m);
   });
 
-  it('key create takes every property of a key', async () => {
+  it('key create accepts every property of a key', async () => {
     const { apiKey, signingSecret } = await json(
       ...[
         'key',
@@ -198,7 +198,7 @@ describe('the command line beside a running gateway', () => {
     expect(stored).toEqual([{ per_minute: 600, per_second: null }]);
   });
 
-  it('operator create gives a sign-in above accounts', async () => {
+  it('operator create makes a sign-in above accounts', async () => {
     expect(await json('operator', 'create', '--email', 'ops@test.example')).toEqual({
       user: { email: 'ops@test.example', password: expect.stringMatching(/^\S{16,}$/) },
     });
@@ -209,7 +209,7 @@ describe('the command line beside a running gateway', () => {
     expect(user).toEqual({ role: 'OPERATOR', account_id: null });
   });
 
-  it('user password lets an owner and an operator in who have lost theirs', async () => {
+  it('user password resets the lost password of an owner and an operator', async () => {
     const { user: owner } = await json(
       ...['account', 'create', '--email', 'lost@test.example', '--currency', 'UGX'],
     );
@@ -275,7 +275,7 @@ describe('the command line beside a running gateway', () => {
     expect(refusalOf(await cli(...args, '--json'))).toContain(message);
   });
 
-  it('key create keeps the rules of the API', async () => {
+  it('key create enforces the rules of the API', async () => {
     const create = (...args: string[]) => cli('key', 'create', '--account', accountId, ...args);
     expect(refusalOf(await create('--scopes', 'SEND_FAX'))).toContain('SEND_FAX');
     expect(refusalOf(await create('--scopes', 'SEND_SMS', '--environment', 'test'))).toContain('environment');
@@ -294,7 +294,7 @@ describe('the command line beside a running gateway', () => {
     expect(apiKey.keyId).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('key create makes no key without the restriction that was asked for', async () => {
+  it('key create makes no key without the requested restriction', async () => {
     const create = ['key', 'create', '--account', accountId];
     const keys = () =>
       query(gateway.database.connection, 'SELECT key_id FROM api_keys WHERE account_id = $1', [accountId]);
@@ -312,7 +312,7 @@ describe('the command line beside a running gateway', () => {
     expect(await keys()).toEqual(before);
   });
 
-  it('key revoke takes the whole key for its id, and says what would be right', async () => {
+  it('key revoke accepts a whole key instead of its id, and names the right form', async () => {
     const create = ['key', 'create', '--account', accountId, '--scopes', 'SEND_SMS'];
     const { key, apiKey } = await json(...create);
     for (const given of [key.slice(0, -1), key.toUpperCase(), apiKey.keyId.slice(1), 'shop']) {
@@ -324,7 +324,7 @@ describe('the command line beside a running gateway', () => {
     expect(revoked.apiKey).toEqual({ ...apiKey, revokedAt: expect.any(String) });
   });
 
-  it('doctor has a row for each part, all well', async () => {
+  it('doctor prints one row for each part, all ok', async () => {
     const { checks } = await json('doctor');
     expect(checks.map((row: { check: string; ok: boolean }) => [row.check, row.ok])).toEqual([
       ['database', true],
@@ -339,7 +339,7 @@ describe('the command line beside a running gateway', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(7);
   });
 
-  it('doctor finds a carrier that cannot be reached and a master key that opens nothing', async () => {
+  it('doctor reports an unreachable carrier and a master key that opens nothing', async () => {
     await gateway.createKey(accountId, { enableHmac: true });
     const result = await runCli(workplace, ['doctor', '--json'], {
       DATABASE_URL: gateway.database.url,
@@ -389,7 +389,7 @@ describe('the command line beside a running gateway', () => {
 });
 
 describe('the command line and its database', () => {
-  it('migrate tells from where to where, and nothing more is to do the second time', async () => {
+  it('migrate prints from and to, and does nothing the second time', async () => {
     const empty: TestDatabase = await createTestDatabase('template1');
     try {
       const migrate = async () =>
@@ -409,7 +409,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('migrate and doctor tell of a schema that is newer than this release', async () => {
+  it('migrate and doctor report a schema newer than this release', async () => {
     const newer = await createTestDatabase();
     try {
       const sql = await openSql(newer);
@@ -429,7 +429,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('doctor and every other command say so when it cannot be reached', async () => {
+  it('doctor and every other command report an unreachable database', async () => {
     const variables = {
       DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/db',
       MASTER_KEY,
@@ -449,7 +449,7 @@ describe('the command line and its database', () => {
     expect(JSON.stringify(doctor)).not.toContain('hunter2');
   });
 
-  it('doctor looks at what the gateway needs of the database, through a pool of sessions as well', async () => {
+  it('doctor checks what the gateway needs of the database, also through a pool of sessions', async () => {
     const database = await createTestDatabase();
     await using pooler = await startPooler(database.connection, { mode: 'session' });
     try {
@@ -468,7 +468,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('doctor finds that the database does not understand a statement', async () => {
+  it('doctor reports a statement that the database cannot parse', async () => {
     const database = await createTestDatabase();
     const sql = await openSql(database);
     try {
@@ -523,7 +523,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('a database that refuses is told with what to do', async () => {
+  it('a refusal by the database is reported with the fix', async () => {
     const refused = await createTestDatabase('template1');
     const sql = await openSql(refused);
     await sql.query('CREATE ROLE owns_nothing LOGIN');
@@ -571,7 +571,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('doctor lays what is wrong with the settings of carriers at their door', async () => {
+  it('doctor reports wrong carrier settings at the row of the carrier', async () => {
     for (const [name, value] of [
       ['SMS_ROUTES', '*=smpp://shop:secret@localhost:99999'],
       ['EMAIL_URL', 'smtp://localhost?no=such'],
@@ -592,7 +592,7 @@ describe('the command line and its database', () => {
     expect(checks[0]).toMatchObject({ check: 'database', detail: expect.stringContaining('DATA_DIR') });
   });
 
-  it('help needs none, and every command has examples', async () => {
+  it('help needs no database, and every command has examples', async () => {
     const variables = { DATABASE_URL: 'postgres://user@127.0.0.1:1/db', PORT: 'bad' };
     const commands = [
       'account create',
@@ -617,7 +617,7 @@ describe('the command line and its database', () => {
     }
   });
 
-  it('with LOG_LEVEL logs on stderr, and stdout stays one document', async () => {
+  it('LOG_LEVEL logs to stderr, and stdout stays one document', async () => {
     const DATA_DIR = await workplace.directory('logs');
     expect((await runCli(workplace, ['migrate'], { DATA_DIR })).code).toBe(0);
     const { code, stdout, stderr } = await runCli(workplace, ['doctor', '--json'], {
@@ -640,7 +640,7 @@ describe('the command line on a DATA_DIR', () => {
     ['user', 'password', '--email', 'a@b.example'],
     ['audit', 'verify'],
     ['doctor'],
-  ])('without a database says where it looked, and makes none: %s %s', async (...args) => {
+  ])('without a database the command says where it looked, and makes none: %s %s', async (...args) => {
     const parent = await workplace.directory('wrong');
     const dataDir = join(parent, 'data');
     const { code, stdout, stderr } = await runCli(workplace, [...args], { DATA_DIR: dataDir });
@@ -653,7 +653,7 @@ describe('the command line on a DATA_DIR', () => {
   });
 
   it.each([['migrate'], ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX']])(
-    'makes a database where it is to: %s',
+    'this command makes a missing database: %s',
     async (...args) => {
       const DATA_DIR = await workplace.directory('new');
       expect(await runCli(workplace, [...args], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' });
@@ -664,7 +664,7 @@ describe('the command line on a DATA_DIR', () => {
     },
   );
 
-  it('starts the embedded PostgreSQL and stops it again, also after it was killed in the middle of it', async () => {
+  it('starts the embedded PostgreSQL and stops it again, also after it was killed during the command', async () => {
     const dataDir = await workplace.directory('alone');
     const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
     const killed = startCli(workplace, create, { DATA_DIR: dataDir });

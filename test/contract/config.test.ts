@@ -38,7 +38,7 @@ describe('defaults', () => {
     ...['METRICS_TOKEN', 'LOG_LEVEL', 'MASTER_KEY_LOST', 'REPORT_SPOOL_MB'],
   ];
 
-  it('are those of the documentation', () => {
+  it('equal the documented ones', () => {
     expect(parseConfig({})).toMatchObject({
       port: 3000,
       host: '127.0.0.1',
@@ -64,11 +64,11 @@ describe('defaults', () => {
     });
   });
 
-  it('hold where a variable is empty', () => {
+  it('apply to an empty variable', () => {
     expect(parseConfig(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(parseConfig({}));
   });
 
-  it('give no simulator in production, where it must be named', () => {
+  it('include no simulator in production: it must be configured', () => {
     const production = { NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway', MASTER_KEY: KEY };
     expect(parseConfig(production)).toMatchObject({ smsRoutes: [], emailUrls: [] });
     expect(parseConfig({ ...production, EMAIL_URL: 'simulator:' }).emailUrls).toEqual(['simulator:']);
@@ -79,7 +79,7 @@ describe('defaults', () => {
 });
 
 describe('values', () => {
-  it('are read as documented', () => {
+  it('are parsed as documented', () => {
     expect(
       parseConfig({
         ROLES: 'worker',
@@ -116,7 +116,7 @@ describe('values', () => {
     ['gw-1.my_net.example.', 'http://gw-1.my_net.example.:3000'],
     ['::', 'http://[::]:3000'],
     ['fe80::1%eth0', 'http://[fe80::1]:3000'],
-  ])('HOST=%s is reached at %s unless PUBLIC_URL says where', (host, url) => {
+  ])('HOST=%s is reached at %s unless PUBLIC_URL is set', (host, url) => {
     expect(baseUrlOf(parseConfig({ HOST: host }))).toBe(url);
     expect(new URL(url).port).toBe('3000');
     expect(baseUrlOf(parseConfig({ HOST: host, PUBLIC_URL: 'https://sms.example.com:8443/a/@b/' }))).toBe(
@@ -200,7 +200,7 @@ describe('a bad value', () => {
     ['METRICS_TOKEN', 'two words', 'must be letters, digits and signs of ASCII'],
     ['APNS_TOPIC', 'com.example\n', 'is "com.example\\n", but must be letters, digits and signs of ASCII'],
     ['LOG_LEVEL', 'loud', 'is "loud", but must be debug, info, warn, error or silent'],
-  ])('%s=%s is one message with variable, fault and fix', (name, value, message) => {
+  ])('%s=%s gives one message with variable, fault and fix', (name, value, message) => {
     const fault = faultOf({ [name]: value });
     expect(fault.split('\n')).toHaveLength(1);
     expect(fault.startsWith(`${name} ${message}`)).toBe(true);
@@ -218,12 +218,12 @@ describe('a bad value', () => {
     expect(fault).not.toContain('hunter2');
   });
 
-  it('of several variables is one line each', () => {
+  it('of several variables gives one line for each', () => {
     const lines = faultOf({ PORT: 'x', LOG_LEVEL: 'x', ROLES: 'x,y' }).split('\n');
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(['LOG_LEVEL', 'PORT', 'ROLES']);
   });
 
-  it('in production is also what is missing', () => {
+  it('in production includes what is missing', () => {
     expect(faultOf({ NODE_ENV: 'production' })).toBe(
       'DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.\n' +
         'MASTER_KEY is required when NODE_ENV is production; make one with: openssl rand -base64 32.',
@@ -231,7 +231,7 @@ describe('a bad value', () => {
   });
 });
 
-describe('a setting that only its use shows to be bad', () => {
+describe('a setting that is found bad only when it is used', () => {
   async function faultWith(variables: Record<string, string>): Promise<string> {
     const { code, stdout, stderr } = await runCli(workplace, ['migrate'], variables);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -283,7 +283,7 @@ describe('a setting that only its use shows to be bad', () => {
   );
 
   it.each([['a master key is to be made in'], ['a database is to be made in']])(
-    'DATA_DIR is named when %s what is no directory',
+    'DATA_DIR is named when %s is not a directory',
     async (what) => {
       const directory = await workplace.directory('data');
       const file = join(directory, 'file');
@@ -300,30 +300,27 @@ describe('a setting that only its use shows to be bad', () => {
     },
   );
 
-  (mayMount ? it : it.skip)(
-    'DATA_DIR is named, with the room that is needed, when its disk is full',
-    async () => {
-      for (const others of [{}, { MASTER_KEY: KEY }] as Record<string, string>[]) {
-        await using disk = await newDisk('5m');
-        expect(await faultWith({ ...others, DATA_DIR: disk.path })).toBe(
-          `DATA_DIR is "${disk.path}", but no room is left in ${disk.path} (4 MB are free). A new gateway takes 60 MB ` +
-            'there, and one in use up to 1 GB more than its data. Make room, or move the directory to a larger disk ' +
-            'and set DATA_DIR to where it is then.',
-        );
-      }
-      await using disk = await newDisk('90m');
-      expect((await runCli(workplace, ['migrate'], { DATA_DIR: disk.path })).code).toBe(0);
-      const { code, stdout } = await runCli(workplace, ['doctor'], { DATA_DIR: disk.path });
-      expect(code).toBe(1);
-      expect(stdout).toMatch(
-        /^FAIL {2}database .*, but only \d\d MB are free in .*: make room there\nok {4}queue /,
+  (mayMount ? it : it.skip)('DATA_DIR is named, with the required room, when its disk is full', async () => {
+    for (const others of [{}, { MASTER_KEY: KEY }] as Record<string, string>[]) {
+      await using disk = await newDisk('5m');
+      expect(await faultWith({ ...others, DATA_DIR: disk.path })).toBe(
+        `DATA_DIR is "${disk.path}", but no room is left in ${disk.path} (4 MB are free). A new gateway takes 60 MB ` +
+          'there, and one in use up to 1 GB more than its data. Make room, or move the directory to a larger disk ' +
+          'and set DATA_DIR to where it is then.',
       );
-      await expect(writeFile(join(disk.path, 'fill'), Buffer.alloc(100 * 2 ** 20))).rejects.toThrow('ENOSPC');
-      expect(await faultWith({ DATA_DIR: disk.path })).toContain('(0 MB are free)');
-    },
-  );
+    }
+    await using disk = await newDisk('90m');
+    expect((await runCli(workplace, ['migrate'], { DATA_DIR: disk.path })).code).toBe(0);
+    const { code, stdout } = await runCli(workplace, ['doctor'], { DATA_DIR: disk.path });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^FAIL {2}database .*, but only \d\d MB are free in .*: make room there\nok {4}queue /,
+    );
+    await expect(writeFile(join(disk.path, 'fill'), Buffer.alloc(100 * 2 ** 20))).rejects.toThrow('ENOSPC');
+    expect(await faultWith({ DATA_DIR: disk.path })).toContain('(0 MB are free)');
+  });
 
-  it('FCM_CREDENTIALS and APNS_KEY are named when they are no file', async () => {
+  it('FCM_CREDENTIALS and APNS_KEY are named when they are not files', async () => {
     const start = { MASTER_KEY: KEY, DATA_DIR: workplace.path };
     const apns = { APNS_KEY_ID: 'k', APNS_TEAM_ID: 't', APNS_TOPIC: 'x' };
     expect(await faultWith({ ...start, FCM_CREDENTIALS: workplace.path })).toBe(
@@ -352,17 +349,17 @@ describe('.env', () => {
     );
   });
 
-  it('gives way to the environment', async () => {
+  it('is overridden by the environment', async () => {
     const fault = await faultWith('LOG_LEVEL=loud\nROLES=cook\n', { ROLES: 'baker' });
     expect(fault).toContain('ROLES is "baker"');
     expect(fault).toContain('LOG_LEVEL is "loud"');
   });
 
-  it('is read with a byte order mark, too', async () => {
+  it('is read with a byte order mark too', async () => {
     expect(await faultWith('\uFEFFLOG_LEVEL=loud\nROLES=api\n', {})).toContain('LOG_LEVEL is "loud"');
   });
 
-  it('is refused when it is no UTF-8, of which nothing would be read', async () => {
+  it('is refused when it is not UTF-8', async () => {
     expect(await faultWith(Buffer.from('\uFEFFLOG_LEVEL=loud\n', 'utf16le'), {})).toBe(
       'Cannot start:\n.env cannot be read: it must be text in UTF-8.\n',
     );

@@ -19,7 +19,7 @@ describe('the files of the console at /console', () => {
     fetch(gateway.url + path, { headers, redirect: 'manual' });
 
   it.each(['/console', '/console/', '/console/api-keys', '/console/messages/1?status=SENT'])(
-    '%s answers the page, which is asked for each time',
+    '%s returns the page, which is revalidated each time',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(200);
@@ -33,7 +33,7 @@ describe('the files of the console at /console', () => {
     },
   );
 
-  it('lets nothing in from another host, and nobody frame it', async () => {
+  it('allow nothing from another host, and no framing', async () => {
     for (const path of ['/console', script]) {
       const { headers } = await get(path);
       expect(headers.get('content-security-policy')).toBe(
@@ -51,7 +51,7 @@ describe('the files of the console at /console', () => {
     ['gzip', 'gzip'],
     ['br;q=0, gzip', 'gzip'],
     ['identity', null],
-  ])('an asset for Accept-Encoding %s comes as %s, and may be kept', async (accepted, encoding) => {
+  ])('an asset for Accept-Encoding %s is sent as %s, and may be cached', async (accepted, encoding) => {
     const response = await get(script, { 'accept-encoding': accepted });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-encoding')).toBe(encoding);
@@ -81,7 +81,7 @@ describe('the files of the console at /console', () => {
     expect(answer.headers['content-encoding']).toBeUndefined();
   });
 
-  it('a path out of the console gets the page at most', async () => {
+  it('a path that leads out of the console returns at most the page', async () => {
     const outside = await fetch(`${gateway.url}/console/%2e%2e%2f%2e%2e%2fpackage.json`);
     expect(await outside.text()).toBe(page);
   });

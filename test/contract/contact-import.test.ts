@@ -118,7 +118,7 @@ describe('imports of contacts', () => {
     ['blank lines and rows of nothing', '\n\nname,tags,phone\n\n,,\nAmina,a;b,0700123456\n,,\n'],
     ['other spellings of the headers', ' Name ,TAGS,Phone\nAmina,a;b,0700123456'],
     ['columns in another order', 'phone,name,tags\n0700123456,Amina,a|b'],
-  ])('are read with %s', async (_, csv) => {
+  ])('parse files with %s', async (_, csv) => {
     const { imported, contacts } = await newcomer();
     expect((await imported(csv)).progress).toMatchObject({ rowsTotal: 1, created: 1 });
     expect((await contacts()).Amina).toMatchObject({
@@ -128,7 +128,7 @@ describe('imports of contacts', () => {
     });
   });
 
-  it('keep text of several lines, doubled quotes and delimiters inside of quotes', async () => {
+  it('keep text of several lines, doubled quotes and quoted delimiters', async () => {
     const { imported, contacts } = await newcomer();
     await imported('externalId,name,note,tags\n1,"A ""B"", C","one\ntwo\r\nthree","a,b ""c""|{d}|\\e"\n');
     const found = await contacts();
@@ -137,7 +137,7 @@ describe('imports of contacts', () => {
     expect(Object.values(found)[0]?.attributes).toEqual({ note: 'one\ntwo\r\nthree' });
   });
 
-  it('change the contact that has the phone or the externalId; empty cells change nothing', async () => {
+  it('update the contact with the same phone or externalId; empty cells change nothing', async () => {
     const { imported, contacts, create } = await newcomer();
     const amina = await create({
       name: 'Amina',
@@ -164,7 +164,7 @@ describe('imports of contacts', () => {
     expect(found.Ben).toMatchObject({ id: ben.id, phone: '+256700999999', tags: ['new'] });
   });
 
-  it('change nothing when the same file comes again, rows with nothing but an email included', async () => {
+  it('change nothing when the same file comes again, also rows with only an email', async () => {
     const { imported, contacts } = await newcomer();
     const csv = 'name,email,phone\nAmina,amina@example.com,\nBen,ben@example.com,0700123456\n';
     expect((await imported(csv)).progress).toMatchObject({ created: 2, updated: 0 });
@@ -176,7 +176,7 @@ describe('imports of contacts', () => {
     expect(after.Amina?.id).toBe(before.Amina?.id);
   });
 
-  it('let contacts change places: who gives up a phone does so before another gets it', async () => {
+  it('let two contacts swap phones in one file', async () => {
     const { imported, contacts, create } = await newcomer();
     await create({ name: 'Amina', phone: '0700000001', externalId: 'a' });
     await create({ name: 'Ben', phone: '0700000002', externalId: 'b' });
@@ -187,7 +187,7 @@ describe('imports of contacts', () => {
     expect(Object.values(found).filter(({ phone }) => phone === '+256700000001')).toHaveLength(1);
   });
 
-  it('report each row that breaks a rule, by its line in the file, and import the others', async () => {
+  it('report each bad row by its line, and import the others', async () => {
     const { imported, contacts, create } = await newcomer();
     await create({ name: 'Amina', phone: '0700000001' });
     await create({ name: 'Ben', externalId: 'b' });
@@ -226,7 +226,7 @@ describe('imports of contacts', () => {
     expect(Object.keys(await contacts()).sort()).toEqual(['Amina', 'Ben', 'Twin 1', 'Twin 2', 'fine', 'ok']);
   });
 
-  it('report an attribute that no longer fits beside those that are there', async () => {
+  it('report an attribute that no longer fits beside the existing ones', async () => {
     const { imported, create, contacts } = await newcomer();
     await create({ name: 'Amina', externalId: 'a', attributes: { much: 'x'.repeat(16_000) } });
     const { progress, errors } = await imported(`externalId,more\na,${'y'.repeat(1_000)}\n`);
@@ -271,7 +271,7 @@ describe('imports of contacts', () => {
     });
   });
 
-  it('are forgotten 30 days after their end; the contacts stay', async () => {
+  it('are deleted 30 days after their end; the contacts stay', async () => {
     const { imported, ask, contacts, account } = await newcomer();
     const old = await imported('name,phone\nAmina,0700000001\nx,none\ny,none\nz,none\n');
     const { id } = await imported('name,phone\nBen,0700000002\nx,none\n');
@@ -348,8 +348,8 @@ describe('imports of contacts', () => {
   });
 });
 
-describe('imports of contacts while nobody works', () => {
-  it('wait, three of an account at the most', async () => {
+describe('imports of contacts without a running worker', () => {
+  it('wait, at most three for an account', async () => {
     await using gateway = await startTestGateway({ ROLES: 'api' });
     const [account, other] = [await gateway.createAccount(), await gateway.createAccount()];
     const start = async (token: string) =>
@@ -365,7 +365,7 @@ describe('imports of contacts while nobody works', () => {
     expect(codesOf(await start(await signIn(gateway, other)))).toEqual([]);
   });
 
-  it('fail when nobody has worked on them for a day, and keep nobody waiting', async () => {
+  it('fail after a day, and then block nobody', async () => {
     await using gateway = await startTestGateway({ ROLES: 'api' });
     const token = await signIn(gateway, await gateway.createAccount());
     const start = () => graphql(gateway, START, { token, variables: { csv: 'phone\n0700123456\n' } });

@@ -74,7 +74,7 @@ describe('contacts (R27)', () => {
     expect(codeOf(await call('PUT', path, { name: 'x' }))).toEqual([404, 'not_found']);
   });
 
-  it.each(['phone', 'email', 'externalId'])('need no more than %s', async (member) => {
+  it.each(['phone', 'email', 'externalId'])('need only %s', async (member) => {
     const value = { phone: newPhone(), email: `${randomUUID()}@example.com`, externalId: randomUUID() }[
       member
     ];
@@ -114,7 +114,7 @@ describe('contacts (R27)', () => {
     expect(codeOf(await call('POST', '', body))).toEqual([400, 'validation_error']);
   });
 
-  it('refuse a phone that no send would take (R170)', async () => {
+  it('refuse a phone that a send would refuse (R170)', async () => {
     const { status, body } = await call('POST', '', { phone: '12' });
     expect(status).toBe(400);
     expect(body.error).toMatchObject({
@@ -123,7 +123,7 @@ describe('contacts (R27)', () => {
     });
   });
 
-  it('have each phone and externalId once: 409 with the id of the owner', async () => {
+  it('have unique phones and externalIds: 409 with the id of the existing contact', async () => {
     const phone = newPhone();
     const first = await create({ phone, externalId: 'once' });
     const other = await create({ phone: newPhone() });
@@ -143,7 +143,7 @@ describe('contacts (R27)', () => {
     expect((await call('POST', '', { phone, externalId: 'once' })).status).toBe(201);
   });
 
-  it('one of many that come at once wins, and all others are told its id', async () => {
+  it('of many equal concurrent ones one is created, and the others get its id', async () => {
     const phone = newPhone();
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, index) => call('POST', '', { phone, externalId: `twin-${index}` })),
@@ -175,7 +175,7 @@ describe('contacts (R27)', () => {
     const indexes = async (query: string) =>
       (await list(query)).body.data.map(({ id }: { id: string }) => ids.indexOf(id));
 
-    it('stand the newest first, in the envelope (R85)', async () => {
+    it('are ordered newest first, in the envelope (R85)', async () => {
       const { body } = await list('limit=2');
       expect(body.pagination).toEqual({ page: 1, limit: 2, total: 5, pages: 3 });
       expect(await indexes('limit=2')).toEqual([4, 3]);
@@ -206,14 +206,14 @@ describe('contacts (R27)', () => {
     });
 
     it.each(['search=', 'tag=', `search=${'a'.repeat(201)}`, 'search=a&search=b'])(
-      'cannot be asked for by %s',
+      'refuse the query %s',
       async (query) => {
         expect(codeOf(await list(query))).toEqual([400, 'validation_error']);
       },
     );
   });
 
-  it('belong to one account: to others they do not exist (R175)', async () => {
+  it('of another account are not found (R175)', async () => {
     const { id } = await create({ phone: newPhone() });
     const { key } = await gateway.createAccount();
     expect(codeOf(await call('GET', `/${id}`, undefined, key))).toEqual([404, 'not_found']);
@@ -223,7 +223,7 @@ describe('contacts (R27)', () => {
     expect((await call('GET', `/${id}`)).status).toBe(200);
   });
 
-  it('are read with READ_CONTACTS or MANAGE_CONTACTS, written with the latter (R8, R125, R126)', async () => {
+  it('are read with READ_CONTACTS or MANAGE_CONTACTS, and written with the latter (R8, R125, R126)', async () => {
     const keyFor = async (scope: string) =>
       (await gateway.createKey(account.accountId, { scopes: [scope] })).key;
     const reader = await keyFor('READ_CONTACTS');
@@ -244,7 +244,7 @@ describe('contacts (R27)', () => {
     expect((await call('DELETE', `/${id}`, undefined, manager)).status).toBe(200);
   });
 
-  it('are read by every member, written by all but viewers', async () => {
+  it('are read by every member, and written by all but viewers', async () => {
     const { contacts } = gateway.parts.operations;
     const member = (role: AccountRole) =>
       ({ kind: 'member', accountId: account.accountId, userId: randomUUID(), role }) as const;

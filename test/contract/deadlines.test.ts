@@ -43,7 +43,7 @@ describe('every message ends (R14)', () => {
       { scheduledFor: new Date(Date.now() + 72 * HOUR_MS).toISOString() },
     ],
   ])(
-    '%s that no carrier answered for in 24 hours has failed as expired, and is refunded once',
+    '%s without an answer of a carrier for 24 hours fails as expired, and is refunded once',
     async (_, rest) => {
       const { key, accountId } = await idle.createAccount(100);
       const message = await send(idle, key, '0700123456,0700123457', rest);
@@ -66,7 +66,7 @@ describe('every message ends (R14)', () => {
     },
   );
 
-  it('two processes that sweep at once refund once', async () => {
+  it('two concurrent sweeps refund once', async () => {
     const { key, accountId } = await idle.createAccount(10_000);
     const messages = await Promise.all(
       Array.from({ length: 30 }, () => send(idle, key, '0700123456,0700123457')),
@@ -78,7 +78,7 @@ describe('every message ends (R14)', () => {
     await checkLedger(sql, accountId);
   });
 
-  it('a carrier that answers never gets it after its deadline, and the webhook is told (R136)', async () => {
+  it('a message is not handed over after its deadline, and the webhook gets sms.failed (R136)', async () => {
     // It keeps its refusal to itself until the deadline has passed.
     const sick: Smsc = await startSmsc({ answer: 8, answersReversedBy: 2 });
     opened.push(sick);
@@ -104,7 +104,7 @@ describe('every message ends (R14)', () => {
     await checkLedger(own, accountId);
   });
 
-  it('what waited out its deadline while no worker ran does not leave when one comes', async () => {
+  it('a message that expired while no worker ran is not sent when one starts', async () => {
     const smsc = await startSmsc();
     opened.push(smsc);
     const routes = { SMS_ROUTES: `*=${smsc.url}` };
@@ -128,7 +128,7 @@ describe('every message ends (R14)', () => {
     await checkLedger(own, accountId);
   });
 
-  it('a message without a delivery report in 72 hours keeps sent, says so, and a late report still counts', async () => {
+  it('a message without a delivery report for 72 hours stays sent, says so, and a late report still counts', async () => {
     const smsc = await startSmsc();
     opened.push(smsc);
     const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
@@ -168,7 +168,7 @@ describe('every message ends (R14)', () => {
     expect(late).not.toHaveProperty('statusReason');
   });
 
-  it('a scheduled message is unconfirmed 72 hours after it left, not before', async () => {
+  it('a scheduled message is unconfirmed 72 hours after it was sent, not earlier', async () => {
     const smsc = await startSmsc();
     opened.push(smsc);
     const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });

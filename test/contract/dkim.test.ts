@@ -87,7 +87,7 @@ describe('mails signed with DKIM', () => {
     expect(mail.greeting).toBe('gateway.acme.example');
   });
 
-  it('do not verify once anything of them is changed, nor with another key', async () => {
+  it('do not verify after any change, nor with another key', async () => {
     const { raw } = await receive({ ...basic, text: 'Pay 100', html: '<p>Pay 100</p>' });
     expect(dkimFault(raw.replace('Pay 100', 'Pay 900'), RECORD)).toBe('the body was changed');
     for (const changed of [
@@ -100,7 +100,7 @@ describe('mails signed with DKIM', () => {
     expect(dkimFault(raw, other)).toMatch(/another key signed/);
   });
 
-  it('are told of by the doctor, with the record to publish and not the key', async () => {
+  it('are listed by doctor, with the record to publish and without the key', async () => {
     const { json } = await examine({ ...gateway.parts, routing: quiet }, undefined);
     const { checks } = json as { checks: { check: string; ok: boolean; detail: string }[] };
     expect(checks.find(({ check }) => check === 'dkim')).toEqual({
@@ -175,7 +175,7 @@ describe('DKIM_KEY (R209)', () => {
     }
   });
 
-  it('is set with its domain and selector, or none of them', async () => {
+  it('is set together with domain and selector, or not at all', async () => {
     await expect(startTestGateway({ DKIM_DOMAIN: 'acme.example' })).rejects.toThrow(
       'DKIM_SELECTOR is missing; DKIM_DOMAIN, DKIM_SELECTOR, DKIM_KEY are set together or not at all.\n' +
         'DKIM_KEY is missing; DKIM_DOMAIN, DKIM_SELECTOR, DKIM_KEY are set together or not at all.',

@@ -20,7 +20,7 @@ describe('the reference page at /docs (R5)', () => {
     await gateway?.stop();
   });
 
-  it('is answered without a key, under a policy that lets nothing in from another host', async () => {
+  it('needs no key, and its policy allows nothing from another host', async () => {
     const response = await fetch(`${gateway.url}/docs`);
     expect(response.status).toBe(200);
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -30,7 +30,7 @@ describe('the reference page at /docs (R5)', () => {
   });
 
   inBrowser(
-    'shows every route and calls one with a key, and nothing leaves for another host',
+    'shows every route and calls one with a key, without requests to other hosts',
     async () => {
       browser = await playwright.launch({
         executablePath: await chromium.executablePath(),

@@ -40,7 +40,7 @@ describe('POST /developers/email (R23)', () => {
   const faults = (answer: Awaited<ReturnType<typeof send>>) =>
     answer.body.error.details.fields.map(({ path }: { path: string }) => path);
 
-  it('takes the path that SMS takes: pending, then sent, with its event (R137)', async () => {
+  it('goes from pending to sent, with its event (R137)', async () => {
     const sent = await send(basic);
     expect(sent.status).toBe(200);
     expect(sent.body).toMatchObject({
@@ -68,7 +68,7 @@ describe('POST /developers/email (R23)', () => {
     });
   });
 
-  it('each recipient gets a mail of its own and an event of its own; copies go with the first (R137, R138)', async () => {
+  it('sends each recipient a mail, with an event each; copies go with the first (R137, R138)', async () => {
     server.behave({ rcpt: (to) => (to === 'nobody@example.com' ? 550 : 'accept') });
     const sent = await send({
       ...basic,
@@ -104,7 +104,7 @@ describe('POST /developers/email (R23)', () => {
     expect(events.filter(({ event }) => event === 'email.sent')).toHaveLength(2);
   });
 
-  it('a greylisted mail is tried again after 10 seconds', async () => {
+  it('retries a greylisted mail after 10 seconds', async () => {
     server.behave({ rcpt: (to, count) => (to === 'grey@example.com' && count === 1 ? 451 : 'accept') });
     const { id } = (await send({ ...basic, to: 'grey@example.com' })).body;
     const waiting = await eventually(async () => {
@@ -143,7 +143,7 @@ describe('POST /developers/email (R23)', () => {
     expect(faults(await send({ ...basic, attachments: more }))).toEqual(['attachments']);
   });
 
-  it('a body of more than 10 MiB is refused, one of nearly so many is not', async () => {
+  it('refuses a body of more than 10 MiB, and accepts one just below', async () => {
     const html = 'x'.repeat(10 * 1024 * 1024);
     const refused = await send({ ...basic, html });
     expect(refused.status).toBe(413);
@@ -151,7 +151,7 @@ describe('POST /developers/email (R23)', () => {
     expect((await send({ ...basic, html: html.slice(1_000) }, account.sandboxKey)).status).toBe(200);
   });
 
-  it('history takes the address in any form, and its filters', async () => {
+  it('history filters by address in any form, and by the other filters', async () => {
     const { id } = (await send({ ...basic, to: 'Hist@Example.com' })).body;
     const query = `to=${encodeURIComponent('Hist@EXAMPLE.com')}&environment=production`;
     const history = await gateway.call('GET', `/developers/email/history?${query}`, { key: account.key });
@@ -162,7 +162,7 @@ describe('POST /developers/email (R23)', () => {
     expect(none.body.pagination.total).toBe(0);
   });
 
-  it('a sandbox mail is recorded as sent, and nothing leaves', async () => {
+  it('a sandbox mail is recorded as sent, and nothing is sent', async () => {
     const sent = await send({ ...basic, to: 'sandbox@example.com' }, account.sandboxKey);
     expect(sent.body).toMatchObject({ status: 'sent', sandbox: true, cost: 0 });
     expect((await details(sent.body.id)).status).toBe('sent');
@@ -171,7 +171,7 @@ describe('POST /developers/email (R23)', () => {
     expect(eventsOf(sent.body.id)).toEqual([]);
   });
 
-  it('answers a repeat under the same idempotency key with the first answer', async () => {
+  it('a repeat under the same idempotency key gets the first answer', async () => {
     const first = await send({ ...basic, idempotencyKey: 'receipt-1' });
     const again = await send({ to: 'else@example.com', subject: '', idempotencyKey: 'receipt-1' });
     expect(again.text).toBe(first.text);
@@ -195,7 +195,7 @@ describe('POST /developers/email (R23)', () => {
     );
   });
 
-  it('asks for SEND_EMAIL', async () => {
+  it('needs SEND_EMAIL', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['SEND_SMS'] });
     const refused = await send(basic, key);
     expect(refused.status).toBe(403);
@@ -204,7 +204,7 @@ describe('POST /developers/email (R23)', () => {
     expect((await send(basic, allowed.key)).status).toBe(200);
   });
 
-  it('is charged where email has a price', async () => {
+  it('is charged when email has a price', async () => {
     const system = { kind: 'system', name: 'test' } as const;
     const price = { channel: 'email' as const, prefix: '', currency: 'UGX' };
     const owner = await gateway.createAccount(25);
@@ -306,7 +306,7 @@ describe('POST /developers/email (R23)', () => {
 });
 
 describe('email with other providers (R26)', () => {
-  it('with nothing configured, the simulator takes it in development', async () => {
+  it('without configuration, the simulator accepts it in development', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();
     const body = { to: 'ann@example.com, bob0001@example.com', subject: 'Hi', html: '<p>Hi</p>' };
@@ -319,7 +319,7 @@ describe('email with other providers (R26)', () => {
     expect(found.recipients.map(({ status }: { status: string }) => status)).toEqual(['sent', 'failed']);
   });
 
-  it('with nothing configured, production answers 503 and names the channel; the sandbox works', async () => {
+  it('without configuration, production answers 503 and names the channel; the sandbox works', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const body = { to: 'ann@example.com', subject: 'Hi', text: 'Hi' };
@@ -334,7 +334,7 @@ describe('email with other providers (R26)', () => {
     expect(sandbox.body.status).toBe('sent');
   });
 
-  it('goes to the next server when the first is down', async () => {
+  it('uses the next server when the first is down', async () => {
     const dead = await startMailServer();
     await dead.stop();
     const server = await startMailServer();

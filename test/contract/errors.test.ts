@@ -52,7 +52,7 @@ function expectRefusal(answer: RawAnswer, status: number, code: string): void {
 }
 
 describe('the table of refusals (R2, R3, R168, R169)', () => {
-  it('gives each code its status, and shape A to access and rates alone', () => {
+  it('gives each code its status, and shape A only to authentication and rate limits', () => {
     const byStatus: Record<number, string[]> = {};
     for (const [code, { status }] of Object.entries(ERROR_RESPONSES))
       byStatus[status] = [...(byStatus[status] ?? []), code];
@@ -106,7 +106,7 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
   });
 });
 
-describe('a fault of ours (R3, R177)', () => {
+describe('an internal error (R3, R177)', () => {
   it('is 500 internal_error that says nothing but the request id', async () => {
     const secret = 'SELECT secret_hash FROM api_keys at /srv/src/storage/postgres/sql.ts:12:3';
     jest.spyOn(gateway.parts.operations.accounts.get, 'run').mockRejectedValue(new Error(secret));
@@ -120,8 +120,8 @@ describe('a fault of ours (R3, R177)', () => {
   });
 });
 
-describe('a database that is there and cannot serve now (R3)', () => {
-  it('does not ask for a change again that was made and could not be read', async () => {
+describe('a database that is reachable but cannot answer (R3)', () => {
+  it('does not invite a retry of a change that was made and could not be read', async () => {
     const token = await signIn(gateway, account);
     await using sql = await openSql(gateway.database);
     await sql.query('BEGIN');
@@ -140,7 +140,7 @@ describe('a database that is there and cannot serve now (R3)', () => {
     expect(await sql.query('SELECT name FROM api_keys WHERE name = $1', [input.name])).toHaveLength(1);
   });
 
-  it('is 503 service_unavailable with Retry-After, over REST and GraphQL, and serves again afterwards', async () => {
+  it('gives 503 service_unavailable with Retry-After, over REST and GraphQL, until it works again', async () => {
     const token = await signIn(gateway, account);
     const ask = {
       rest: () => send('GET', '/account'),
@@ -260,12 +260,12 @@ describe('bodies (R3, R5, R35)', () => {
     },
   );
 
-  it('may have members that nobody knows, whatever is in them', async () => {
+  it('may have unknown members with any content', async () => {
     const body = `{"to":"0700123456","message":"Hello","x":"\\u0000\\ud800","deep":${'['.repeat(31)}${']'.repeat(31)}}`;
     expect((await post(body)).status).toBe(200);
   });
 
-  it('cannot change what objects are made of', async () => {
+  it('cannot change the prototype of objects', async () => {
     const evil =
       '{"to":"0700123456","message":"Hello","__proto__":{"cost":0,"sandbox":true,"polluted":1},"constructor":{"prototype":{"polluted":1}}}';
     const answer = await post(evil);
@@ -275,7 +275,7 @@ describe('bodies (R3, R5, R35)', () => {
     expectRefusal(await post('{"__proto__":{"to":"0700123456","message":"x"}}'), 400, 'validation_error');
   });
 
-  it('are not needed where none is asked for, and neither is their type', async () => {
+  it('and their type are optional when the route needs none', async () => {
     const { apiKey } = JSON.parse(
       (
         await send(
@@ -290,20 +290,20 @@ describe('bodies (R3, R5, R35)', () => {
   });
 });
 
-describe('size (R3, R168–R177)', () => {
+describe('sizes of requests (R3, R168–R177)', () => {
   const sized = (bytes: number) => {
     const bare = JSON.stringify({ ...SMS, padding: '' });
     return JSON.stringify({ ...SMS, padding: 'a'.repeat(bytes - bare.length) });
   };
 
-  it('may be 1 MiB, and one byte more is 413, declared or in chunks', async () => {
+  it('may be 1 MiB, and one byte more is 413, with a length or in chunks', async () => {
     expect((await post(sized(MIB))).status).toBe(200);
     expect((await post(sized(MIB), JSON_TYPE, true)).status).toBe(200);
     expectRefusal(await post(sized(MIB + 1)), 413, 'payload_too_large');
     expectRefusal(await post(sized(MIB + 1), JSON_TYPE, true), 413, 'payload_too_large');
   });
 
-  it('of a signed request is bounded before the signature is looked at', async () => {
+  it('of a signed request is limited before the signature is checked', async () => {
     const { key } = await gateway.createKey(account.accountId, { enableHmac: true });
     const signed = {
       ...JSON_TYPE,
@@ -321,7 +321,7 @@ describe('size (R3, R168–R177)', () => {
     }
   });
 
-  it('is refused before the body when the client asks first', async () => {
+  it('is refused before the body when the client sends Expect', async () => {
     const head = (length: number) =>
       `POST /api/v1/developers/sms HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${account.key}\r\nExpect: 100-continue\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
@@ -329,7 +329,7 @@ describe('size (R3, R168–R177)', () => {
     expect((await rawExchange(gateway.url, head(10), { quietMs: 500 })).text).toMatch(/^HTTP\/1\.1 100 /);
   });
 
-  it('of an upload without end is answered, and then cut off', async () => {
+  it('of an endless upload is answered, and then cut off', async () => {
     const { hostname, port } = new URL(gateway.url);
     const socket = connect({ host: hostname, port: Number(port) });
     let text = '';
@@ -352,7 +352,7 @@ describe('size (R3, R168–R177)', () => {
     expect(text).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('of headers is bounded: 10 kB are read, 40 kB are 431', async () => {
+  it('of headers is limited: 10 kB are read, 40 kB are 431', async () => {
     expect((await send('GET', '/account', undefined, { 'x-long': 'a'.repeat(10_000) })).status).toBe(200);
     const answer = await send('GET', '/account', undefined, { 'x-long': 'a'.repeat(40_000) });
     expectRefusal(answer, 431, 'validation_error');
@@ -381,7 +381,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
     expectRefusal(await send(method, path), 404, 'not_found');
   });
 
-  it('a method that an address does not have is told which it has', async () => {
+  it('a method that a path lacks gets the methods that it has', async () => {
     expect((await send('PATCH', '/account')).headers.allow).toBe('GET, HEAD, OPTIONS');
     expect((await send('OPTIONS', '/developer/keys')).body).toEqual({
       allow: ['GET', 'POST', 'HEAD', 'OPTIONS'],
@@ -391,7 +391,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
     expect(Number(head.headers['content-length'])).toBeGreaterThan(0);
   });
 
-  it('no header changes the method, the address or the key', async () => {
+  it('no header overrides the method, the path or the key', async () => {
     const override = {
       'x-http-method-override': 'DELETE',
       'x-http-method': 'DELETE',
@@ -412,7 +412,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
     ).toBe(401);
   });
 
-  it('HTTP/1.1 without a Host header is refused like any other broken request; HTTP/1.0 needs none', async () => {
+  it('HTTP/1.1 without a Host header is refused like any malformed request; HTTP/1.0 needs none', async () => {
     const ask = (version: string) =>
       rawExchange(
         gateway.url,
@@ -435,7 +435,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
     expect((await ask('1.0')).text).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('a whole URL in the request line is the same address', async () => {
+  it('an absolute URL in the request line is the same path', async () => {
     const line = `GET http://elsewhere.example/api/v1/account HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${account.key}\r\nConnection: close\r\n\r\n`;
     expect((await rawExchange(gateway.url, line)).text).toMatch(/^HTTP\/1\.1 200 /);
   });

@@ -17,7 +17,7 @@ const feed = (owner: TestAccount, query = '') =>
   bench.gateway.call('GET', `/developers/events${query}`, { key: owner.key });
 
 describe('the event feed (R33)', () => {
-  it('holds the envelopes byte for byte as delivered, in their order', async () => {
+  it('has the envelopes byte for byte as delivered, in order', async () => {
     const owner = await bench.gateway.createAccount();
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url, events: ['sms.sent', 'sms.failed'] });
@@ -43,7 +43,7 @@ describe('the event feed (R33)', () => {
     expect(answer.text).toBe(`{"data":[${raw.join(',')}],"cursor":"3","hasMore":false}`);
   });
 
-  it('is read on from a cursor without gaps or repeats, also when no endpoint exists', async () => {
+  it('continues from a cursor without gaps or repeats, also without a webhook', async () => {
     const owner = await bench.gateway.createAccount();
     const to = Array.from({ length: 25 }, (_, index) => `+2567001234${String(index).padStart(2, '0')}`);
     await bench.gateway.call('POST', '/developers/sms', {
@@ -65,7 +65,7 @@ describe('the event feed (R33)', () => {
     expect((await feed(owner)).body.data).toHaveLength(20);
   });
 
-  it("is the account's own, and empty at first", async () => {
+  it("has only the account's events, and is empty at first", async () => {
     const owner = await bench.gateway.createAccount();
     expect((await feed(owner)).text).toBe('{"data":[],"cursor":"0","hasMore":false}');
   });
@@ -102,7 +102,7 @@ describe('the event feed (R33)', () => {
     },
   );
 
-  it('reaches 30 days back; older events go, with their deliveries and attempts', async () => {
+  it('reaches 30 days back; older events are deleted with their deliveries and attempts', async () => {
     const owner = await bench.gateway.createAccount();
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url });

@@ -183,7 +183,7 @@ const schema = createSchema();
 const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
 const rootFields = rootTypes.flatMap((type) => Object.values(type?.getFields() ?? {}));
 
-describe('who may do what', () => {
+describe('permissions of GraphQL operations', () => {
   let gateway: TestGateway;
   let table: Record<string, Role[]>;
   const tokens = new Map<Role, string>();
@@ -214,13 +214,13 @@ describe('who may do what', () => {
         .sort(([left], [right]) => String(left).localeCompare(String(right))),
     );
 
-  it('is written in test/contract/operation-roles.json, for every operation (WRITE_ROLES=1 writes it)', () => {
+  it('are those in test/contract/operation-roles.json, for every operation (WRITE_ROLES=1 writes it)', () => {
     expect(computed()).toEqual(table);
     const names = operations().map((operation) => operation.name);
     expect(names).toHaveLength(new Set(names).size);
   });
 
-  it('is refused by each operation for each role that is not in the table, before anything else', async () => {
+  it('each operation refuses each role that is not in the table, before anything else', async () => {
     for (const operation of operations()) {
       for (const role of ROLES.filter((candidate) => !table[operation.name]?.includes(candidate))) {
         const outcome = await operation
@@ -232,18 +232,18 @@ describe('who may do what', () => {
     }
   });
 
-  it.each(ROLES)('tells a person who is %s what the table says', async (role) => {
+  it.each(ROLES)('tell a person who is %s what the table says', async (role) => {
     const answer = await graphql(gateway, '{ permissions }', { token: tokens.get(role) as string });
     const allowed = Object.keys(table).filter((name) => table[name]?.includes(role));
     expect(answer.body).toEqual({ data: { permissions: allowed.sort() } });
   });
 
-  it('asks every root field of the schema', () => {
+  it('every root field of the schema is in the table', () => {
     expect([...Object.keys(ASKED), ...OPEN].sort()).toEqual(rootFields.map((field) => field.name).sort());
   });
 
   it.each(Object.entries(ASKED))(
-    '%s holds for every role, and nobody who has not signed in',
+    '%s works for every role, but not without a session',
     async (_, { by, document }) => {
       const codes: Record<string, string> = {};
       for (const role of ROLES) {
@@ -258,7 +258,7 @@ describe('who may do what', () => {
     },
   );
 
-  it('lets a DEVELOPER manage the keys they made, and none with FULL_ACCESS', async () => {
+  it('a DEVELOPER manages the keys they made, and none with FULL_ACCESS', async () => {
     const developer = { token: tokens.get('DEVELOPER') as string };
     const create = (scope: string) =>
       graphql(
@@ -280,7 +280,7 @@ describe('who may do what', () => {
   });
 });
 
-describe('tenants cannot see each other (R224)', () => {
+describe('accounts cannot see each other (R224)', () => {
   let gateway: TestGateway;
   let token: string;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
@@ -378,7 +378,7 @@ describe('tenants cannot see each other (R224)', () => {
     'resetUserPassword.accountId',
   ];
 
-  it('tries every place that takes an id', () => {
+  it('every argument that takes an id is tried', () => {
     const places = (at: string, argument: GraphQLArgument | GraphQLInputField): string[] => {
       const type = getNamedType(argument.type);
       const path = `${at}.${argument.name}`;
@@ -403,7 +403,7 @@ describe('tenants cannot see each other (R224)', () => {
     expect(Object.values(answer.body.data)).toEqual([{ nodes: [], totalCount: 0 }]);
   });
 
-  it('reaches no device of another account', async () => {
+  it('devices of another account get no push', async () => {
     const push = `mutation { sendPush(input: { deviceIds: ["${ids.device}"], title: "t", body: "b", environment: SANDBOX }) { id } }`;
     expect(codesOf(await graphql(gateway, push, { token }))).toEqual(['NO_TARGET_DEVICES']);
   });

@@ -30,7 +30,7 @@ describe('administration over GraphQL', () => {
     return answer.body.data;
   };
 
-  it('creates, changes, rotates and revokes keys that work on REST as they say', async () => {
+  it('creates, changes, rotates and revokes keys, which then work on REST', async () => {
     const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
     const { createApiKey: made } = await data(
       `mutation ($e: DateTime) { createApiKey(input: { name: "ci", scopes: [SEND_SMS, READ_MESSAGES], environment: SANDBOX,
@@ -90,7 +90,7 @@ describe('administration over GraphQL', () => {
     );
   });
 
-  it('registers, tests, changes and deletes webhooks, and delivers again', async () => {
+  it('registers, tests, changes and deletes webhooks, and redelivers', async () => {
     const { registerWebhook: made } = await data(
       'mutation ($i: RegisterWebhookInput!) { registerWebhook(input: $i) { secret webhook { id isActive maxRetries events } } }',
       { i: { url: receiver?.url, events: ['sms.sent'], description: 'mine', maxRetries: 0 } },
@@ -164,7 +164,7 @@ describe('administration over GraphQL', () => {
     expect(eventTypes).toHaveLength(11);
   });
 
-  it('sends an SMS once for an idempotency key, prices it before, and cancels what is scheduled', async () => {
+  it('sends an SMS once for an idempotency key, estimates its price, and cancels a scheduled one', async () => {
     const estimate =
       '{ estimateSms(input: { to: "0700123456,0700123456,x", message: "Hi €" }) { recipientsProcessed invalidNumbers duplicatesRemoved encoding segments smsCount unicodeCharacters { char index } cost currency balance sufficientBalance } }';
     expect((await data(estimate)).estimateSms).toMatchObject({
@@ -209,7 +209,7 @@ describe('administration over GraphQL', () => {
     expect(codesOf(await ask(send, { i: { to: 'x', message: 'Hi' } }))).toEqual(['INVALID_PHONE_NUMBER']);
   });
 
-  it('sends on every other channel, and knows devices', async () => {
+  it('sends on every other channel, and manages devices', async () => {
     const email = `mutation ($headers: JSONObject) { sendEmail(input: {
       to: "ann@example.com", subject: "Hi", text: "Hello", headers: $headers, environment: SANDBOX
     }) { channel to content sandbox metadata { recipientsProcessed } } }`;
@@ -267,7 +267,7 @@ describe('administration over GraphQL', () => {
     ]);
   });
 
-  it('shows of a message what REST shows, under the same names', async () => {
+  it('shows a message as REST does, under the same names', async () => {
     await data(
       'mutation { registerDevice(input: { token: "abc456", platform: ANDROID, userId: "u2", environment: SANDBOX }) { id } }',
     );
@@ -298,7 +298,7 @@ describe('administration over GraphQL', () => {
     }
   });
 
-  it('bounds what operators give: references, names, prices and balances', async () => {
+  it('limits references, names, prices and balances from operators', async () => {
     const topUp =
       'mutation ($n: Float!, $r: String) { topUpAccount(accountId: $a, amount: $n, reference: $r) { balance } }'.replace(
         '$a',
@@ -383,7 +383,7 @@ describe('administration over GraphQL', () => {
     expect(found).toEqual({ email: 'new@shop.example', ownerPassword: null });
   });
 
-  it('sets prices for what is sent from then on, once for each reference', async () => {
+  it('sets prices for later sends, once for each reference', async () => {
     const set = 'mutation ($i: SetPriceInput!) { setPrice(input: $i) { currency channel prefix amount } }';
     const price = (amount: number, reference: string) => ({
       i: { currency: 'UGX', channel: 'SMS', prefix: '25671', amount, reference },

@@ -95,7 +95,7 @@ function bodyOf({ id, request }: Case): string | undefined {
   return JSON.stringify(request.gen ? generated(request.gen) : request.body);
 }
 
-describe('bounds of the GraphQL API (R224)', () => {
+describe('limits of GraphQL operations (R224)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -184,18 +184,21 @@ describe('bounds of the GraphQL API (R224)', () => {
       'cost of',
     ],
     ['tokens', `{ ${'__typename '.repeat(1000)} }`, 'more that 1000 tokens'],
-  ])('refuses a query over the limit of %s before it runs, naming it', async (limit, query, message) => {
-    const runs = operationRuns;
-    const answer = await graphql(gateway, query, { token });
-    expect(answer.status).toBe(400);
-    if (message !== undefined) expect(answer.body.errors[0].message).toContain(message);
-    if (message !== undefined && limit !== 'tokens')
-      expect(answer.body.errors[0].extensions.limit).toBe(limit);
-    expect(answer.body.data).toBeUndefined();
-    expect(operationRuns).toBe(runs);
-  });
+  ])(
+    'refuses a query over the limit of %s before it runs, and names the limit',
+    async (limit, query, message) => {
+      const runs = operationRuns;
+      const answer = await graphql(gateway, query, { token });
+      expect(answer.status).toBe(400);
+      if (message !== undefined) expect(answer.body.errors[0].message).toContain(message);
+      if (message !== undefined && limit !== 'tokens')
+        expect(answer.body.errors[0].extensions.limit).toBe(limit);
+      expect(answer.body.data).toBeUndefined();
+      expect(operationRuns).toBe(runs);
+    },
+  );
 
-  it('counts a fragment wherever it is spread, and `first` from variables', async () => {
+  it('counts a fragment at each spread, and `first` from variables', async () => {
     const query = `query ($n: Int) { messages(first: $n) { nodes { ...M } } }
       fragment M on Message { deliveries { attemptLog { at } webhook { deliveries(first: 2) { nodes { id } } } } }`;
     const ask = (n: number) => graphql(gateway, query, { token, variables: { n } });
@@ -224,7 +227,7 @@ describe('bounds of the GraphQL API (R224)', () => {
     expect(stream.body.errors[0].extensions).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED', limit: 'cost' });
   });
 
-  it('has introspection in production for who is signed in, and elsewhere for all', async () => {
+  it('allows introspection in production only to people who are signed in', async () => {
     const query = getIntrospectionQuery();
     // In either order, since a document that was seen before is not validated again.
     for (const _ of ['first', 'again']) {
@@ -247,7 +250,7 @@ describe('bounds of the GraphQL API (R224)', () => {
     expect(found.body.data.__schema.queryType.name).toBe('Query');
   });
 
-  it('keeps what nobody foresaw to itself, under the request id that the log has', async () => {
+  it('hides an unexpected error, and gives the request id that the log has', async () => {
     const find = gateway.parts.operations.accounts.find;
     const spy = jest
       .spyOn(find, 'run')
@@ -269,7 +272,7 @@ describe('bounds of the GraphQL API (R224)', () => {
     ]);
   });
 
-  it('names the place of a value that does not fit, in a document and in variables', async () => {
+  it('names the place of a wrong value, in a document and in variables', async () => {
     const literal = await graphql(
       gateway,
       '{ messages(filter: { from: "2026-02-30T00:00:00Z" }) { totalCount } }',
@@ -284,7 +287,7 @@ describe('bounds of the GraphQL API (R224)', () => {
     ]);
   });
 
-  it('tells nobody the names of the schema that are like a wrong one', async () => {
+  it('suggests no names of the schema for a wrong name', async () => {
     const query = 'query ($f: MessageFilter) { messages(filter: $f) { totalCount } }';
     const answers = [
       await graphql(gateway, '{ message { id } }', { token }),
@@ -306,12 +309,12 @@ describe('bounds of the GraphQL API (R224)', () => {
     }
   });
 
-  it('reads no more than 16 kB from somebody who has not signed in', async () => {
+  it('reads at most 16 kB without a session', async () => {
     const answer = await graphql(gateway, '{ __typename }', { variables: { text: 'x'.repeat(17 * 1024) } });
     expect([answer.status, codesOf(answer)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
   });
 
-  it('answers 503 while the database cannot be reached', async () => {
+  it('answers 503 while the database is unreachable', async () => {
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const sessions = jest.spyOn(gateway.parts.stores.sessions, 'find').mockRejectedValueOnce(fault);
     const early = await graphql(gateway, '{ account { id } }', { token: 'unknown' });
@@ -332,7 +335,7 @@ describe('bounds of the GraphQL API (R224)', () => {
   });
 });
 
-describe('the lists of an answer (R224)', () => {
+describe('lists inside one answer (R224)', () => {
   const MESSAGES = 20;
   const RECIPIENTS = 1000;
   let gateway: TestGateway;
@@ -358,7 +361,7 @@ describe('the lists of an answer (R224)', () => {
     ['recipients of ten messages', '{ messages(first: 10) { nodes { recipients { to status } } } }'],
     ['everything of one', '{ message(id: "ID") { recipients { to } timeline { at } events { type } to } }'],
     ['addresses of a whole page', '{ messages(first: 100) { nodes { to } } }'],
-  ])('may hold the %s with a thousand recipients each', async (_, query) => {
+  ])('may hold the %s with 1,000 recipients each', async (_, query) => {
     const answer = await ask(query.replace('ID', id));
     expect([answer.status, codesOf(answer)]).toEqual([200, []]);
   });
@@ -380,7 +383,7 @@ describe('the lists of an answer (R224)', () => {
     });
   });
 
-  it('are not loaded when their messages say that they are too long', async () => {
+  it('are not loaded when the messages have too many recipients', async () => {
     const store = jest.spyOn(gateway.parts.stores.messageLists, 'recipients');
     await ask(`{ ${aliased(2, 'messages(first: 9) { nodes { recipients { to } timeline { at } } }')} }`);
     const loaded = store.mock.calls.reduce((sum, [, ids]) => sum + ids.length * RECIPIENTS, 0);
@@ -389,7 +392,7 @@ describe('the lists of an answer (R224)', () => {
     expect(loaded).toBeLessThanOrEqual(12_000);
   });
 
-  it('may not hold all deliveries of a message that has very many, of which no more are loaded', async () => {
+  it('may not hold all deliveries of a message with very many, and no more are loaded', async () => {
     await using stack = new AsyncDisposableStack();
     const receiver = await startWebhookReceiver();
     stack.defer(() => receiver.stop());

@@ -32,7 +32,7 @@ const expectRefused = ({ status, headers, body }: Answer, rule: string) => {
   });
 };
 
-describe('the budgets of GraphQL (R11, R207)', () => {
+describe('request budgets of GraphQL (R11, R207)', () => {
   let gateway: TestGateway;
   let other: TestGateway;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('the budgets of GraphQL (R11, R207)', () => {
 
   const from = (address: string) => ({ 'X-Forwarded-For': address });
 
-  it('without a session are that of REST without a key: one of the address, on all processes', async () => {
+  it('without a session the budget is that of the address on REST, shared by all processes', async () => {
     const here = from('203.0.113.1');
     const asked = await times(60, () => graphql(gateway, '{ __typename }', { headers: here }));
     const keyless = await times(40, () => other.call('GET', '/account', { headers: here }));
@@ -60,7 +60,7 @@ describe('the budgets of GraphQL (R11, R207)', () => {
     expect((await graphql(gateway, '{ __typename }', { headers: from('203.0.113.2') })).status).toBe(200);
   });
 
-  it('with a session are 600 a minute of that session, wherever it comes from', async () => {
+  it('a session has 600 requests a minute, from any address', async () => {
     const account = await gateway.createAccount();
     const sign = () => signIn(gateway, account);
     const [token, second] = [await sign(), await sign()];
@@ -74,7 +74,7 @@ describe('the budgets of GraphQL (R11, R207)', () => {
     expect((await ask(gateway, second)).status).toBe(200);
   });
 
-  it("are the plan's, on every process from the moment it is set", async () => {
+  it("a plan's budget applies in every process as soon as it is set", async () => {
     const account = await gateway.createAccount();
     const operator = await signInOperator(gateway);
     const set = 'mutation ($i: SetPlanInput!) { setPlan(input: $i) { sessionPerMinute } }';
@@ -97,7 +97,7 @@ describe('the budgets of GraphQL (R11, R207)', () => {
     expect((await setTo(0)).body.errors[0].extensions.details.fields[0].path).toBe('sessionPerMinute');
   });
 
-  it('of sends are of the person, in all sessions and channels, and like those of a key', async () => {
+  it('sends count for the person, over all sessions and channels, with the headers of a key', async () => {
     const account = await gateway.createAccount();
     const [token, second] = [await signIn(gateway, account), await signIn(gateway, account)];
     const colleague = await signIn(gateway, await inviteMember(gateway, token, 'DEVELOPER'));
@@ -131,7 +131,7 @@ describe('the budgets of GraphQL (R11, R207)', () => {
   });
 });
 
-describe('the bodies of GraphQL (R207)', () => {
+describe('body sizes of GraphQL (R207)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -169,7 +169,7 @@ describe('the bodies of GraphQL (R207)', () => {
     return error ? [status, error.extensions.code, error.extensions.details?.maximum] : [status];
   };
 
-  it('have at most 16 kB without a session, and 1 MiB with one', async () => {
+  it('are at most 16 kB without a session, and 1 MiB with one', async () => {
     expect(await outcome(ask('{ __typename }', 16 * KB))).toEqual([200]);
     for (const chunked of [false, true]) {
       const over = ask('{ __typename }', 16 * KB + 1, { chunked });
@@ -183,7 +183,7 @@ describe('the bodies of GraphQL (R207)', () => {
     ]);
   });
 
-  it('have up to 16 MiB where nothing but importContacts is asked for', async () => {
+  it('are up to 16 MiB when the operation is importContacts alone', async () => {
     const imports = await ask(IMPORT, 16 * 1024 * KB, { token });
     expect([imports.status, imports.body.errors]).toEqual([200, undefined]);
     expect(await outcome(ask(IMPORT, 16 * 1024 * KB + 1, { token }))).toEqual([
@@ -222,7 +222,7 @@ describe('the bodies of GraphQL (R207)', () => {
       { a: Object.fromEntries([...Array(60_000).keys()].map((at) => [`m${at}`, 1])) },
     ],
     ['a list of wrong values', { a: Array(60_000).fill(['x']) }],
-  ])('with %s are refused in a moment, with little of it', async (_what, variables) => {
+  ])('with %s are refused quickly, with a short message', async (_what, variables) => {
     for (const query of [
       'query ($a: Int!) { contacts(first: $a) { totalCount } }',
       'query ($a: MessageFilter) { messages(filter: $a) { totalCount } }',
@@ -239,7 +239,7 @@ describe('the bodies of GraphQL (R207)', () => {
     }
   });
 
-  it('hold a document of at most 1,000 lines', async () => {
+  it('allow a document of at most 1,000 lines', async () => {
     const of = (lines: number) => graphql(gateway, `${'\n'.repeat(lines - 1)}{ __typename }`, { token });
     expect((await of(1_000)).status).toBe(200);
     const over = await of(1_001);

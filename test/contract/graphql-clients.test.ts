@@ -127,7 +127,7 @@ describe.each([
   ])(`with %s, at ${path}`, (_how, headers: () => Headers) => {
     const client = () => create(gateway.url + path, headers());
 
-    it('queries, with variables', async () => {
+    it('queries with variables', async () => {
       const { data, codes } = await client().query(
         'query ($n: Int!) { viewer { email } contacts(first: $n) { nodes { id } } }',
         { n: 5 },
@@ -153,7 +153,7 @@ describe.each([
       expect((await client().mutate(faulty)).codes).toEqual(['BAD_USER_INPUT']);
     });
 
-    it('subscribes, or reads that it cannot', async () => {
+    it('subscribes, or learns that it cannot', async () => {
       const asks = client();
       if (!asks.subscribe) {
         const refused = await asks.query('subscription { messageUpdated { id } }');
@@ -173,7 +173,7 @@ describe.each([
     });
   });
 
-  it('reads that it has to sign in', async () => {
+  it('learns that it must sign in', async () => {
     const { codes } = await create(gateway.url + path, { Authorization: 'Bearer nobody' }).query(
       '{ viewer { id } }',
     );

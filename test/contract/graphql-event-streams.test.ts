@@ -57,7 +57,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
       ),
     );
 
-  it('are served at /graphql/stream, and at /graphql to who asks for them, with a bearer token or the cookie', async () => {
+  it('are served at /graphql/stream, and at /graphql when requested, with a bearer token or the cookie', async () => {
     for (const path of ['/graphql/stream', '/graphql']) {
       for (const headers of [{ Authorization: `Bearer ${token}` }, { Cookie: `session=${token}` }]) {
         const answer = await askStream(gateway, ALL, {
@@ -75,7 +75,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(both.text).toBe(':\n\n');
   });
 
-  it('are asked for with POST and JSON only, which no other site can make a browser do', async () => {
+  it('need POST and JSON, so that another site cannot start one from a browser', async () => {
     const url = `${gateway.url}/graphql/stream?query=${encodeURIComponent(ALL)}`;
     const headers = { Cookie: `session=${token}`, Accept: 'text/event-stream' };
     const got = await fetch(url, { headers });
@@ -93,7 +93,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect([kept.status, codesOf(kept)]).toEqual([413, ['PAYLOAD_TOO_LARGE']]);
   });
 
-  it('carry one result of a query or mutation, for who takes nothing else', async () => {
+  it('carry one result of a query or mutation when the client accepts nothing else', async () => {
     for (const path of ['/graphql/stream', '/graphql']) {
       const query = await askStream(gateway, '{ viewer { email } }', { token, path });
       expect([query.status, query.headers.get('content-type')]).toEqual([
@@ -117,7 +117,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     ]);
   });
 
-  it('are not sent to who accepts none, who reads how to ask', async () => {
+  it('are refused to a client that accepts none, with instructions', async () => {
     const ask = (Accept: string, query = ALL) => graphql(gateway, query, { token, headers: { Accept } });
     for (const accept of ['application/json', 'text/html', 'application/json, text/event-stream;q=0']) {
       const refused = await ask(accept);
@@ -164,7 +164,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
       'subscription ($f: MessageFilter!) { messageUpdated(filter: $f) { id } }',
       'BAD_USER_INPUT',
     ],
-  ])('refuse %s in the stream, which then is complete', async (_, query, code) => {
+  ])('report %s in the stream, and then end', async (_, query, code) => {
     const answer = await askStream(gateway, query, { token });
     expect([answer.status, ...new Set(codesOf(answer))]).toEqual([200, code]);
     expect(answer.text).toMatch(/^event: next\ndata: \{.*\}\n\nevent: complete\ndata:\n\n$/);
@@ -188,13 +188,13 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(await response.text()).toMatch(/BAD_USER_INPUT|INVALID_JSON/);
   });
 
-  it('are for people who signed in, in an account', async () => {
+  it('need a session in an account', async () => {
     expect(codesOf(await askStream(gateway, ALL))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await askStream(gateway, ALL, { token: 'unknown' }))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await askStream(gateway, ALL, { token: account.key }))).toEqual(['UNAUTHENTICATED']);
   });
 
-  it('keep what nobody foresaw to themselves, under the request id that the log has', async () => {
+  it('hide an unexpected error, and give the request id that the log has', async () => {
     const live = await watch('subscription { messageUpdated { id apiKey { name } } }');
     const { apiKeyLists } = gateway.parts.operations;
     jest.spyOn(apiKeyLists.findMany, 'run').mockRejectedValueOnce(new Error('relation "api_keys" is gone'));
@@ -221,7 +221,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(JSON.stringify(live.events)).not.toMatch(/no such column|is gone/);
   });
 
-  it('break off while the database cannot be read, so that the reader asks again', async () => {
+  it('break off while the database cannot be read, so that the client reconnects', async () => {
     const live = await watch();
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     jest.spyOn(gateway.parts.stores.messageLists, 'findMany').mockRejectedValueOnce(fault);
@@ -231,7 +231,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(live.events).toEqual([]);
   });
 
-  it('tell to read anew after the connection that listens was lost', async () => {
+  it('tell the client to read everything again after the LISTEN connection was lost', async () => {
     const live = await watch();
     const killed: { killed: boolean }[] = await knex('pg_stat_activity')
       .where({ application_name: 'messaging-gateway listen', datname: knex.raw('current_database()') })
@@ -273,7 +273,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     token = await signIn(gateway, account);
   });
 
-  it('are no more than twenty a session', async () => {
+  it('are at most 20 for a session', async () => {
     const streams = await Promise.all(Array.from({ length: 20 }, () => watch()));
     const refused = await askStream(gateway, ALL, { token });
     expect(refused.body.errors[0]).toMatchObject({
@@ -292,7 +292,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(await metrics.text()).toMatch(/^gateway_live_subscribers (19|20)$/m);
   });
 
-  it('are no more than 200 an account and 1,000 a process', async () => {
+  it('are at most 200 for an account and 1,000 for a process', async () => {
     const openMany = async (person: Pick<TestAccount, 'email' | 'password'>) => {
       for (let session = 0; session < 10; session += 1) {
         const as = await signIn(gateway, person);
@@ -313,7 +313,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     expect(instead.text).toBe(':\n\n');
   });
 
-  it('end at once when the process drains, for the reader to ask another', async () => {
+  it('end at once when the process drains, so that the client connects to another', async () => {
     const draining = await startTestGateway({ ROLES: 'api' }, gateway.database);
     const live = await watch(ALL, token, draining);
     const cutOff = jest.spyOn(Server.prototype, 'closeAllConnections');

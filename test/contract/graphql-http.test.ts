@@ -13,7 +13,7 @@ describe('GraphQL over HTTP (R208)', () => {
   });
   afterAll(() => gateway?.stop());
 
-  it('has no error in the audit of graphql-http', async () => {
+  it('passes the audit of graphql-http', async () => {
     const results = await auditServer({ url: `${gateway.url}/graphql`, fetchFn: fetch });
     expect(results.length).toBeGreaterThan(50);
     const errors = results.flatMap((result) =>
@@ -22,7 +22,7 @@ describe('GraphQL over HTTP (R208)', () => {
     expect(errors).toEqual([]);
   });
 
-  it("takes a query by GET from the gateway's own pages, and from who has a token, and from no other site", async () => {
+  it("accepts a query by GET from the gateway's own pages and from clients with a token, but not from other sites", async () => {
     const Accept = 'application/graphql-response+json, application/json, text/event-stream';
     const ask = async (headers: Record<string, string>, query = '{ __typename }') => {
       const url = `${gateway.url}/graphql?query=${encodeURIComponent(query)}`;
@@ -40,7 +40,7 @@ describe('GraphQL over HTTP (R208)', () => {
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin' }, 'mutation { signOut }')).toBe(405);
   });
 
-  it('says by OPTIONS what may be done, and lets no other origin do it', async () => {
+  it('answers OPTIONS, and allows no other origin', async () => {
     const answer = await fetch(`${gateway.url}/graphql`, {
       method: 'OPTIONS',
       headers: { Origin: 'https://elsewhere.example', 'Access-Control-Request-Method': 'POST' },
@@ -50,7 +50,7 @@ describe('GraphQL over HTTP (R208)', () => {
     expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 
-  it('tells a client that asks first to send an import of contacts, up to the most that is taken', async () => {
+  it('accepts an import of contacts up to the size limit after Expect: 100-continue', async () => {
     const head = (length: number) =>
       'POST /graphql HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n' +
       `Content-Length: ${length}\r\n\r\n`;
@@ -68,7 +68,7 @@ describe('GraphQL over HTTP (R208)', () => {
     expect(await first(16 * MIB + 1)).toBe('HTTP/1.1 413');
   });
 
-  it('refuses what comes while so many wait that one client could fill the memory, and takes the next again', async () => {
+  it("refuses requests while one client's waiting ones could fill the memory, and accepts them again afterwards", async () => {
     const { sessions } = gateway.parts.stores;
     const { promise: found, resolve: find } = Promise.withResolvers<undefined>();
     const finding = jest.spyOn(sessions, 'find').mockReturnValue(found);

@@ -7,7 +7,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const MESSAGES = 100;
 
-describe('what dashboards read over GraphQL', () => {
+describe('lists for dashboards over GraphQL', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
   let account: TestAccount;
@@ -54,7 +54,7 @@ describe('what dashboards read over GraphQL', () => {
     return answer.body.data;
   };
 
-  it('costs the same SQL statements for one message as for twenty, with every edge there is', async () => {
+  it('run as many SQL statements for one message as for twenty, with every edge', async () => {
     const query = `query ($n: Int!) { messages(first: $n) { totalCount nodes {
       id status recipients { to status sid error { code } } events { type payload }
       deliveries { id status payload attemptLog { at } webhook { url } message { id } } timeline { status } apiKey { name }
@@ -76,7 +76,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(one.length).toBeLessThanOrEqual(16);
   });
 
-  it('reads a hundred messages with recipients, events, deliveries, webhook and key in a handful of statements', async () => {
+  it('read 100 messages with recipients, events, deliveries, webhook and key in a few statements', async () => {
     using counter = countStatements();
     const query = `{ messages(first: 100) { nodes { id recipients { to } events { type } deliveries { webhook { id } } apiKey { keyId } } } }`;
     const { nodes } = (await data(query)).messages;
@@ -89,7 +89,7 @@ describe('what dashboards read over GraphQL', () => {
     ['deliveries', '{ webhookDeliveries(first: 100) { nodes { id webhook { DELIVERIES } } } }'],
     ['messages', '{ messages(first: 100) { nodes { deliveries { webhook { DELIVERIES } } } } }'],
     ['endpoints', '{ webhooks { DELIVERIES } }'],
-  ])('reads the deliveries of the endpoints of many %s in a handful of statements', async (_, query) => {
+  ])('read the deliveries of the webhooks of many %s in a few statements', async (_, query) => {
     using counter = countStatements();
     const asked =
       'deliveries(first: 2) { totalCount nodes { id messageId createdAt } pageInfo { hasNextPage endCursor } }';
@@ -99,7 +99,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(counter.texts().length).toBeLessThanOrEqual(12);
   });
 
-  it('goes through all messages by cursor, each once, also while new ones come', async () => {
+  it('return each message once by cursor, also while new ones arrive', async () => {
     const query =
       'query ($after: String) { messages(first: 33, after: $after) { nodes { id } pageInfo { hasNextPage hasPreviousPage endCursor } } }';
     const seen: string[] = [];
@@ -117,7 +117,7 @@ describe('what dashboards read over GraphQL', () => {
     expect([pages, seen.length, new Set(seen).size]).toEqual([4, MESSAGES, MESSAGES]);
   });
 
-  it('gives the newest first with cursors of their own, and a total only when asked', async () => {
+  it('are ordered newest first, with a total only when requested', async () => {
     using counter = countStatements();
     const { edges, pageInfo, nodes } = (
       await data(
@@ -144,14 +144,14 @@ describe('what dashboards read over GraphQL', () => {
     ['search: "Number_4"', 0],
     ['from: "2020-01-01T00:00:00Z", to: "2021-01-01T00:00:00Z"', 0],
     ['from: "2020-01-01T00:00:00+03:00", environment: PRODUCTION', 100],
-  ])('filters messages by %s', async (filter, count) => {
+  ])('filter messages by %s', async (filter, count) => {
     const { messages } = await data(
       `{ messages(first: 100, filter: { ${filter} }) { totalCount nodes { id } } }`,
     );
     expect([messages.totalCount, messages.nodes.length]).toEqual([count, count]);
   });
 
-  it('shows a message as REST does, with what happened to it', async () => {
+  it('show a message as REST does, with its events and deliveries', async () => {
     const [{ id }] = (await data('{ messages(filter: { status: FAILED }, first: 1) { nodes { id } } }'))
       .messages.nodes;
     const fields = `id sid channel to from content status cost currency sandbox createdAt
@@ -174,7 +174,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(message.apiKey).toEqual({ name: 'test', environment: 'PRODUCTION', scopes: ['FULL_ACCESS'] });
   });
 
-  it('shows deliveries of all endpoints, by filter and from the endpoint itself', async () => {
+  it('show the deliveries of all webhooks, by filter, and of one webhook', async () => {
     const total = async (filter: string) =>
       (await data(`{ webhookDeliveries(first: 1, filter: { ${filter} }) { totalCount } }`)).webhookDeliveries
         .totalCount;
@@ -200,7 +200,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(await total(of)).toBe(1);
   });
 
-  it('goes through the deliveries of several endpoints, each by its own cursor', async () => {
+  it('page through the deliveries of several webhooks, each by its own cursor', async () => {
     const other = await gateway.createAccount();
     const as = { token: await signIn(gateway, other) };
     const ids: string[] = [];
@@ -242,7 +242,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(seen).toEqual(lists.map(({ nodes }) => nodes.map(({ id }) => id)));
   });
 
-  it('counts usage of everything committed, before and after counts are folded', async () => {
+  it('count usage of everything committed, before and after counts are folded', async () => {
     const from = new Date(Date.now() - 3_600_000).toISOString();
     const to = new Date(Date.now() + 3_600_000).toISOString();
     const usage = async (rest: string) =>
@@ -285,7 +285,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(codesOf(tooLong)).toEqual(['BAD_USER_INPUT']);
   });
 
-  it('keeps the counts of hours equal to the messages, whatever order they are folded in', async () => {
+  it('keep hourly counts equal to the messages, in any order of folding', async () => {
     await Promise.all([1, 2, 3].map(() => gateway.parts.stores.usage.fold()));
     const { usage } = await data(
       `{ usage(from: "2026-01-01T00:00:00Z", to: "${new Date(Date.now() + 60_000).toISOString()}", interval: MONTH) { messages } }`,
@@ -295,7 +295,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(sum).toBe(messages.totalCount);
   });
 
-  it('shows the ledger, which sums up to the balance', async () => {
+  it('show the ledger, which sums up to the balance', async () => {
     const { ledger, account: own } = await data(
       '{ ledger(first: 1) { totalCount nodes { seq kind amount balanceAfter messageId } } account { balance } }',
     );
@@ -304,7 +304,7 @@ describe('what dashboards read over GraphQL', () => {
     expect(own.balance).toBe(100_000 - 90 * 30);
   });
 
-  it('shows who changed what in the audit log, by filter', async () => {
+  it('show who changed what in the audit log, by filter', async () => {
     const rename = 'mutation ($id: ID!) { updateApiKey(keyId: $id, input: { name: "renamed" }) { name } }';
     const { keyId } = await gateway.createKey(account.accountId, {});
     expect((await data(rename, { id: keyId })).updateApiKey.name).toBe('renamed');
@@ -319,7 +319,7 @@ describe('what dashboards read over GraphQL', () => {
     });
   });
 
-  it('finds contacts, changes and removes them', async () => {
+  it('find, change and delete contacts', async () => {
     const create = `mutation ($p: String) { createContact(input: { name: "Ann", phone: $p, tags: ["vip"], attributes: { n: 1 } }) { id phone tags attributes } }`;
     const { createContact: contact } = await data(create, { p: '0700123456' });
     expect(contact).toMatchObject({ phone: '+256700123456', tags: ['vip'], attributes: { n: 1 } });

@@ -53,7 +53,7 @@ describe('signing in', () => {
   const createWith = (email: string) =>
     gateway.parts.operations.accounts.create.run(SYSTEM, { email, currency: 'UGX' });
 
-  it('gives a token that stands for the person, also as a HttpOnly, SameSite=Strict cookie', async () => {
+  it('returns a session token, also as an HttpOnly, SameSite=Strict cookie', async () => {
     const answer = await tryPassword(account.email, account.password);
     expect(answer.body).toMatchObject({
       data: { signIn: { user: { email: account.email, role: 'OWNER', account: { id: account.accountId } } } },
@@ -84,7 +84,7 @@ describe('signing in', () => {
     expect(hashes).toContain(createHash('sha256').update(token).digest('hex'));
   });
 
-  it('marks the cookie Secure where browsers come over HTTPS', async () => {
+  it('marks the cookie Secure when browsers use HTTPS', async () => {
     const port = await freePort();
     const environment = { PUBLIC_URL: 'https://gateway.example', PORT: String(port) };
     await using _secure = await startTestGateway(environment, gateway.database);
@@ -93,7 +93,7 @@ describe('signing in', () => {
     expect(answer.headers.get('set-cookie')).toMatch(/; Secure$/);
   });
 
-  it('takes no API key here and no session on REST', async () => {
+  it('accepts no API key on GraphQL and no session on REST', async () => {
     const answer = await graphql(gateway, VIEWER, {
       token: account.key,
       headers: { 'X-Api-Key': account.key },
@@ -104,7 +104,7 @@ describe('signing in', () => {
     expect(rest.status).toBe(401);
   });
 
-  it('ends a session with signOut, and takes the cookie back', async () => {
+  it('signOut ends the session and clears the cookie', async () => {
     const token = await signIn(gateway, account);
     const answer = await graphql(gateway, 'mutation { signOut }', { token });
     expect(answer.body).toEqual({ data: { signOut: true } });
@@ -112,7 +112,7 @@ describe('signing in', () => {
     expect(codesOf(await graphql(gateway, VIEWER, { token }))).toEqual(['UNAUTHENTICATED']);
   });
 
-  it('ends a session 12 hours after its last use, and prolongs it with each use', async () => {
+  it('a session ends 12 hours after its last use', async () => {
     const token = await signIn(gateway, account);
     const token_hash = createHash('sha256').update(token).digest();
     const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
@@ -134,7 +134,7 @@ describe('signing in', () => {
     );
   });
 
-  it('changes a password for the right current one, and ends the other sessions', async () => {
+  it('a changed password needs the current one, and ends the other sessions', async () => {
     const person = await gateway.createAccount();
     const [own, other] = [await signIn(gateway, person), await signIn(gateway, person)];
     const change = (c: string, n: string) => graphql(gateway, CHANGE, { token: own, variables: { c, n } });
@@ -159,7 +159,7 @@ describe('signing in', () => {
     expect(codesOf(await tryPassword(person.email, 'a new long password'))).toEqual([]);
   });
 
-  it('gives who has lost a password another one, by an operator, and ends their sessions', async () => {
+  it('an operator resets a lost password, which ends all sessions', async () => {
     const person = await gateway.createAccount();
     const own = await signIn(gateway, person);
     const token = await signInOperator(gateway);
@@ -191,7 +191,7 @@ describe('signing in', () => {
     expect(codesOf(await reset('nobody@test.example'))).toEqual(['NOT_FOUND']);
   });
 
-  it('lets who got another password in with it, however often the lost one was tried from there', async () => {
+  it('a reset password works at once, however often the lost one was tried from there', async () => {
     const [person, other] = [await gateway.createAccount(), await gateway.createAccount()];
     const from = '198.51.100.60';
     for (let count = 0; count < 10; count += 1) {
@@ -209,7 +209,7 @@ describe('signing in', () => {
     expect(codesOf(others)).toEqual(['RATE_LIMITED']);
   });
 
-  it('gives no session for a password that was replaced while it was checked', async () => {
+  it('no session for a password that was replaced during its check', async () => {
     const person = await gateway.createAccount();
     const { stores, sessions, operations } = gateway.parts;
     // Held up between the check of the password and the session: the wait for others' checks may be as long.
@@ -228,7 +228,7 @@ describe('signing in', () => {
     expect(await signingIn).toBe('unauthorized');
   });
 
-  it('changes no password that was replaced while the current one was checked', async () => {
+  it('no change of a password that was replaced during the check of the current one', async () => {
     const person = await gateway.createAccount();
     const own = await signIn(gateway, person);
     const { sessions, operations } = gateway.parts;
@@ -283,7 +283,7 @@ describe('signing in', () => {
     );
   });
 
-  it('refuses an address after ten failures, also when they come all at once', async () => {
+  it('refuses an address after ten failures, also concurrent ones', async () => {
     const address = '192.0.2.77';
     const guesses = Array.from({ length: 25 }, (_, index) =>
       tryPassword(`who${index}@test.example`, 'x', address),
@@ -309,7 +309,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('lets in all who sign in from one address at once with the right password', async () => {
+  it('accepts all concurrent sign-ins from one address with the right password', async () => {
     const people = await Promise.all(Array.from({ length: 5 }, () => gateway.createAccount()));
     const attempts = Array.from({ length: 30 }, (_, index) => {
       const person = people[index % people.length] as TestAccount;
@@ -324,7 +324,7 @@ describe('signing in', () => {
     expect((await Promise.all(alike)).flatMap(codesOf)).toEqual([]);
   });
 
-  it('bids who comes while too many wait to be judged come again in a second', async () => {
+  it('answers "come again in a second" while too many sign-ins wait for their check', async () => {
     const { promise: judging, resolve: judge } = Promise.withResolvers<undefined>();
     jest.spyOn(gateway.parts.stores.users, 'findByPassword').mockReturnValue(judging);
     const outcomes: unknown[] = [];
@@ -349,7 +349,7 @@ describe('signing in', () => {
     ]);
   });
 
-  it('knows an email in the letters only by which its failures are counted', async () => {
+  it('an email with İ does not sign in as the one with i', async () => {
     const { owner } = await gateway.parts.operations.accounts.create.run(
       { kind: 'system', name: 'test' },
       { email: 'minister@test.example', currency: 'UGX' },
@@ -359,7 +359,7 @@ describe('signing in', () => {
     expect(codesOf(await tryPassword('Minister@Test.example', owner.password))).toEqual([]);
   });
 
-  it('counts no attempt as failed that could not be judged', async () => {
+  it('does not count attempts that could not be checked as failures', async () => {
     const person = await gateway.createAccount();
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const users = jest.spyOn(gateway.parts.stores.users, 'findByPassword');
@@ -373,14 +373,14 @@ describe('signing in', () => {
     expect(codesOf(await tryPassword(person.email, person.password, '192.0.2.80'))).toEqual([]);
   });
 
-  it('does not count what turned out well', async () => {
+  it('does not count successful attempts', async () => {
     const person = await gateway.createAccount();
     for (let count = 0; count < 12; count += 1) {
       expect(codesOf(await tryPassword(person.email, person.password, '192.0.2.90'))).toEqual([]);
     }
   });
 
-  it('lets members in with a one-time password, changes their role at once and ends their sessions', async () => {
+  it('members sign in with a one-time password; a changed role applies at once and ends their sessions', async () => {
     const owner = await signIn(gateway, account);
     const member = await inviteMember(gateway, owner, 'VIEWER');
     const token = await signIn(gateway, member);
@@ -416,7 +416,7 @@ describe('signing in', () => {
     expect(await emails()).not.toContain(member.email);
   });
 
-  it('never leaves an account without an OWNER', async () => {
+  it('an account always keeps an OWNER', async () => {
     const owner = await gateway.createAccount();
     const token = await signIn(gateway, owner);
     const { id } = (await graphql(gateway, '{ viewer { id } }', { token })).body.data.viewer;
@@ -434,7 +434,7 @@ describe('signing in', () => {
     ['a name', 'A <a@x.example>'],
     ['no domain', 'a@b'],
     ['a domain that would be written otherwise', 'a@b\u00fccher.example'],
-  ])('take no email with %s', async (_, email) => {
+  ])('refuses an email with %s', async (_, email) => {
     const token = await signIn(gateway, account);
     const invite = 'mutation ($e: String!) { inviteMember(email: $e, role: VIEWER) { user { id } } }';
     const answer = await graphql(gateway, invite, { token, variables: { e: email } });
@@ -448,7 +448,7 @@ describe('signing in', () => {
     await expect(accounts.createOperator.run(system, { email })).rejects.toThrow('email');
   });
 
-  it('adds an email once to an account, and once by an operator, also when it happens at once', async () => {
+  it('adds an email once to an account, and once by an operator, also concurrently', async () => {
     const token = await signIn(gateway, account);
     const spellings = ['twin@test.example', 'Twin@test.example', 'TWIN@test.example'];
     const invited = await Promise.all(spellings.map((email) => invite(token, email)));
@@ -498,7 +498,7 @@ describe('signing in', () => {
       return { inviter, token, id: user.id as string, email, password: password as string };
     };
 
-    it('is pending until the one-time password is changed, and shown as such', async () => {
+    it('is pending until the one-time password is changed, and is shown as pending', async () => {
       const { token, id, email, password } = await invitedBy('pending@test.example');
       const invited = await memberOf(token, email);
       expect(invited).toMatchObject({ invitedAt: expect.any(String), acceptedAt: null });
@@ -534,7 +534,7 @@ describe('signing in', () => {
           expect(codesOf(await change(own, password, 'what they chose there'))).toEqual([]);
         },
       ],
-    ])('of %s is answered as any other, and takes as many hashes', async (what, make) => {
+    ])('of %s gets the same answer as any other, and costs as many hashes', async (what, make) => {
       const email = `${what.replaceAll(' ', '-')}@known.example`;
       await make(email);
       const token = await signIn(gateway, await gateway.createAccount());
@@ -563,7 +563,7 @@ describe('signing in', () => {
       expect(hashing).toHaveBeenCalledTimes(3);
     });
 
-    it('keeps the email from nobody: each has a password of their own, which says who signs in (R206)', async () => {
+    it('does not block the email: each person has a password of their own, which decides who signs in (R206)', async () => {
       const email = 'wanted@test.example';
       const first = await invitedBy(email, 'ADMIN');
       const second = await invitedBy(email);
@@ -578,7 +578,7 @@ describe('signing in', () => {
       await expect(createWith(email)).rejects.toMatchObject({ code: 'validation_error' });
     });
 
-    it('leaves the password of another with the email alone', async () => {
+    it('does not change the password of another person with the email', async () => {
       const victim = await gateway.createAccount();
       const { password } = await invitedBy(victim.email);
       const own = await signIn(gateway, { email: victim.email, password });
@@ -594,7 +594,7 @@ describe('signing in', () => {
       expect(codesOf(await tryPassword(victim.email, 'the password of the owner'))).toEqual([]);
     });
 
-    it('counts the password of another with the email as a wrong one', async () => {
+    it("counts another person's password as a wrong one", async () => {
       const victim = await gateway.createAccount();
       const { password } = await invitedBy(victim.email);
       const own = await signIn(gateway, { email: victim.email, password });
@@ -608,7 +608,7 @@ describe('signing in', () => {
       expect(codes).toEqual([...Array(10).fill('BAD_USER_INPUT'), 'RATE_LIMITED']);
     });
 
-    it("gives no more guesses at the password of another with the email than a stranger's ten", async () => {
+    it("gives no more guesses at another person's password than the ten of a stranger", async () => {
       const victim = await gateway.createAccount();
       const { password } = await invitedBy(victim.email);
       for (let count = 0; count < 9; count += 1)
@@ -628,7 +628,7 @@ describe('signing in', () => {
       expect(codesOf(await invite(token, email))).toEqual([]);
     });
 
-    it('ends after 7 days, with the sessions of who used it, and can be made again', async () => {
+    it("ends after 7 days, with the invited person's sessions, and can be made again", async () => {
       const { token, id, email, password } = await invitedBy('late@test.example');
       const own = await signIn(gateway, { email, password });
       await age(id, 6.9);
@@ -644,7 +644,7 @@ describe('signing in', () => {
       expect(codesOf(await invite(token, email))).toEqual([]);
     });
 
-    it('is one of a hundred that an account has pending', async () => {
+    it('is one of at most 100 pending ones of an account', async () => {
       const { token, inviter } = await invitedBy('first-of-many@test.example');
       await database((knex) =>
         knex.raw(
@@ -660,7 +660,7 @@ describe('signing in', () => {
       expect(refused.body.errors[0].message).toContain('100 invitations are pending already');
     });
 
-    it('of an OWNER leaves the account with the one it has, until it is accepted', async () => {
+    it('of an OWNER leaves the account its present OWNER until it is accepted', async () => {
       const { token, inviter, email, password } = await invitedBy('second-owner@test.example', 'OWNER');
       const { id } = await memberOf(token, inviter.email);
       expect(codesOf(await remove(token, id))).toEqual(['BAD_USER_INPUT']);
@@ -669,7 +669,7 @@ describe('signing in', () => {
       expect(codesOf(await remove(own, id))).toEqual([]);
     });
 
-    it('has an operator say whose password is to be reset, where several have the email', async () => {
+    it('an operator must name whose password to reset when several people have the email', async () => {
       const { owner, account: created } = await createWith('several@test.example');
       const reset = (input: { email: string; accountId?: string }) =>
         gateway.parts.operations.members.resetPassword.run(SYSTEM, input);

@@ -36,7 +36,7 @@ describe('plans (R12)', () => {
     await eventually(async () => (await limitAt(other)) === limit);
   };
 
-  it('are created and changed by name, and hold for the accounts on them on every process', async () => {
+  it('are created and changed by name, and apply to their accounts in every process', async () => {
     await expectLimit('1000');
     expect((await set({ name: 'small', perMinute: 30 })).body.data.setPlan).toEqual({
       name: 'small',
@@ -80,7 +80,7 @@ describe('plans (R12)', () => {
     expect((await ask(own, {}, token)).body.data.account.plan).toBeNull();
   });
 
-  it('are in the audit log with what was before and after', async () => {
+  it('are in the audit log with old and new values', async () => {
     const log = '{ auditLog(first: 50) { nodes { action target before after actor } } }';
     const { nodes } = (await ask(log)).body.data.auditLog;
     const ofPlans = nodes.filter((entry: { action: string }) => /plan/i.test(entry.action));
@@ -152,14 +152,14 @@ describe('plans (R12)', () => {
     expect(answer.body.errors[0].extensions.details.fields[0].path).toBe(path);
   });
 
-  it('must be there, and so must the account', async () => {
+  it('must exist, and so must the account', async () => {
     expect(codesOf(await ask(ASSIGN, { a: account.accountId, p: 'none' }))).toEqual(['NOT_FOUND']);
     expect(codesOf(await ask(ASSIGN, { a: 'none', p: 'big' }))).toEqual(['NOT_FOUND']);
   });
 });
 
-describe('how long an account keeps its messages', () => {
-  it('stands on the account', async () => {
+describe('the retention of an account', () => {
+  it('is shown on the account', async () => {
     await using gateway = await startTestGateway({ ROLES: 'api' });
     const token = await signIn(gateway, await gateway.createAccount());
     const look = async () =>

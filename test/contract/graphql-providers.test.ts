@@ -41,7 +41,7 @@ describe("carriers' health", () => {
       return found && holds(found) && found;
     });
 
-  it('is what another process says of its own, without a password', async () => {
+  it('is the report of another process about its own carriers, without passwords', async () => {
     const { key } = await api.createAccount();
     const send = (to: string) => api.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } });
     for (const to of ['+256700123456', '+256700120001', '+12025550123']) {
@@ -87,7 +87,7 @@ describe("carriers' health", () => {
     );
   };
 
-  it('is measured by a process that has none itself, as those say that work', async () => {
+  it('can be read from a process without carriers of its own', async () => {
     await said('smpp', ({ state }) => state === 'DOWN');
     expect(await measured()).toMatchObject({ simulator: '1', 'smpp:shop@127.0.0.1:1': '0' });
     const { providerHealth } = api.parts.stores;
@@ -102,7 +102,7 @@ describe("carriers' health", () => {
     await providerHealth.withdraw('other:1');
   });
 
-  it('tells two routes to one SMSC apart, in metrics and in GraphQL', async () => {
+  it('distinguishes two routes to one SMSC, in metrics and in GraphQL', async () => {
     const smsc = await startSmsc({ systemId: 'shop', password: 'pa55word' });
     const name = `smpp:shop@127.0.0.1:${smsc.port}`;
     const SMS_ROUTES = `256=${smsc.url}?window=10,*=${smsc.url}?window=5&bind=tx+rx`;
@@ -152,13 +152,13 @@ describe("carriers' health", () => {
     await smsc.stop();
   });
 
-  it('is gone with its process', async () => {
+  it('disappears with its process', async () => {
     await worker.stop();
     expect((await look()).providers).toEqual([]);
     expect(await measured()).toEqual({});
   });
 
-  it('is gone too when its process could not say that it ends', async () => {
+  it('disappears also when the process could not say that it ends', async () => {
     const { providerHealth } = api.parts.stores;
     const [status] = api.parts.routing.status();
     if (!status) throw new Error('there are carriers');

@@ -42,16 +42,16 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
 }
 
 describe('the schema of the GraphQL API', () => {
-  it('is committed as it is: npm run schema writes it', async () => {
+  it('equals the committed file: npm run schema writes it', async () => {
     expect(await inSchemaFolder('schema.graphql')).toBe(schemaText());
   });
 
-  it('keeps everything that the last release had, with its type', async () => {
+  it('keeps everything of the last release, with its type', async () => {
     const released = buildSchema(await inSchemaFolder('released.graphql'));
     expect(findBreakingChanges(released, schema)).toEqual([]);
   });
 
-  it('would fail for a field that is removed or retyped', async () => {
+  it('a removed or retyped field would fail this test', async () => {
     const released = await inSchemaFolder('released.graphql');
     const removed = buildSchema(released.replace(/\n {2}"""[^"]*"""\n {2}balance: Float!/, ''));
     const retyped = buildSchema(released.replace('balance: Float!', 'balance: String'));
@@ -64,7 +64,7 @@ describe('the schema of the GraphQL API', () => {
     expect(nameless).toEqual([]);
   });
 
-  it('has the names that are fixed', () => {
+  it('has the fixed names', () => {
     const fields = (name: string) =>
       Object.keys((schema.getType(name) as ReturnType<typeof schema.getQueryType>)?.getFields() ?? {});
     expect(fields('Query')).toEqual(expect.arrayContaining(QUERIES));
@@ -76,7 +76,7 @@ describe('the schema of the GraphQL API', () => {
     }
   });
 
-  it('has connections of one shape, and plain lists where the names say so', () => {
+  it('has one shape of connections, and plain lists for the fixed names', () => {
     const connections = types.filter((type) => type.name.endsWith('Connection'));
     expect(connections.map((type) => type.name)).toEqual(
       expect.arrayContaining(['MessageConnection', 'WebhookDeliveryConnection', 'ContactConnection']),

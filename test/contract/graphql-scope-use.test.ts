@@ -8,7 +8,7 @@ interface ScopeUse {
   readonly lastUsedAt: string | null;
 }
 
-describe('the scopes that a key uses', () => {
+describe('the record of scopes that a key uses', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
@@ -27,7 +27,7 @@ describe('the scopes that a key uses', () => {
   const usedOf = (uses: readonly ScopeUse[]) =>
     uses.filter((use) => use.lastUsedAt !== null).map((use) => use.scope);
 
-  it('are all of them, in their order, with the time of the last request that each let in', async () => {
+  it('has all of them in order, with the time of the last request that needed each', async () => {
     const scopes = ['SEND_SMS', 'READ_MESSAGES', 'MANAGE_WEBHOOKS'];
     const { key, keyId } = await gateway.createKey(account.accountId, { scopes });
     expect(await scopeUse(keyId)).toEqual(scopes.map((scope) => ({ scope, lastUsedAt: null })));
@@ -52,7 +52,7 @@ describe('the scopes that a key uses', () => {
     });
   });
 
-  it('are the narrow ones where FULL_ACCESS would do as well', async () => {
+  it('has the narrow scopes when FULL_ACCESS was used in their place', async () => {
     const scopes = ['FULL_ACCESS', 'READ_CONTACTS'];
     const { key, keyId } = await gateway.createKey(account.accountId, { scopes });
     expect((await gateway.call('GET', '/developers/contacts', { key })).status).toBe(200);
@@ -65,7 +65,7 @@ describe('the scopes that a key uses', () => {
     await eventually(async () => (usedOf(await scopeUse(keyId)).length === 2 ? true : undefined));
   });
 
-  it('are loaded for all keys of a page at once', async () => {
+  it('is loaded for all keys of a page at once', async () => {
     const answer = await graphql(gateway, '{ apiKeys { keyId scopes scopeUse { scope } } }', { token });
     const keys: { scopes: string[]; scopeUse: ScopeUse[] }[] = answer.body.data.apiKeys;
     expect(keys.length).toBeGreaterThan(2);

@@ -14,7 +14,7 @@ const INVITE = 'mutation { inviteMember(email: "new@test.example", role: VIEWER)
 /** Less than the minute after which a session is read again, whatever was announced. */
 const HEARD_MS = 20_000;
 
-describe('sessions that a process remembers', () => {
+describe('the session cache', () => {
   let gateway: TestGateway;
   let second: TestGateway;
   let owner: TestAccount;
@@ -43,7 +43,7 @@ describe('sessions that a process remembers', () => {
     return { ...person, token };
   };
 
-  it('are read once for many requests', async () => {
+  it('reads a session once for many requests', async () => {
     const { token } = await member();
     const finding = jest.spyOn(gateway.parts.stores.sessions, 'find');
     try {
@@ -72,7 +72,7 @@ describe('sessions that a process remembers', () => {
         return graphql(gateway, CHANGE, { token, variables: { c: password, n: 'a new long password' } });
       },
     ],
-  ])('end in every process when the person %s', async (_what, end) => {
+  ])('drops a session in every process when the person %s', async (_what, end) => {
     const person = await member();
     expect(codesOf(await end(person))).toEqual([]);
     const { token } = person;
@@ -83,7 +83,7 @@ describe('sessions that a process remembers', () => {
     );
   });
 
-  it('stand for the role that the person has now, in every process', async () => {
+  it("uses the person's current role in every process", async () => {
     const { id, token } = await member();
     await graphql(gateway, SET_ROLE, { token: ownerToken, variables: { id } });
     expect(codesOf(await graphql(gateway, INVITE, { token }))).toEqual([]);
@@ -94,7 +94,7 @@ describe('sessions that a process remembers', () => {
     );
   });
 
-  it('and keys that ended while the process could not hear of it are read again once it listens', async () => {
+  it('reads sessions and keys again after the LISTEN connection was lost', async () => {
     const { token } = await member();
     const { key, keyId } = await gateway.createKey(owner.accountId, {});
     const proxy = await startDatabaseProxy(gateway.database.connection);

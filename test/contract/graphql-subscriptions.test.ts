@@ -62,7 +62,7 @@ describe('live updates', () => {
     return ids;
   };
 
-  it('shows the life of a message in its order, ending as it stands', async () => {
+  it('show the states of a message in order, up to the last', async () => {
     const live = await watch(MESSAGES);
     const id = await send('hello');
     await eventually(() => shownBy(live).at(-1)?.status === 'DELIVERED');
@@ -80,7 +80,7 @@ describe('live updates', () => {
     expect(live.end).toBeUndefined();
   });
 
-  it('lets through what a filter, an id or both name', async () => {
+  it('pass what matches a filter, an id or both', async () => {
     const { keyId } = await gateway.createKey(account.accountId, {});
     const [wanted, other] = [
       await send('the one', account.sandboxKey),
@@ -105,7 +105,7 @@ describe('live updates', () => {
     expect(ofKey.events).toEqual([]);
   });
 
-  it('shows an account nothing of another, even if it were told of it', async () => {
+  it('show nothing of another account, even if its changes were announced', async () => {
     const other = await gateway.createAccount();
     const theirs = await watch(MESSAGES, {}, await signIn(gateway, other));
     const foreignKey = account.key.split('_')[1]?.slice(0, 16);
@@ -124,7 +124,7 @@ describe('live updates', () => {
     expect(byKey.events).toEqual([]);
   });
 
-  it('shows deliveries with their retries, to one endpoint or to all', async () => {
+  it('show deliveries with their retries, of one webhook or all', async () => {
     await using stack = new AsyncDisposableStack();
     const receiver = await startWebhookReceiver((_, count) => (count === 1 ? 500 : 200));
     stack.defer(() => receiver.stop());
@@ -172,7 +172,7 @@ describe('live updates', () => {
     });
   });
 
-  it('ticks after a send and a top-up, never more than once a second, and not when nothing counts', async () => {
+  it('announce balance and usage at most once a second, and only when they changed', async () => {
     const own = await gateway.createAccount(1_000);
     const live = await watch(TICKS, {}, await signIn(gateway, own));
     const sandbox = await watch(TICKS, { environment: 'SANDBOX' }, await signIn(gateway, own));
@@ -197,7 +197,7 @@ describe('live updates', () => {
     expect(told).toEqual(told.map(({ at, day, balance }) => ({ at, day, balance, ...NOTHING_SENT })));
   });
 
-  it('is told in every process of what any of them does', async () => {
+  it('work in every process for changes by any process', async () => {
     await using other = await startTestGateway({ ROLES: 'api' }, gateway.database);
     const here = await watch(MESSAGES);
     const there = await watch(MESSAGES, {}, token, other);
@@ -212,7 +212,7 @@ describe('live updates', () => {
     await eventually(() => other.parts.live.size === 0);
   });
 
-  it('is told of nothing that was rolled back', async () => {
+  it('do not announce what was rolled back', async () => {
     const [lost, kept] = (await sendQuietly(2)) as [string, string];
     const live = await watch(MESSAGES);
     const failing = database.transaction(async (sql) => {
@@ -225,7 +225,7 @@ describe('live updates', () => {
     expect(shownBy(live).map(({ id }) => id)).toEqual([kept]);
   });
 
-  it('reads many changes at once with a constant number of statements', async () => {
+  it('read many changes at once with a constant number of statements', async () => {
     const messageIds = await sendQuietly(40);
     const live = await watch(MESSAGES);
     using counter = countStatements();
@@ -235,7 +235,7 @@ describe('live updates', () => {
     expect(reads).toHaveLength(2);
   });
 
-  it('shows messages one by one whose recipients are too many to be shown at once', async () => {
+  it('show messages one by one when they have too many recipients together', async () => {
     const to = Array.from({ length: 1000 }, (_, index) => `+2567${20_000_000 + index}`).join(',');
     const before = await watch('subscription { messageUpdated { id } }');
     const ids: string[] = [];

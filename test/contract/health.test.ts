@@ -28,7 +28,7 @@ describe('health', () => {
     expect(await response.json()).toEqual(body);
   });
 
-  it('what a request causes in the log has the id that its answer has', async () => {
+  it('log lines of a request have the request id of its response', async () => {
     const lines: { requestId?: string }[] = [];
     const note = (fields: object) => void lines.push(fields);
     for (const level of ['warn', 'error'] as const) {
@@ -59,7 +59,7 @@ describe('health', () => {
     jest.restoreAllMocks();
   });
 
-  it('/health/ready says which check failed, and the log does when that begins and ends', async () => {
+  it('/health/ready names the failed check, and the log has its beginning and end', async () => {
     const lines: string[] = [];
     for (const level of ['info', 'warn'] as const) {
       jest.spyOn(silentLogger, level).mockImplementation((_fields, message) => void lines.push(message));
@@ -82,13 +82,13 @@ describe('health', () => {
     jest.restoreAllMocks();
   });
 
-  it('an unknown address is 404 as JSON', async () => {
+  it('an unknown path is 404 as JSON', async () => {
     const response = await fetch(`${gateway.url}/nowhere`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { code: 'not_found' } });
   });
 
-  it('an address that is not encoded correctly is no 5xx, and shows nothing of the inside', async () => {
+  it('a wrongly encoded path is no 5xx, and shows nothing internal', async () => {
     for (const path of ['/%ff', '/api/v1/developers/messages/%ff', '/health/%']) {
       const response = await fetch(`${gateway.url}${path}`);
       expect(response.status).toBeLessThan(500);
@@ -107,7 +107,7 @@ describe('/metrics without METRICS_TOKEN', () => {
   const metrics = (headers: Record<string, string> = {}, host = '127.0.0.1') =>
     fetch(`http://${host}:${new URL(gateway.url).port}/metrics`, { headers });
 
-  it('answers on loopback, in the text of Prometheus', async () => {
+  it('is served on loopback, in the Prometheus text format', async () => {
     const account = await gateway.createAccount();
     await gateway.call('GET', '/account', { key: account.key });
     const response = await metrics();
@@ -121,13 +121,13 @@ describe('/metrics without METRICS_TOKEN', () => {
   });
 
   it.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'Via'])(
-    'refuses what a proxy on this machine passed on (%s)',
+    'is refused to requests through a proxy on this machine (%s)',
     async (header) => {
       expect((await metrics({ [header]: '127.0.0.1' })).status).toBe(401);
     },
   );
 
-  (outside === undefined ? it.skip : it)('refuses every other address', async () => {
+  (outside === undefined ? it.skip : it)('is refused to every other address', async () => {
     expect((await metrics({}, outside)).status).toBe(401);
   });
 });
@@ -158,7 +158,7 @@ describe('/metrics with METRICS_TOKEN', () => {
 describe('/metrics in production', () => {
   const environment = { NODE_ENV: 'production' };
 
-  it('is closed without METRICS_TOKEN, on loopback too: behind a proxy on this machine all comes from there', async () => {
+  it("is closed without METRICS_TOKEN, also on loopback, because a local proxy's requests come from there", async () => {
     await using gateway = await startTestGateway(environment);
     for (const headers of [{}, { Authorization: 'Bearer ' }, { Authorization: 'Bearer undefined' }]) {
       const response = await fetch(`${gateway.url}/metrics`, { headers });
@@ -167,7 +167,7 @@ describe('/metrics in production', () => {
     }
   });
 
-  it('is open to who has the token', async () => {
+  it('is open with the token', async () => {
     await using gateway = await startTestGateway({ ...environment, METRICS_TOKEN: TOKEN });
     const ask = (headers: Record<string, string>) => fetch(`${gateway.url}/metrics`, { headers });
     expect((await ask({})).status).toBe(401);

@@ -56,7 +56,7 @@ describe('SMS history (R20, R102)', () => {
     });
   });
 
-  it('pages of 20 by default; a page past the end is empty (R6, R188)', async () => {
+  it('has pages of 20 by default; a page after the last is empty (R6, R188)', async () => {
     expect((await page()).pagination).toEqual({ page: 1, limit: 20, total: 20, pages: 1 });
     const pages = [];
     for (let number = 1; number <= 4; number++) pages.push(await page(`page=${number}&limit=6`));
@@ -118,7 +118,7 @@ describe('SMS history (R20, R102)', () => {
   });
 
   it.each(['0700000001', '%2B256700000001', '256700000001', '+256700000001', '0700-000-001'])(
-    'filters by recipient, in any form: to=%s',
+    'filters by recipient in any form: to=%s',
     async (to) => {
       expect(idsOf(await page(`to=${to}`))).toEqual(
         newestFirst((message) => message.to.includes('+256700000001')),
@@ -126,7 +126,7 @@ describe('SMS history (R20, R102)', () => {
     },
   );
 
-  it('takes a foreign number whose plus sign was not escaped', async () => {
+  it('accepts a foreign number whose plus sign was not escaped', async () => {
     expect((await page('to=+254712345678')).pagination.total).toBe(4);
     expect((await page('to=%2B254712345678')).pagination.total).toBe(4);
   });
@@ -137,7 +137,7 @@ describe('SMS history (R20, R102)', () => {
   });
 
   it.each(['sms', 'email', 'push', 'whatsapp'])(
-    'takes the first and the last time there is: %s',
+    'accepts the first and the last possible time: %s',
     async (channel) => {
       const [first, last] = ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'];
       const count = async (query: string) => {
@@ -153,14 +153,14 @@ describe('SMS history (R20, R102)', () => {
     },
   );
 
-  it('refuses an email address that is none', async () => {
+  it('refuses an invalid email address', async () => {
     const { status, body } = await gateway.call('GET', '/developers/email/history?to=nobody', {
       key: account.key,
     });
     expect([status, body.error.message]).toEqual([400, 'to: must be one email address']);
   });
 
-  it('filters by time; both ends belong to the span, whatever the offset', async () => {
+  it('filters by time, both ends included, with any offset', async () => {
     const at = (index: number) => sent[index]?.createdAt ?? '';
     const local = new Date(Date.parse(at(5)) + 3 * 3_600_000).toISOString().replace('Z', '%2B03:00');
     const cases: [string, number, number][] = [
@@ -187,14 +187,14 @@ describe('SMS history (R20, R102)', () => {
     expect(idsOf(second)).toEqual(newestFirst().reverse().slice(3, 6).reverse());
   });
 
-  it('joins filters', async () => {
+  it('combines filters', async () => {
     const from = sent[10]?.createdAt ?? '';
     const query = `environment=production&status=failed&to=0700000001&from=${from}`;
     expect(idsOf(await page(query))).toEqual([sent[17]?.id, sent[12]?.id]);
     expect(idsOf(await page(`${query}&page=2&limit=1`))).toEqual([sent[12]?.id]);
   });
 
-  it('holds the account of the key and nothing else', async () => {
+  it('shows only the account of the key', async () => {
     const stranger = await gateway.createAccount();
     for (const query of ['', 'to=0700123456', 'status=failed', 'from=2020-01-01T00:00:00Z']) {
       const { body } = await history(query, stranger.key);

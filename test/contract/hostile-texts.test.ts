@@ -58,7 +58,7 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
   keys: { p256dh: 'text', auth: 'text' },
 };
 
-describe('texts made to be slow (R216)', () => {
+describe('hostile texts, made to be slow to process (R216)', () => {
   let gateway: TestGateway;
   let sender: Sender;
   let account: TestAccount;
@@ -154,7 +154,7 @@ describe('texts made to be slow (R216)', () => {
   }
 
   it(
-    'take REST no more than 10 times as long as plain text, in any field',
+    'cost at most 10 times as much as plain text in any REST field',
     async () => {
       await expectFast(
         restFields(openApiDocument(gateway.parts.operations), sender, account.sandboxKey, samples),
@@ -165,7 +165,7 @@ describe('texts made to be slow (R216)', () => {
   );
 
   it(
-    'take GraphQL no more than 10 times as long as plain text, in any variable',
+    'cost at most 10 times as much as plain text in any GraphQL variable',
     async () => {
       const operator = await signInOperator(gateway);
       const isForOperators = (field: string) =>
@@ -179,7 +179,7 @@ describe('texts made to be slow (R216)', () => {
   );
 
   it(
-    'take GraphQL no more than 10 times as long as plain text, anywhere in a request',
+    'cost at most 10 times as much as plain text anywhere in a GraphQL request',
     async () => {
       const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
       const place = (name: string, body: (text: string) => unknown, path = '/graphql'): TextField => ({
@@ -227,7 +227,7 @@ describe('texts made to be slow (R216)', () => {
   );
 
   it(
-    'take no more than 10 times as long as plain text in any header or address',
+    'cost at most 10 times as much as plain text in any header or path',
     async () => {
       const names = [
         ...[

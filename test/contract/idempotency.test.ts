@@ -40,7 +40,7 @@ describe('idempotency (R19, R94, R95)', () => {
     ['header', (value: string) => send({}, { header: value })],
     ['body', (value: string) => send({ idempotencyKey: value })],
     ['header and body alike', (value: string) => send({ idempotencyKey: value }, { header: value })],
-  ])('the %s names a request: a repeat gets the same bytes and makes nothing', async (_, ask) => {
+  ])('a repeat with the same %s gets the same bytes and creates nothing', async (_, ask) => {
     const value = newKey();
     const before = await total(account.key);
     const first = await ask(value);
@@ -55,7 +55,7 @@ describe('idempotency (R19, R94, R95)', () => {
     expect(await total(account.key)).toBe(before + 1);
   });
 
-  it('a repeat gets the first answer whatever its own body says', async () => {
+  it('a repeat gets the first answer, whatever its own body says', async () => {
     const header = newKey();
     const first = await send({ to: '0700123456,0700123457', message: 'First' }, { header });
     for (const body of [
@@ -76,7 +76,7 @@ describe('idempotency (R19, R94, R95)', () => {
     expect(inBody.text).toBe(first.text);
   });
 
-  it('two different keys in one request are refused, replayed or not', async () => {
+  it('two different keys in one request are refused, also for a repeat', async () => {
     const known = newKey();
     await send({}, { header: known });
     for (const header of [known, newKey()]) {
@@ -85,7 +85,7 @@ describe('idempotency (R19, R94, R95)', () => {
     }
   });
 
-  it('takes 64 characters in the body and 255 in the header, spaces and any script (R186)', async () => {
+  it('a key has up to 64 characters in the body and 255 in the header, with spaces and any script (R186)', async () => {
     const own = await gateway.createAccount();
     expect((await send({ idempotencyKey: 'k'.repeat(64) }, { key: own.key })).status).toBe(200);
     expect((await send({}, { header: 'h'.repeat(255), key: own.key })).status).toBe(200);
@@ -100,7 +100,7 @@ describe('idempotency (R19, R94, R95)', () => {
     }
   });
 
-  it('keys of another account, environment or channel are other keys', async () => {
+  it('keys of another account, environment or channel are independent', async () => {
     const header = newKey();
     const stranger = await gateway.createAccount();
     const answers = [
@@ -117,7 +117,7 @@ describe('idempotency (R19, R94, R95)', () => {
     expect(routes).toEqual([{ route: 'sms' }]);
   });
 
-  it('keeps only what succeeded: a 402 may be tried again (R173)', async () => {
+  it('only successes are kept: a 402 can be retried (R173)', async () => {
     const poor = await gateway.createAccount(20);
     const header = newKey();
     const refused = await send({}, { header, key: poor.key });
@@ -136,7 +136,7 @@ describe('idempotency (R19, R94, R95)', () => {
     expect((await send({}, { header, key: poor.key })).text).toBe(paid.text);
   });
 
-  it('keys are free after 24 hours, and not a minute before (R187)', async () => {
+  it('a key is free after 24 hours, and not a minute earlier (R187)', async () => {
     const header = newKey();
     const first = await send({}, { header });
     const [kept] = await sql.query('SELECT expires_at FROM idempotency_records WHERE key = $1', [header]);
@@ -155,7 +155,7 @@ describe('idempotency (R19, R94, R95)', () => {
     expect((await send({}, { header })).text).toBe(next.text);
   });
 
-  it('sixty twins at once over two processes are one message, one charge and sixty equal answers', async () => {
+  it('60 concurrent twins over two processes make one message, one charge and 60 equal answers', async () => {
     const owner = await gateway.createAccount(10_000);
     for (let round = 0; round < 5; round++) {
       const header = newKey();
@@ -174,7 +174,7 @@ describe('idempotency (R19, R94, R95)', () => {
     await checkLedger(sql, owner.accountId);
   });
 
-  it('of sixty twins of which none can be paid, each is told so', async () => {
+  it('60 concurrent twins without balance are all refused', async () => {
     const poor = await gateway.createAccount(29);
     const header = newKey();
     const twins = await Promise.all(

@@ -85,7 +85,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     ],
     ['expiresAt', { expiresAt: end }, {}, { expiresAt: end }],
     ['expiresAt', { expiresAt: end }, { expiresAt: inMs(2 * HOUR_MS) }, { expiresAt: inMs(HOUR_MS / 2) }],
-  ])('%s: of %j it cannot give %j, but %j', async (limit, own, beyond, within) => {
+  ])('%s: a key with %j cannot give %j, but %j', async (limit, own, beyond, within) => {
     const { key, path } = await make(own);
     const environment = { environment: 'production', ...own, ...within };
     expect(limitOf(await create({ ...own, ...cleared(limit), ...beyond }, key))).toEqual(forbidden(limit));
@@ -97,7 +97,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect((await call('PUT', path, within, key)).status).toBe(200);
   });
 
-  it('changes no key that goes beyond it, and hands out no secret of one', async () => {
+  it('changes no key beyond its own limits, and reveals no secret of one', async () => {
     const wide = await make();
     const { key } = await make({ ipAllowlist: ['127.0.0.0/8'], expiresAt: inMs(HOUR_MS) });
     expect(limitOf(await call('PUT', wide.path, { name: 'mine' }, key))).toEqual(forbidden('ipAllowlist'));
@@ -107,7 +107,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect((await call('DELETE', wide.path, undefined, key)).status).toBe(200);
   });
 
-  it('hands its own rate limit on, and gets no key with a higher one', async () => {
+  it('passes its own rate limit on, and gets no key with a higher one', async () => {
     const own = await make();
     const free = await make();
     const limits = { keyId: own.keyId, perMinute: 50, perSecond: 7 };
@@ -132,7 +132,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect((await call('PUT', free.path, { name: 'mine' }, child.key)).status).toBe(200);
   });
 
-  it('with a higher rate than that of the plan it manages the keys of the plan', async () => {
+  it("with a rate limit above the plan's, manages the keys of the plan", async () => {
     const own = await make();
     const limits = { keyId: own.keyId, perMinute: 200_000, perSecond: null };
     await gateway.parts.operations.apiKeys.setRateLimit.run(SYSTEM, limits);
@@ -140,7 +140,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect((await call('PUT', other.path, { name: 'renamed' }, own.key)).status).toBe(200);
   });
 
-  it('without such limits it manages all keys of its account', async () => {
+  it('without such limits, manages all keys of its account', async () => {
     const { key } = await make();
     const limited = await make({ ipAllowlist: ['127.0.0.0/8'], expiresAt: inMs(HOUR_MS) }, key);
     const all = { ipAllowlist: [], expiresAt: null, environment: 'sandbox' };
@@ -149,7 +149,7 @@ describe('a key gives at most what it has (R7, R202)', () => {
     expect((await call('POST', `${limited.path}/rotate`, {}, key)).status).toBe(201);
   });
 
-  it('goes by what it has when it gives, not by what it had when the request came in', async () => {
+  it('is limited by what it has at the moment of the change, not of the request', async () => {
     const { keyId, path } = await make();
     const caller = {
       kind: 'api-key',
@@ -184,8 +184,8 @@ describe('a key gives at most what it has (R7, R202)', () => {
   }
 });
 
-describe('a sandbox key and the keys of production (R7, R129, R130)', () => {
-  it('sees and changes keys of the sandbox only', async () => {
+describe('a sandbox key and production keys (R7, R129, R130)', () => {
+  it('sees and changes sandbox keys only', async () => {
     const owner = await gateway.createAccount();
     const production = await make({}, owner.key);
     const sandbox = await make({ environment: 'sandbox' }, owner.key);
@@ -213,7 +213,7 @@ describe('a sandbox key and the keys of production (R7, R129, R130)', () => {
     expect((await call('DELETE', sandbox.path, undefined, owner.sandboxKey)).status).toBe(200);
   });
 
-  it('makes and turns nothing to production', async () => {
+  it('makes no production key, and turns none into one', async () => {
     const owner = await gateway.createAccount();
     const sandbox = await make({ environment: 'sandbox' }, owner.sandboxKey);
     const itself = `/developer/keys/${owner.sandboxKey.split('_')[1]}`;
@@ -228,7 +228,7 @@ describe('a sandbox key and the keys of production (R7, R129, R130)', () => {
     expect(rotated.body.apiKey.environment).toBe('sandbox');
   });
 
-  it('revokes no descendant that was turned to production', async () => {
+  it('does not revoke a descendant that was turned to production', async () => {
     const root = await make({ environment: 'sandbox' });
     const child = await make({ environment: 'sandbox' }, root.key);
     const turned = await make({ environment: 'sandbox' }, root.key);
@@ -239,7 +239,7 @@ describe('a sandbox key and the keys of production (R7, R129, R130)', () => {
   });
 });
 
-describe('what has ended stays ended (R7, R203)', () => {
+describe('ended keys stay ended (R7, R203)', () => {
   /** Keys that have ended, and how. */
   const endings: Record<string, () => Promise<Made>> = {
     revoked: async () => {
@@ -261,32 +261,29 @@ describe('what has ended stays ended (R7, R203)', () => {
     },
   };
 
-  it.each(Object.keys(endings))(
-    '%s: it is not changed, rotated or revived, and can still be revoked',
-    async (how) => {
-      const one = await (endings[how] as () => Promise<Made>)();
-      for (const answer of [
-        await call('PUT', one.path, { expiresAt: null }),
-        await call('PUT', one.path, { expiresAt: inMs(HOUR_MS) }),
-        await call('PUT', one.path, { name: 'new' }),
-        await call('PUT', one.path, {}),
-        await call('POST', `${one.path}/rotate`, {}),
-      ]) {
-        expect(ended(answer)).toEqual([409, 'key_ended']);
-        expect(answer.body.error.message).toContain(how);
-      }
-      const setRate = { keyId: one.keyId, perMinute: 5, perSecond: null };
-      await expect(gateway.parts.operations.apiKeys.setRateLimit.run(SYSTEM, setRate)).rejects.toMatchObject({
-        code: 'key_ended',
-      });
-      const first = await call('DELETE', one.path);
-      expect([first.status, first.body.apiKey.revokedAt]).toEqual([200, expect.any(String)]);
-      expect((await call('DELETE', one.path)).body).toEqual(first.body);
-      expect(await statusOf({ ...one, key: one.key })).toBe(401);
-    },
-  );
+  it.each(Object.keys(endings))('%s: it cannot be changed, rotated or revived, but revoked', async (how) => {
+    const one = await (endings[how] as () => Promise<Made>)();
+    for (const answer of [
+      await call('PUT', one.path, { expiresAt: null }),
+      await call('PUT', one.path, { expiresAt: inMs(HOUR_MS) }),
+      await call('PUT', one.path, { name: 'new' }),
+      await call('PUT', one.path, {}),
+      await call('POST', `${one.path}/rotate`, {}),
+    ]) {
+      expect(ended(answer)).toEqual([409, 'key_ended']);
+      expect(answer.body.error.message).toContain(how);
+    }
+    const setRate = { keyId: one.keyId, perMinute: 5, perSecond: null };
+    await expect(gateway.parts.operations.apiKeys.setRateLimit.run(SYSTEM, setRate)).rejects.toMatchObject({
+      code: 'key_ended',
+    });
+    const first = await call('DELETE', one.path);
+    expect([first.status, first.body.apiKey.revokedAt]).toEqual([200, expect.any(String)]);
+    expect((await call('DELETE', one.path)).body).toEqual(first.body);
+    expect(await statusOf({ ...one, key: one.key })).toBe(401);
+  });
 
-  it('the end of a rotation comes sooner, not later, whoever asks', async () => {
+  it('the end of a rotation can come sooner, not later, for any caller', async () => {
     const old = await make();
     await rotate(old, account.key, 3_600);
     for (const key of [account.key, old.key]) {
@@ -311,7 +308,7 @@ describe('what has ended stays ended (R7, R203)', () => {
     expect(ended(await call('PUT', old.path, { expiresAt: null }))).toEqual([409, 'key_ended']);
   });
 
-  it('a key whose own end comes before that of its overlap is rotated out all the same', async () => {
+  it('a key that ends before its overlap can be rotated', async () => {
     const end = inMs(60_000);
     const old = await make({ expiresAt: end });
     await rotate(old, account.key, 3_600);
@@ -328,7 +325,7 @@ describe('what has ended stays ended (R7, R203)', () => {
 });
 
 describe('revoking a key with its descendants (R7, R119, R204)', () => {
-  it('takes what it made and rotated, in turn, with an audit entry each, and nothing else', async () => {
+  it('revokes what it made and rotated, in turn, with an audit entry each, and nothing else', async () => {
     const leaked = await make();
     const child = await make({}, leaked.key);
     const grandchild = await make({ scopes: ['SEND_SMS'], environment: 'sandbox' }, child.key);
@@ -359,7 +356,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
     expect((await call('DELETE', `${leaked.path}?descendants=true`)).body.revokedKeys).toEqual([]);
   });
 
-  it('leaves the successor alone that a leaked key was replaced by', async () => {
+  it('spares the successor that replaced a leaked key', async () => {
     const leaked = await make();
     const child = await make({}, leaked.key);
     const successor = await rotate(leaked, account.key);
@@ -368,7 +365,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
     expect(await statusOf(successor)).toBe(200);
   });
 
-  it('is not done unless it is asked for, and can be asked for later', async () => {
+  it('happens only on request, also later', async () => {
     const leaked = await make();
     const child = await make({}, leaked.key);
     for (const query of ['', '?descendants=false']) {
@@ -383,7 +380,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
     expect([unclear.status, unclear.body.error.code]).toEqual([400, 'validation_error']);
   });
 
-  it('lets no key slip through that is made meanwhile', async () => {
+  it('includes a key that is made at the same moment', async () => {
     const leaked = await make();
     const making = Array.from({ length: 8 }, () => create({}, leaked.key));
     const answer = await call('DELETE', `${leaked.path}?descendants=true`);
@@ -394,7 +391,7 @@ describe('revoking a key with its descendants (R7, R119, R204)', () => {
     }
   });
 
-  it('is heard of by the other processes', async () => {
+  it('is announced to the other processes', async () => {
     await using second = await startTestGateway({}, gateway.database);
     const leaked = await make();
     const child = await make({}, leaked.key);

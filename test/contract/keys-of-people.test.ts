@@ -59,8 +59,8 @@ const works = async (...keys: readonly Made[]) => {
 const standing = (keys: readonly { keyId: string; revokedAt: string | null }[]) =>
   new Map(keys.map(({ keyId, revokedAt }) => [keyId, revokedAt === null ? 'works' : 'revoked']));
 
-describe('a person who leaves or loses a role, and their keys (R204)', () => {
-  it('removed: all of them are revoked, and what these made; what others have rotated since is not theirs', async () => {
+describe('keys of a person who leaves or gets a smaller role (R204)', () => {
+  it('on removal are all revoked, with the keys they made, but not what others have rotated since', async () => {
     const { id, token } = await join('ADMIN');
     const [full, plain, handedOver] = [
       await make(token, ['FULL_ACCESS']),
@@ -100,7 +100,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     ['VIEWER', [false, false]],
     ['ADMIN', [true, true]],
     ['OWNER', [true, true]],
-  ])('made %s: those that go beyond it are revoked', async (role, expected) => {
+  ])('made %s: those beyond the new role are revoked', async (role, expected) => {
     const { id, token } = await join('ADMIN');
     const keys = [await make(token, ['FULL_ACCESS']), await make(token)];
     const { setMemberRole } = (await ask(owner, SET_ROLE, { u: id, r: role })).body.data;
@@ -111,7 +111,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     expect(await works(...keys)).toEqual(expected);
   });
 
-  it('all go on with keepKeys, and are returned', async () => {
+  it('are kept with keepKeys, and returned', async () => {
     const [lowered, removed, dismissed] = [await join('ADMIN'), await join('ADMIN'), await join('ADMIN')];
     const keys = [];
     for (const { token } of [lowered, removed, dismissed]) keys.push(await make(token, ['FULL_ACCESS']));
@@ -125,14 +125,14 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     expect(await works(...keys)).toEqual([true, true, true]);
   });
 
-  it('removeMember revokes as dismissMember does', async () => {
+  it('are revoked by removeMember as by dismissMember', async () => {
     const { id, token } = await join('DEVELOPER');
     const key = await make(token);
     expect((await ask(owner, REMOVE, { u: id })).body).toEqual({ data: { removeMember: true } });
     expect(await works(key)).toEqual([false]);
   });
 
-  it('leaves the keys of an ADMIN alone who fails at an OWNER', async () => {
+  it('are kept when an ADMIN fails to remove an OWNER', async () => {
     const admin = await join('ADMIN');
     const boss = await join('OWNER');
     const key = await make(boss.token, ['FULL_ACCESS']);
@@ -145,7 +145,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     expect(await works(key)).toEqual([true]);
   });
 
-  it('lets no key slip through that the person makes meanwhile', async () => {
+  it('include a key that the person makes at the same moment', async () => {
     const { id, token } = await join('ADMIN');
     const caller = { kind: 'member', accountId: account.accountId, userId: id, role: 'ADMIN' } as const;
     const input = { name: 'late', scopes: ['FULL_ACCESS'], environment: 'production' };
@@ -168,7 +168,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     });
   });
 
-  it('lets nobody in or up by who was removed, or has another role by now', async () => {
+  it('a removed person, or one with a new role, can neither invite nor promote', async () => {
     const { members } = gateway.parts.operations;
     const [removed, lowered, other] = [await join('ADMIN'), await join('ADMIN'), await join('VIEWER')];
     const caller = { kind: 'member', accountId: account.accountId, role: 'ADMIN' } as const;
@@ -190,7 +190,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
     expect(people).toContainEqual({ id: other.id, role: 'VIEWER' });
   });
 
-  it('are shown beside the person, to operators too where they see them', async () => {
+  it('are listed with the person, also for operators who may see them', async () => {
     const { id, token } = await join('DEVELOPER');
     const key = await make(token);
     const { members } = (await ask(token, '{ members { id apiKeys { keyId name } } }')).body.data;
@@ -203,7 +203,7 @@ describe('a person who leaves or loses a role, and their keys (R204)', () => {
 });
 
 describe('ended keys and descendants in GraphQL', () => {
-  it('KEY_ENDED is the refusal of a change to what has ended (R203)', async () => {
+  it('a change of an ended key is refused with KEY_ENDED (R203)', async () => {
     const { keyId } = await make(owner);
     await ask(owner, REVOKE, { k: keyId });
     const expiresAt = new Date(Date.now() + 60_000).toISOString();
@@ -221,7 +221,7 @@ describe('ended keys and descendants in GraphQL', () => {
     expect(codesOf(await ask(owner, REVOKE, { k: keyId }))).toEqual([]);
   });
 
-  it('withDescendants revokes what a key made, and the answer names it', async () => {
+  it('withDescendants revokes what a key made, and the answer lists it', async () => {
     const root = await make(owner, ['FULL_ACCESS']);
     const child = await makeByKey(root.key);
     const grandchild = await makeByKey(child.key, ['SEND_SMS']);
@@ -247,7 +247,7 @@ describe('ended keys and descendants in GraphQL', () => {
     expect(await works(root, child, grandchild)).toEqual([false, false, false]);
   });
 
-  it('shows nobody the descendants of another account', async () => {
+  it('descendants of another account are hidden', async () => {
     const stranger = await signIn(gateway, await gateway.createAccount());
     const root = await make(owner, ['FULL_ACCESS']);
     const child = await makeByKey(root.key);
@@ -257,7 +257,7 @@ describe('ended keys and descendants in GraphQL', () => {
     expect(await works(root, child)).toEqual([true, true]);
   });
 
-  it('a DEVELOPER revokes with descendants the keys they made, and no others', async () => {
+  it('a DEVELOPER revokes with descendants only keys they made', async () => {
     const { token } = await join('DEVELOPER');
     const own = await make(token);
     const foreign = await make(owner);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
-describe('looking a message up (R20)', () => {
+describe('looking up a message (R20)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('looking a message up (R20)', () => {
     (await gateway.call('POST', '/developers/sms', { key: account.key, body: { to, message: 'Hello' } }))
       .body;
 
-  it('shows each recipient and what happened to it, and the status that follows from all (R13 and R20)', async () => {
+  it('shows each recipient and its timeline, and the status that follows (R13, R20)', async () => {
     const { id } = await send('0700123456,0700000001,0700000002,0700000004');
     const found = await eventually(async () => {
       const { body } = await get(`/developers/messages/${id}`);
@@ -50,7 +50,7 @@ describe('looking a message up (R20)', () => {
     expect(stepsOf('+256700000001')).toEqual(['failed']);
   });
 
-  it('tells of tries that did not succeed', async () => {
+  it('shows failed tries', async () => {
     const { id } = await send('0700000003');
     const found = await eventually(async () => {
       const { body } = await get(`/developers/sms/${id}`);
@@ -62,7 +62,7 @@ describe('looking a message up (R20)', () => {
     expect(notes).toHaveLength(2);
   });
 
-  it('is not found under another account, another channel, an unknown id or no id (R175)', async () => {
+  it("another account's message, another channel, and an unknown or missing id are not found (R175)", async () => {
     const stranger = await gateway.createAccount();
     const { id } = await send('0700123456');
     for (const [path, key] of [

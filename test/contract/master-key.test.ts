@@ -8,7 +8,7 @@ const [OLD, NEW, STRANGE] = [7, 8, 9].map((byte) => Buffer.alloc(32, byte).toStr
   string,
 ];
 
-describe('a database with secrets and the master key of a start', () => {
+describe('the master key at the start, with secrets in the database', () => {
   let first: TestGateway;
   let account: TestAccount;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
@@ -43,16 +43,16 @@ describe('a database with secrets and the master key of a start', () => {
   const webhook = (gateway: TestGateway, action: string) =>
     gateway.call('POST', `/developers/webhooks/${webhookId}/${action}`, { key: account.key });
 
-  it('is refused with a key that opens no secret: it would seal beside them', async () => {
+  it('a key that opens no secret is refused, because it would seal new secrets beside them', async () => {
     expect(await refusalOf({ MASTER_KEY: STRANGE })).toMatch(/^MASTER_KEY .*MASTER_KEY_PREVIOUS/);
   });
 
-  it('goes on with a new key beside the old one', async () => {
+  it('a new key works beside the old one', async () => {
     await using gateway = await started({ MASTER_KEY: NEW, MASTER_KEY_PREVIOUS: OLD });
     expect((await webhook(gateway, 'test')).body).toMatchObject({ success: true });
   });
 
-  it('is changed over process by process: each knows both keys before one seals with the new', async () => {
+  it('processes change the key one by one: each knows both keys before one seals with the new', async () => {
     await using before = await started({ MASTER_KEY: OLD, MASTER_KEY_PREVIOUS: NEW });
     await using after = await started({ MASTER_KEY: NEW, MASTER_KEY_PREVIOUS: OLD });
     for (const by of [before, after, before]) {
@@ -63,7 +63,7 @@ describe('a database with secrets and the master key of a start', () => {
     }
   });
 
-  it('starts without a lost key when told so, and rotated secrets make it whole', async () => {
+  it('with a key declared lost the gateway starts, and rotated secrets repair it', async () => {
     const [, lost = ''] = /MASTER_KEY_LOST=(\w+)/.exec(await refusalOf({ MASTER_KEY: STRANGE })) ?? [];
     {
       await using gateway = await started({ MASTER_KEY: STRANGE, MASTER_KEY_LOST: lost });

@@ -27,7 +27,7 @@ describe('money (R17)', () => {
       [accountId],
     );
 
-  it('a send that the balance does not cover gets 402 with balance, required and currency, and leaves nothing behind (R99, R169, R173)', async () => {
+  it('a send above the balance gets 402 with balance, required and currency, and stores nothing (R99, R169, R173)', async () => {
     const poor = await gateway.createAccount(59);
     const { status, body } = await send(poor.key, '0700123456,0700123457');
     expect({ status, body }).toEqual({
@@ -45,7 +45,7 @@ describe('money (R17)', () => {
     expect((await send(poor.key, '0700123456')).status).toBe(200);
   });
 
-  it('refunds those recipients that no carrier accepted, each once, and not those that failed later', async () => {
+  it('refunds each recipient that no carrier accepted once, and none that failed later', async () => {
     const owner = await gateway.createAccount(1_000);
     // Rejected, undeliverable, delivered, rejected; two units each.
     const { body } = await send(owner.key, '0700000001,0700000002,0700123456,0710000001', {
@@ -66,7 +66,7 @@ describe('money (R17)', () => {
     await checkLedger(sql, owner.accountId);
   });
 
-  it('a message that fails whole costs nothing in the end (R89)', async () => {
+  it('a message that fails completely costs nothing in the end (R89)', async () => {
     const owner = await gateway.createAccount(90);
     const { body } = await send(owner.key, '0700000001,0710000001,0720000001');
     await eventually(async () => (await balance(owner.key)) === 90);
@@ -75,7 +75,7 @@ describe('money (R17)', () => {
     await checkLedger(sql, owner.accountId);
   });
 
-  it('the ledger is append-only: the database refuses every change, and a second refund', async () => {
+  it('the ledger is append-only: PostgreSQL refuses every change, and a second refund', async () => {
     const owner = await gateway.createAccount(1_000);
     const { body } = await send(owner.key, '0700000001');
     await eventually(async () => (await balance(owner.key)) === 1_000);
@@ -96,7 +96,7 @@ describe('money (R17)', () => {
     await checkLedger(sql, owner.accountId);
   });
 
-  it('a balance cannot go below zero, not even by hand', async () => {
+  it('a balance cannot go below zero, not even by SQL', async () => {
     const owner = await gateway.createAccount(30);
     const change = sql.query('UPDATE accounts SET balance_minor = balance_minor - 31 WHERE id = $1', [
       owner.accountId,
@@ -132,7 +132,7 @@ describe('money (R17)', () => {
     await set('', 30);
   });
 
-  describe('of 50 sends at once on a balance for 20', () => {
+  describe('of 50 concurrent sends with a balance for 20', () => {
     let second: TestGateway;
     let owner: TestAccount;
     beforeAll(async () => {

@@ -29,7 +29,7 @@ const valuesOf = (name: string) => directives.filter((one) => one.name === name)
 const sets = valuesOf('proxy_set_header').map(([name = '', value = '']) => [name, value] as const);
 
 describe('deploy/proxy/nginx.conf', () => {
-  it('hands over what the gateway reads, and nothing by which a client could speak for itself', () => {
+  it('forwards what the gateway reads, and no header by which a client could claim another address', () => {
     expect(Object.fromEntries(sets)).toEqual({
       Connection: '""',
       Host: '$host',
@@ -43,7 +43,7 @@ describe('deploy/proxy/nginx.conf', () => {
     expect(valuesOf('proxy_http_version')).toEqual([['1.1']]);
   });
 
-  it('lets the largest body in and event streams out', () => {
+  it('allows the largest body and event streams', () => {
     const megabytes = Number(/^(\d+)m$/.exec(valuesOf('client_max_body_size')[0]?.[0] ?? '')?.[1]);
     const largest = Math.max(...emailRoutes.map(({ maxBodyBytes = 0 }) => maxBodyBytes), 16 * 1024 * 1024);
     expect(megabytes * 1024 * 1024).toBeGreaterThanOrEqual(largest);
@@ -90,7 +90,7 @@ describe('deploy/proxy/nginx.conf', () => {
       await gateway?.stop();
     });
 
-    it('the client’s address is its own, whatever it says itself', async () => {
+    it("the client's address is its own, whatever it claims", async () => {
       const { accountId } = await gateway.createAccount();
       const { key } = await gateway.createKey(accountId, { ipAllowlist: ['127.0.0.2'] });
       const ask = async (localAddress: string, headers: Record<string, string> = {}) =>

@@ -82,7 +82,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     });
   }
 
-  it('is the committed schema/openapi.json (`npm run schema` writes it)', async () => {
+  it('equals the committed schema/openapi.json (`npm run schema` writes it)', async () => {
     const committed = await readFile(new URL('../../schema/openapi.json', import.meta.url), 'utf8');
     expect(differences(document, JSON.parse(committed), '', 0)).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     expect(answer.body).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./) });
   });
 
-  it('is held against answers: members, statuses, codes and headers that it does not name are found', async () => {
+  it('the check of answers finds members, statuses, codes and headers that it lacks', async () => {
     const { faultsOf } = createDocumentCheck(document);
     const answer = await gateway.call('GET', '/account', { key: account.key });
     expect(faultsOf('GET', '/account', answer)).toEqual([]);
@@ -112,11 +112,11 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     expect(faultsOf('POST', '/developers/sms', { ...refused, body })).toHaveLength(1);
   });
 
-  it('leaves objects open, since members may be added (R1, R197)', () => {
+  it('leaves objects open, because members may be added (R1, R197)', () => {
     expect(JSON.stringify(document)).not.toContain('"additionalProperties":false');
   });
 
-  it('documents every route, with what access asks for and both error shapes', () => {
+  it('documents every route, with its access and both error shapes', () => {
     for (const route of routes) {
       const documented = document.paths[route.path.replaceAll(/:(\w+)/g, '{$1}')]?.[route.method];
       const statuses = Object.keys(documented?.responses ?? {}).map(Number);
@@ -130,7 +130,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     }
   });
 
-  it('has an example of every route that takes something', () => {
+  it('has an example for every route with input', () => {
     const missing = routes.filter((route) => examplesOf(route).length === 0).map(nameOf);
     expect(missing).toEqual([]);
     const unfilled = routes.flatMap((route) =>
@@ -148,7 +148,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     examplesOf(route).map(([name, example]) => ({ route, name, example })),
   );
   it.each(cases.map((one) => [`${nameOf(one.route)} (${one.name})`, one] as const))(
-    'has an example that works, with FULL_ACCESS: %s (R128, R198)',
+    'has an example that works with FULL_ACCESS: %s (R128, R198)',
     async (_title, { route, example }) => {
       const answer = await send(route, example);
       expect([answer.status, answer.text]).toEqual([route.successStatus ?? 200, expect.anything()]);
@@ -156,7 +156,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
     },
   );
 
-  it('describes every refusal that a route gives', async () => {
+  it('describes every refusal of a route', async () => {
     const { key: weakKey } = await gateway.createKey(account.accountId, { scopes: ['SEND_WHATSAPP'] });
     for (const route of routes) {
       const method = route.method.toUpperCase();

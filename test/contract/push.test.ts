@@ -57,7 +57,7 @@ describe('push through the simulator (R24)', () => {
     });
 
   describe('devices', () => {
-    it('are registered, listed, shown and removed; a token that comes again updates its device', async () => {
+    it('are registered, listed, shown and removed; a repeated token updates its device', async () => {
       const own = await gateway.createAccount();
       const first = await register('owner', 'a', {}, own.key);
       expect(first).toMatchObject({ platform: 'android', userId: 'owner', token: 'token-of-owner-a' });
@@ -121,7 +121,7 @@ describe('push through the simulator (R24)', () => {
       expect((await send({ to: 'x' }, key)).status).toBe(403);
     });
 
-    it('of browsers subscribe with a key that is made once and is the same after a restart', async () => {
+    it('of browsers subscribe with a key that is generated once and survives a restart', async () => {
       const DATA_DIR = await mkdtemp(join(tmpdir(), 'vapid-'));
       const made = { DATA_DIR, VAPID_PUBLIC_KEY: '', VAPID_PRIVATE_KEY: '' };
       const keyOf = async () => {
@@ -139,7 +139,7 @@ describe('push through the simulator (R24)', () => {
     });
   });
 
-  it('reaches every device of a user: one push.sent, status sent (R139)', async () => {
+  it('to all devices of a user gives one push.sent, status sent (R139)', async () => {
     const user = newUser();
     await register(user, '1000');
     await register(user, '2000', { platform: 'ios' });
@@ -177,7 +177,7 @@ describe('push through the simulator (R24)', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches some: one push.partial, status sent; devices that are unregistered are forgotten, others are not (R140)', async () => {
+  it('to some gives one push.partial, status sent; only unregistered devices are deleted (R140)', async () => {
     const user = newUser();
     const good = await register(user, '1000');
     const rejected = await register(user, '0001');
@@ -199,7 +199,7 @@ describe('push through the simulator (R24)', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('reaches none: one push.failed with an error, status failed (R141)', async () => {
+  it('to none gives one push.failed with an error, status failed (R141)', async () => {
     const user = newUser();
     await register(user, '0001');
     await register(user, '0002');
@@ -213,7 +213,7 @@ describe('push through the simulator (R24)', () => {
     expect(eventsOf(sent.body.id)).toHaveLength(1);
   });
 
-  it('tells what the list of events shows', async () => {
+  it('sends events that match the samples of the event list', async () => {
     const { body } = await gateway.call('GET', '/developers/webhooks/events', { key: account.key });
     for (const hook of receiver.received) {
       const { sample } = body.data.find(({ event }: { event: string }) => event === hook.body.event);
@@ -222,7 +222,7 @@ describe('push through the simulator (R24)', () => {
     expect(receiver.received.length).toBeGreaterThan(2);
   });
 
-  it('tries devices again whose platform is not there: the event waits for the last of them', async () => {
+  it('retries devices whose platform is unavailable: the event waits for the last of them', async () => {
     const user = newUser();
     await register(user, '1000');
     await register(user, '0003');
@@ -236,7 +236,7 @@ describe('push through the simulator (R24)', () => {
     expect(retries).toHaveLength(2);
   });
 
-  it('goes to single devices, each once, whoever uses them', async () => {
+  it('reaches single devices once each, whoever uses them', async () => {
     const user = newUser();
     const one = await register(user, '1000');
     await register(user, '2000');
@@ -259,7 +259,7 @@ describe('push through the simulator (R24)', () => {
     expect([answer.status, answer.body.error.code]).toEqual([400, 'no_target_devices']);
   });
 
-  it("reaches no other account's devices", async () => {
+  it('reaches no device of another account', async () => {
     const user = newUser();
     const device = await register(user, '1000');
     const stranger = await gateway.createAccount();
@@ -285,7 +285,7 @@ describe('push through the simulator (R24)', () => {
     expect(answer.body.error.details.fields[0].path).toBe(path);
   });
 
-  it('repeats its first answer under an idempotency key, also when the devices are gone (R19)', async () => {
+  it('repeats its first answer under an idempotency key, also after the devices are gone (R19)', async () => {
     const user = newUser();
     const device = await register(user, '1000');
     const first = await send({ to: user, idempotencyKey: 'push-once' });
@@ -296,7 +296,7 @@ describe('push through the simulator (R24)', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  it('stands in its history and is found by its user', async () => {
+  it('is in its history, found by user', async () => {
     const user = newUser();
     await register(user, '1000');
     const sent = await send({ to: user });
@@ -304,7 +304,7 @@ describe('push through the simulator (R24)', () => {
     expect(history.body.data).toMatchObject([{ id: sent.body.id, to: [user], content: 'From the gateway' }]);
   });
 
-  it('can be scheduled and canceled: no event (R18)', async () => {
+  it('can be scheduled and canceled, without an event (R18)', async () => {
     const user = newUser();
     await register(user, '1000');
     const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
@@ -318,7 +318,7 @@ describe('push through the simulator (R24)', () => {
     expect(feed.text).not.toContain(sent.body.id);
   });
 
-  it('that is scheduled leaves when its time has come, and not to a device that changed hands', async () => {
+  it('that is scheduled is sent at its time, but not to a device that changed users', async () => {
     const user = newUser();
     const kept = await register(user, '1000');
     const moved = await register(user, '2000');
@@ -334,7 +334,7 @@ describe('push through the simulator (R24)', () => {
     ]);
   });
 
-  it('in the sandbox is checked and recorded, and nothing leaves (R26)', async () => {
+  it('in the sandbox is validated and recorded, and nothing is sent (R26)', async () => {
     const user = newUser();
     await register(user, '0002');
     expect((await send({ to: user }, account.sandboxKey)).body.error.code).toBe('no_target_devices');
@@ -354,7 +354,7 @@ describe('push through the simulator (R24)', () => {
     expect(feed.text).not.toContain(sent.body.id);
   });
 
-  it('costs what the operator says per device, and gives back what failed (R17)', async () => {
+  it("costs the operator's price for each device, and refunds failed ones (R17)", async () => {
     const own = await gateway.createAccount(100);
     await gateway.parts.operations.prices.set.run(
       { kind: 'operator', userId: own.accountId },
@@ -378,8 +378,8 @@ describe('push through the simulator (R24)', () => {
   });
 });
 
-describe('push in production with nothing configured', () => {
-  it('is 503 for apps, naming the channel; the gateway runs all the same (R26)', async () => {
+describe('push in production without configuration', () => {
+  it('is 503 for apps, naming the channel; the gateway starts all the same (R26)', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const device = { token: 'token', platform: 'ios', userId: 'user' };
@@ -395,8 +395,8 @@ describe('push in production with nothing configured', () => {
   });
 });
 
-describe('push and the sweeps', () => {
-  it('is sent for good: no delivery report is waited for (R14)', async () => {
+describe('push and delivery reports', () => {
+  it('a sent push waits for no delivery report (R14)', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();
     const device = { token: 'token-1000', platform: 'android', userId: 'user' };

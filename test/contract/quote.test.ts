@@ -39,7 +39,7 @@ describe('quoting an SMS (R21)', () => {
     ).toBe(0);
   });
 
-  it('says when the balance does not cover it, and is no 402', async () => {
+  it('says that the balance is too low, without a 402', async () => {
     const { status, body } = await quote({ to: '0700123456', message: 'a'.repeat(481) });
     expect({
       status,
@@ -67,7 +67,7 @@ describe('quoting an SMS (R21)', () => {
     [{ to: '0700123456', message: 'Hello', scheduledFor: 'tomorrow' }, 'invalid_scheduled_time'],
     [{ to: '0700123456', message: 'Hello', idempotencyKey: 'k'.repeat(65) }, 'validation_error'],
     [{ message: 'Hello' }, 'validation_error'],
-  ])('refuses what the send refuses, in the same words: %j', async (body, code) => {
+  ])('refuses what the send refuses, with the same error: %j', async (body, code) => {
     const quoted = await quote(body);
     const sent = await gateway.call('POST', '/developers/sms', { key: account.key, body });
     expect(quoted.body.error.code).toBe(code);

@@ -36,7 +36,7 @@ const spend = async (count: number, key: string | undefined, at = gateway) => {
 };
 
 describe('the sliding window (R12, R178, R179, R181)', () => {
-  it('lets exactly 100 of 200 requests at once on two processes pass', async () => {
+  it('passes exactly 100 of 200 concurrent requests over two processes', async () => {
     const key = await newKey();
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, index) => get(key, index % 2 ? gateway : second)),
@@ -47,7 +47,7 @@ describe('the sliding window (R12, R178, R179, R181)', () => {
     expect(left.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index));
   });
 
-  it('counts every answer but 429, and each key for itself', async () => {
+  it('counts every answer except 429, for each key alone', async () => {
     const [key, other] = [await newKey(['SEND_SMS']), await newKey()];
     const before = await get(key);
     expect(remaining(before.headers)).toBe(99);
@@ -61,7 +61,7 @@ describe('the sliding window (R12, R178, R179, R181)', () => {
     expect(remaining((await get(other)).headers)).toBe(99);
   });
 
-  it('refuses the 101st with 429 in shape A, which says when to come back (R2, R176)', async () => {
+  it('refuses the 101st with 429 in shape A, which says when to retry (R2, R176)', async () => {
     const key = await newKey();
     const first = Math.floor(Date.now() / 1000);
     await spend(100, key);
@@ -83,8 +83,8 @@ describe('the sliding window (R12, R178, R179, R181)', () => {
   });
 });
 
-describe('other figures (R12, R180, R182)', () => {
-  it('of RATE_LIMIT_PER_SECOND refuse, and the message names that rule', async () => {
+describe('other limits (R12, R180, R182)', () => {
+  it('RATE_LIMIT_PER_SECOND refuses, and the message names that limit', async () => {
     await using bursty = await startTestGateway(
       { ...DEFAULTS, RATE_LIMIT_PER_SECOND: '3' },
       gateway.database,
@@ -101,7 +101,7 @@ describe('other figures (R12, R180, R182)', () => {
     expect(remaining(refused[0]?.headers ?? new Headers())).toBeGreaterThan(0);
   });
 
-  it('of webhook registrations are 20 a minute besides', async () => {
+  it('webhook registrations have 20 a minute besides', async () => {
     const key = await newKey();
     const register = () => gateway.call('POST', '/developers/webhooks', { key, body: {} });
     for (let count = 1; count <= 20; count++) {
@@ -116,7 +116,7 @@ describe('other figures (R12, R180, R182)', () => {
     expect([elsewhere.status, remaining(elsewhere.headers)]).toEqual([200, 79]);
   });
 
-  it('are counted on both budgets or on none', async () => {
+  it('a request counts on both budgets or on none', async () => {
     const key = await newKey();
     const register = () => gateway.call('POST', '/developers/webhooks', { key, body: {} });
     const keyId = key.split('_')[1] ?? '';
@@ -136,7 +136,7 @@ describe('other figures (R12, R180, R182)', () => {
     expect((await register()).body.message).toContain('More than 20 webhook registrations in 60 seconds.');
   });
 
-  it("of the account's plan hold over the defaults, and the key's own over the plan's", async () => {
+  it("the account's plan replaces the defaults, and the key's own limit replaces the plan", async () => {
     const { accountId, key } = await gateway.createAccount();
     const limitOf = async (at = gateway) => (await get(key, at)).headers.get('x-ratelimit-limit');
     for (const at of [gateway, second]) expect(await limitOf(at)).toBe('100');
@@ -160,7 +160,7 @@ describe('other figures (R12, R180, R182)', () => {
     expect(await limitOf()).toBe('30');
   });
 
-  it('of a key are set by operators only', async () => {
+  it('only operators set the limit of a key', async () => {
     const { accountId, key } = await gateway.createAccount();
     const { setRateLimit, create } = gateway.parts.operations.apiKeys;
     const limits = { keyId: key.split('_')[1] ?? '', perMinute: 500, perSecond: null };
@@ -179,7 +179,7 @@ describe('other figures (R12, R180, R182)', () => {
 });
 
 describe('requests without a valid key (R11)', () => {
-  it('share a budget per address, so that guessing keys is slowed, and valid keys do not feel it', async () => {
+  it('share a budget for each address, so that guessing keys is slow, and valid keys are not affected', async () => {
     await using behind = await startTestGateway({ ...DEFAULTS, TRUST_PROXY: '127.0.0.1' }, gateway.database);
     const guess = (address: string, index = 0) =>
       behind.call('GET', '/account', {
@@ -201,7 +201,7 @@ describe('requests without a valid key (R11)', () => {
     expect((await guess('2001:db8:0:1::1')).status).toBe(401);
   });
 
-  it("do not use up a key's budget by forging its signature or coming from outside its allowlist", async () => {
+  it("do not use up a key's budget by a forged signature or from outside its allowlist", async () => {
     const hmac = await gateway.createKey(account.accountId, { enableHmac: true });
     const away = await gateway.createKey(account.accountId, { ipAllowlist: ['203.0.113.0/24'] });
     for (const { key } of [hmac, away]) await spend(3, key);
@@ -212,7 +212,7 @@ describe('requests without a valid key (R11)', () => {
   });
 });
 
-describe('the headers (R4, R183)', () => {
+describe('rate-limit headers and X-Request-Id (R4, R183)', () => {
   const isComplete = (get: (name: string) => string | null | undefined) => {
     for (const name of HEADERS) expect(get(name)).toMatch(/^\d+$/);
     expect(get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
@@ -234,7 +234,7 @@ describe('the headers (R4, R183)', () => {
     [404, 'GET', '/%ZZ', false],
     [404, 'TRACE', '/', false],
     [415, 'POST', '/api/v1/developers/sms', true],
-  ])('stand on %i of %s %s', async (status, method, path, hasKey) => {
+  ])('are in %i of %s %s', async (status, method, path, hasKey) => {
     const { headers, ...answer } = await rawRequest(gateway.url, {
       method,
       path,
@@ -250,7 +250,7 @@ describe('the headers (R4, R183)', () => {
     ['400', 'NONSENSE\r\n\r\n'],
     ['431', `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(40_000)}\r\n\r\n`],
     ['404', 'CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n'],
-  ])('stand on the %s of what is no request', async (status, bytes) => {
+  ])('are in the %s of a malformed request', async (status, bytes) => {
     const { text, isClosed } = await rawExchange(gateway.url, bytes);
     const [head = '', body = ''] = text.split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -259,7 +259,7 @@ describe('the headers (R4, R183)', () => {
     expect(isClosed).toBe(true);
   });
 
-  it('repeat the X-Request-Id of the caller when it is well formed, and only then', async () => {
+  it('repeat a well-formed X-Request-Id of the caller, and no other', async () => {
     const idFor = async (id: string) =>
       (
         await gateway.call('GET', '/account', { key: account.key, headers: { 'X-Request-Id': id } })
@@ -286,7 +286,7 @@ describe('without a database (R3, R177)', () => {
     await database?.drop();
   });
 
-  it('a request gets 503 with Retry-After and all headers, known key or not, and passes again afterwards', async () => {
+  it('a request gets 503 with Retry-After and all headers, with or without a known key, and passes again afterwards', async () => {
     const { key } = await cutOff.createAccount();
     expect((await get(key, cutOff)).status).toBe(200);
     await proxy.cut();

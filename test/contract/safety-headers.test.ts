@@ -36,7 +36,7 @@ const connectTo = (url: string) =>
 describe.each([
   ['in production', { NODE_ENV: 'production' }, HSTS],
   ['outside production', {}, null],
-])('headers of every answer, %s', (_, environment, hsts) => {
+])('security headers of every answer, %s', (_, environment, hsts) => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -98,7 +98,7 @@ describe.each([
     },
   );
 
-  it('what never became a request', async () => {
+  it('malformed requests', async () => {
     for (const text of [
       'nonsense\r\n\r\n',
       'GET / HTTP/1.1\r\n\r\n',

@@ -231,7 +231,7 @@ describe('a sandbox key (R200)', () => {
     );
   }
 
-  it('is shown nothing of production by any documented route, and changes nothing of it', async () => {
+  it('sees and changes nothing of production over any documented route', async () => {
     const before = await snapshot();
     const posted = receiver.received.length;
     const leaks: string[] = [];
@@ -258,7 +258,7 @@ describe('a sandbox key (R200)', () => {
     expect(hooks).toEqual([]);
   });
 
-  it('is refused what is of production by its own name for it, too: devices, contacts, numbers', async () => {
+  it('is refused devices, contacts and numbers of production by their names too', async () => {
     const own = await gateway.createAccount();
     const contact = { name: 'Twin', phone: '+256772904413', externalId: 'twin' };
     const made = [
@@ -284,7 +284,7 @@ describe('a sandbox key (R200)', () => {
     expect((await done(own.key, 'GET', `/developers/contacts/${made[1].id}`)).id).toBe(made[1].id);
   });
 
-  it('pushes to devices of the sandbox, and a production key to those of production (R199)', async () => {
+  it('pushes to sandbox devices, and a production key to production devices (R199)', async () => {
     const own = await gateway.createAccount();
     const device = { token: 'same-token', platform: 'android', userId: 'u' };
     const devices: { id: string; environment: string }[] = [];
@@ -309,7 +309,7 @@ describe('a sandbox key (R200)', () => {
     expect(codeOf(gone)).toEqual([404, 'not_found']);
   });
 
-  it('has its webhooks told of their tests only, ten of them besides those of production (R199)', async () => {
+  it('its webhooks get test events only, and it may have ten besides those of production (R199)', async () => {
     const own = await gateway.createAccount();
     const hooks = await startWebhookReceiver();
     try {
@@ -380,7 +380,7 @@ interface Thing {
 }
 
 describe('people', () => {
-  it('see both environments, by a switch (R201)', async () => {
+  it('switch between both environments (R201)', async () => {
     const own = await gateway.createAccount();
     const hooks = await startWebhookReceiver();
     try {

@@ -80,7 +80,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     it.each([
       ['almost 30 days ahead', () => inMs(30 * DAY_MS - 60_000)],
       ['with an offset', () => new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+Z$/, '+00:00')],
-    ])('%s waits, is echoed and is charged at once', async (_, time) => {
+    ])('%s: the message waits, echoes it and is charged at once', async (_, time) => {
       const before = await balance();
       const scheduledFor = time();
       const { status, body } = await send({ scheduledFor });
@@ -93,20 +93,20 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       expect(await balance()).toBe(before - 30);
     });
 
-    it('up to a minute in the past is now', async () => {
+    it('a minute in the past counts as now', async () => {
       const { body } = await send({ scheduledFor: inMs(-50_000) });
       expect(body).not.toHaveProperty('scheduledFor');
       await eventually(async () => (await get(body.id)).status === 'sent');
     });
 
-    it('is stored as sent at once with a sandbox key (R26)', async () => {
+    it('a sandbox message is stored as sent at once (R26)', async () => {
       const { body } = await send({ scheduledFor: inMs(HOUR_MS) }, account.sandboxKey);
       expect(body).toMatchObject({ status: 'sent', cost: 0, sandbox: true });
       expect((await cancel(body.id, account.sandboxKey)).body.error.code).toBe('message_not_cancelable');
     });
   });
 
-  it('leaves at its time: never before it, and no later than what is sent a second after', async () => {
+  it('the message is sent at its time: never early, and no later than one sent a second after', async () => {
     const sent = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
         send({ scheduledFor: inMs(700 + index * 53), message: `On time ${index}` }),
@@ -115,7 +115,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     await expectOnTime(sent.map(({ body }) => ({ id: body.id, dueAt: Date.parse(body.scheduledFor) })));
   });
 
-  it('leaves at its time after a restart, too', async () => {
+  it('the message is sent at its time also after a restart', async () => {
     const database = await createTestDatabase();
     opened.push({ stop: () => database.drop() });
     const routes = { SMS_ROUTES: `*=${smsc.url}` };
@@ -146,7 +146,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
   });
 
   describe('DELETE /developers/messages/:id', () => {
-    it('ends a waiting message as failed, gives the money back and tells no webhook (R16)', async () => {
+    it('fails a waiting message, refunds it and sends no event (R16)', async () => {
       const receiver = await startWebhookReceiver();
       opened.push(receiver);
       const owner = await gateway.createAccount(1_000);
@@ -179,7 +179,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
     });
 
-    it('comes too late for what has left, has failed or was canceled (R3)', async () => {
+    it('is too late when the message was sent, has failed or was canceled (R3)', async () => {
       const { body: gone } = await send({});
       await eventually(async () => (await get(gone.id)).status === 'sent');
       const { body: canceled } = await send({ scheduledFor: inMs(HOUR_MS) });
@@ -192,7 +192,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       expect(await balance()).toBe(before);
     });
 
-    it('is for keys that may send on the channel, and for their own account (R22, R174, R175)', async () => {
+    it('needs a key that may send on the channel, of the same account (R22, R174, R175)', async () => {
       const { body: sent } = await send({ scheduledFor: inMs(HOUR_MS) });
       const keyFor = async (scope: string) =>
         (await gateway.createKey(account.accountId, { scopes: [scope] })).key;
@@ -217,7 +217,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       expect((await cancel(sent.id, await keyFor('SEND_SMS'))).status).toBe(200);
     });
 
-    it('cancels what no carrier has taken yet, but not what a carrier may have taken', async () => {
+    it('cancels while no carrier has accepted the message, but not when one may have', async () => {
       const sick = await startSmsc({ answer: 8 });
       opened.push(sick);
       const other = await startTestGateway({ SMS_ROUTES: `*=${sick.url}` });
@@ -247,7 +247,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     });
   });
 
-  it('never sends and refunds the same message, however close the cancellation comes to the hand-over', async () => {
+  it('never both sends and refunds a message, however close to the hand-over', async () => {
     const second = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` }, gateway.database);
     opened.push(second);
     const gateways = [gateway, second];

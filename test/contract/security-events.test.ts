@@ -7,7 +7,7 @@ import { graphql, signIn } from '../support/graphql.ts';
 const METRICS_TOKEN = 'a-token-for-metrics';
 const SIGN_IN = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
 
-describe('what is tried with wrong secrets (R213)', () => {
+describe('attempts with wrong secrets (R213)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   const lines: Record<string, unknown>[] = [];
@@ -100,7 +100,7 @@ describe('what is tried with wrong secrets (R213)', () => {
       () => fetch(`${gateway.url}/metrics`, { headers: { Authorization: `Bearer ${secret}` } }),
       { reason: 'no or another token' },
     ],
-  ])('%s is counted and logged, without what was sent', async (_what, kind, attempt, said) => {
+  ])('%s is counted and logged, without the secret', async (_what, kind, attempt, said) => {
     const before = await refusals(kind);
     lines.length = 0;
     await attempt(account.key.split('_')[1] ?? '');
@@ -109,7 +109,7 @@ describe('what is tried with wrong secrets (R213)', () => {
     expect(JSON.stringify(lines)).not.toMatch(/5{40}|nobody@/);
   });
 
-  it('a signature that is wrong is counted and logged', async () => {
+  it('a wrong signature is counted and logged', async () => {
     const { key, keyId } = await gateway.createKey(account.accountId, { enableHmac: true });
     lines.length = 0;
     const before = await refusals('signature');
@@ -124,13 +124,13 @@ describe('what is tried with wrong secrets (R213)', () => {
     ]);
   });
 
-  describe('is in the audit log', () => {
+  describe('in the audit log', () => {
     const viewerOf = async (owner: TestAccount) => {
       const token = await signIn(gateway, owner);
       return (await graphql(gateway, '{ viewer { id } }', { token })).body.data.viewer.id as string;
     };
 
-    it('with sign-ins, their failures and the lockout, each once for an address and a window', async () => {
+    it('sign-ins, failures and the lockout are recorded once for each address and window', async () => {
       const owner = await gateway.createAccount();
       const other = await gateway.createAccount();
       const id = await viewerOf(owner);
@@ -165,7 +165,7 @@ describe('what is tried with wrong secrets (R213)', () => {
       expect(isIntact).toBe(true);
     });
 
-    it('of the account that they are about, and of none that has merely invited the same email', async () => {
+    it('they are recorded for the account concerned, not for one that only invited the same email', async () => {
       await using fresh = await startTestGateway();
       const owner = await fresh.createAccount();
       const inviter = await fresh.createAccount();
@@ -191,7 +191,7 @@ describe('what is tried with wrong secrets (R213)', () => {
       expect(await failuresOf(token)).toEqual([]);
     });
 
-    it('with refusals by an allowlist, in memory until they are written, a thousand as one', async () => {
+    it('refusals by an allowlist are collected in memory, 1,000 as one entry', async () => {
       await using fresh = await startTestGateway();
       const owner = await fresh.createAccount();
       const { key, keyId } = await fresh.createKey(owner.accountId, { ipAllowlist: ['203.0.113.0/24'] });

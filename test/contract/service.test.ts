@@ -39,7 +39,7 @@ describe('the service as a whole', () => {
     call('POST', '/developers/sms', { to: '+256700123456', message }, key);
   const balance = async () => (await call('GET', '/account')).body.balance;
 
-  it('speaks JSON in UTF-8 and wants application/json (R35, R40)', async () => {
+  it('speaks JSON in UTF-8 and requires application/json (R35, R40)', async () => {
     const text = 'Ünïcødé ✓ 🎉 اردو';
     const sent = await send(text);
     expect(sent.status).toBe(200);
@@ -50,7 +50,7 @@ describe('the service as a whole', () => {
     expect([plain.status, plain.body.error.code]).toEqual([415, 'unsupported_media_type']);
   });
 
-  it('stands below /api/v1 and nowhere else (R36, R195)', async () => {
+  it('is below /api/v1 and nowhere else (R36, R195)', async () => {
     const headers = { 'X-Api-Key': account.key };
     expect((await fetch(`${gateway.url}/api/v1/account`, { headers })).status).toBe(200);
     for (const path of ['/account', '/api/account', '/api/v2/account']) {
@@ -60,7 +60,7 @@ describe('the service as a whole', () => {
     }
   });
 
-  it('asks every route for a key, wherever it is written (R37)', async () => {
+  it('requires a key for every route, in any spelling of the path (R37)', async () => {
     for (const route of routes) {
       const answer = await gateway.call(route.method.toUpperCase(), route.path.replaceAll(/:\w+/g, 'x'));
       expect([route.path, answer.status]).toEqual([route.path, 401]);
@@ -92,7 +92,7 @@ describe('the service as a whole', () => {
     });
   });
 
-  it('answers 201 for what it creates and 200 for the rest (R1)', () => {
+  it('answers 201 for what it creates and 200 otherwise (R1)', () => {
     const created = routes
       .filter((route) => route.successStatus === 201)
       .map((route) => `${route.method} ${route.path}`);
@@ -108,7 +108,7 @@ describe('the service as a whole', () => {
     }
   });
 
-  it('offers the eleven events with their channels, and no other (R110, R171)', async () => {
+  it('lists the eleven events with their channels, and no other (R110, R171)', async () => {
     const { body } = await call('GET', '/developers/webhooks/events');
     expect(body.data.map((type: { event: string; channel: string }) => [type.event, type.channel])).toEqual(
       EVENTS,
@@ -120,7 +120,7 @@ describe('the service as a whole', () => {
     expect([refused.status, refused.body.error.code]).toEqual([400, 'invalid_event_type']);
   });
 
-  it('tells outcomes to webhooks, in the documented envelope and headers (R39, R135, R145–R154, R196)', async () => {
+  it('reports outcomes to webhooks, in the documented envelope and headers (R39, R135, R145–R154, R196)', async () => {
     const events = EVENTS.map(([event]) => event);
     const registered = await call('POST', '/developers/webhooks', { url: receiver.url, events });
     const sent = await send('Hello');
@@ -170,7 +170,7 @@ describe('the service as a whole', () => {
     expect(shown.text).not.toContain('whsec_');
   });
 
-  it('takes 0 to 5 retries of a webhook, 3 unless said otherwise (R189)', async () => {
+  it('allows 0 to 5 retries of a webhook, 3 by default (R189)', async () => {
     const register = (maxRetries?: unknown) =>
       call('POST', '/developers/webhooks', {
         url: receiver.url,
@@ -194,7 +194,7 @@ describe('the service as a whole', () => {
     });
     const history = (query = '') => call('GET', `/developers/sms/history${query}`, undefined, owner.key);
 
-    it('come in the envelope, 20 entries a page unless said otherwise (R85, R102, R188)', async () => {
+    it('have the envelope, with 20 entries a page by default (R85, R102, R188)', async () => {
       const first = await history();
       expect(first.body.pagination).toEqual({ page: 1, limit: 20, total: 21, pages: 2 });
       const second = await history('?page=2');
@@ -202,7 +202,7 @@ describe('the service as a whole', () => {
       expect((await history('?limit=100')).body.data).toHaveLength(21);
     });
 
-    it('show entries with the documented members (R59)', async () => {
+    it('have entries with the documented members (R59)', async () => {
       expect((await history('?limit=1')).body.data[0]).toMatchObject({
         id: ids[0],
         status: expect.stringMatching(/^(pending|sent|delivered)$/),
@@ -214,7 +214,7 @@ describe('the service as a whole', () => {
       });
     });
 
-    it('are empty past the end, and refuse what is no page (R6)', async () => {
+    it('are empty after the last page, and refuse an invalid page (R6)', async () => {
       expect((await history('?page=3')).body).toEqual({
         data: [],
         pagination: { page: 3, limit: 20, total: 21, pages: 2 },

@@ -14,7 +14,7 @@ describe('sending an SMS', () => {
   const send = (body: unknown, key = account.key) => gateway.call('POST', '/developers/sms', { key, body });
   const sms = (to: string, rest: object = {}) => send({ to, message: 'Hello', ...rest });
 
-  it('answers with the documented resource, every member of it (R41–R58, R100)', async () => {
+  it('answers with every member of the documented resource (R41–R58, R100)', async () => {
     const { status, body } = await send({
       to: '0700123456, 256700123457, +256700123456, 12',
       message: 'Hello',
@@ -53,7 +53,7 @@ describe('sending an SMS', () => {
     ['700123456', '+256700123456'],
     ['+447911123456', '+447911123456'],
     ['+256 (700) 123-456', '+256700123456'],
-  ])('takes %s as %s (R34, R90, R96)', async (given, stored) => {
+  ])('normalises %s to %s (R34, R90, R96)', async (given, stored) => {
     expect((await sms(given)).body.to).toEqual([stored]);
   });
 
@@ -65,7 +65,7 @@ describe('sending an SMS', () => {
     }
   });
 
-  it('skips invalid numbers and removes repeated ones, and counts both (R97, R98)', async () => {
+  it('skips invalid numbers, removes duplicates, and counts both (R97, R98)', async () => {
     const { body } = await sms('0700123456,,abc,+256700123456,700123456,+1, 0700123457 ,');
     expect(body.to).toEqual(['+256700123456', '+256700123457']);
     expect(body.metadata).toMatchObject({
@@ -94,13 +94,13 @@ describe('sending an SMS', () => {
     ['70 in UCS-2', 'é☕'.repeat(35), 1, 1],
     ['71 in UCS-2', `${'☕'.repeat(70)}a`, 1, 2],
     ['135 in UCS-2', '☕'.repeat(135), 1, 3],
-  ])('bills by length, whatever the encoding: %s (R5, R192)', async (_, message, smsCount, segments) => {
+  ])('bills by length, in any encoding: %s (R5, R192)', async (_, message, smsCount, segments) => {
     const { body } = await sms('0700123456', { message });
     expect(body.metadata).toMatchObject({ encoding: 'UCS-2', smsCount, segments });
     expect(body.content).toBe(message);
   });
 
-  it('takes 1000 UTF-16 units of text and refuses 1001, and an empty one (R5, R91, R184)', async () => {
+  it('accepts 1000 UTF-16 units of text and refuses 1001, and an empty text (R5, R91, R184)', async () => {
     expect((await sms('0700123456', { message: '😀'.repeat(500) })).body.metadata.messageLength).toBe(1000);
     const long = await sms('0700123456', { message: `${'😀'.repeat(500)}a` });
     expect(long.status).toBe(400);
@@ -111,7 +111,7 @@ describe('sending an SMS', () => {
     expect((await sms('0700123456', { message: '' })).body.error.code).toBe('validation_error');
   });
 
-  it('defaults the sender, keeps small letters and refuses what is no sender ID (R22, R92, R185)', async () => {
+  it('has a default sender, keeps small letters and refuses an invalid sender ID (R22, R92, R185)', async () => {
     expect((await sms('0700123456')).body.from).toBe('SERVICE');
     expect((await sms('0700123456', { from: 'MyBrand1234' })).body.from).toBe('MyBrand1234');
     for (const from of ['', 'ABCDEFGHIJKL', 'MY-BRAND', 'A B', 'ÄBC']) {
@@ -119,7 +119,7 @@ describe('sending an SMS', () => {
     }
   });
 
-  it('takes 1000 recipients in one charge, and refuses 1001 (R22)', async () => {
+  it('accepts 1000 recipients in one charge, and refuses 1001 (R22)', async () => {
     const numbers = (count: number) =>
       Array.from(
         { length: count },
@@ -137,7 +137,7 @@ describe('sending an SMS', () => {
     expect((await sms(numbers(1001))).body.error).toMatchObject({ code: 'validation_error' });
   });
 
-  it.each(['to', 'message'])('wants %s, and as a string (R5)', async (member) => {
+  it.each(['to', 'message'])('requires %s as a string (R5)', async (member) => {
     for (const value of [undefined, null, 12, true, ['0700123456'], {}]) {
       const { status, body } = await send({ to: '0700123456', message: 'Hello', [member]: value });
       expect(status).toBe(400);
@@ -146,13 +146,13 @@ describe('sending an SMS', () => {
     }
   });
 
-  it('ignores members it does not know: there is no callback for one message (R5, R101)', async () => {
+  it('ignores unknown members: there is no callback for one message (R5, R101)', async () => {
     const { status, body } = await sms('0700123456', { callbackUrl: 'http://127.0.0.1/', webhook: {} });
     expect(status).toBe(200);
     expect(body).not.toHaveProperty('callbackUrl');
   });
 
-  it('goes from pending to sent with a sid, and from there to delivered (R13, R86, R88)', async () => {
+  it('goes from pending to sent with a sid, and then to delivered (R13, R86, R88)', async () => {
     const { body } = await sms('0700000004');
     const sent = await eventually(async () => {
       const found = await gateway.call('GET', `/developers/sms/${body.id}`, { key: account.key });
@@ -162,7 +162,7 @@ describe('sending an SMS', () => {
     expect(sent.recipients[0].sid).toBe(sent.sid);
   });
 
-  it('stores a sandbox message as sent, at no cost, and queues nothing (R26, R87, R129, R130)', async () => {
+  it('stores a sandbox message as sent, without cost, and queues nothing (R26, R87, R129, R130)', async () => {
     const before = (await gateway.call('GET', '/account', { key: account.key })).body.balance;
     const { body } = await send({ to: '0700000001,0700123456', message: 'Hello' }, account.sandboxKey);
     expect(body).toMatchObject({ sandbox: true, cost: 0, status: 'sent', sid: null });

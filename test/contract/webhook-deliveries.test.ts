@@ -52,7 +52,7 @@ describe('delivery records (R30, R79–R84)', () => {
   });
 
   // How long after its end exactly is in test/unit/record-attempts.test.ts.
-  it('show what can be retried with the time of the retry, 5 s after the attempt ended', async () => {
+  it('show a failed attempt with the time of its retry, 5 s after the attempt ended', async () => {
     const receiver = await bench.receiving(() => 404);
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
@@ -67,7 +67,7 @@ describe('delivery records (R30, R79–R84)', () => {
     expect(dueAt).toBeLessThanOrEqual(shownAt + 5_000 + 20);
   });
 
-  it('show a failure in words when there was no answer', async () => {
+  it('explain a failure without an answer', async () => {
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await receiver.stop();
@@ -77,7 +77,7 @@ describe('delivery records (R30, R79–R84)', () => {
     expect(delivery.errorMessage).toMatch(/refused/);
   });
 
-  it('show a receiver that never answers as timed out after 10 seconds (R190)', async () => {
+  it('show a timeout after 10 seconds for a receiver that never answers (R190)', async () => {
     const silent = await rawReceiver(() => undefined);
     try {
       const { id } = await bench.register(owner, { url: `http://127.0.0.1:${silent.port}/`, maxRetries: 0 });
@@ -91,7 +91,7 @@ describe('delivery records (R30, R79–R84)', () => {
     }
   });
 
-  it('come in pages, newest first, and by status and event (R112)', async () => {
+  it('are paged, newest first, and filtered by status and event (R112)', async () => {
     const receiver = await bench.receiving((hook) => (hook.body.event === 'sms.failed' ? 500 : 200));
     const { id } = await bench.register(owner, {
       url: receiver.url,
@@ -119,7 +119,7 @@ describe('delivery records (R30, R79–R84)', () => {
     }
   });
 
-  it('are found one by one, and only under their own endpoint', async () => {
+  it('are found by id, only under their own webhook', async () => {
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url });
     const other = await bench.register(owner, { url: receiver.url, events: ['sms.failed'] });
@@ -138,7 +138,7 @@ describe('delivery records (R30, R79–R84)', () => {
 });
 
 describe('retries (R163–R167)', () => {
-  it('come 5 s later with the same id and bytes, and a t and signature of their own', async () => {
+  it('come 5 s later with the same id and bytes, and a new t and signature', async () => {
     const receiver = await bench.receiving((_hook, count) => (count === 1 ? 503 : 204));
     const { id, secret } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
@@ -167,7 +167,7 @@ describe('retries (R163–R167)', () => {
     ]);
   });
 
-  it('use the URL and the secret of the moment', async () => {
+  it('use the current URL and secret', async () => {
     const [old, next] = [await bench.receiving(() => 500), await bench.receiving()];
     const { id } = await bench.register(owner, { url: old.url });
     const messageId = await bench.sendSms(owner);
@@ -180,7 +180,7 @@ describe('retries (R163–R167)', () => {
     expect(old.received).toHaveLength(1);
   });
 
-  it('are not made when maxRetries is 0', async () => {
+  it('do not happen with maxRetries 0', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
@@ -188,7 +188,7 @@ describe('retries (R163–R167)', () => {
   });
 });
 
-describe('retry by hand (R28)', () => {
+describe('manual retry (R28)', () => {
   it('makes one more attempt under the same id', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
@@ -206,7 +206,7 @@ describe('retry by hand (R28)', () => {
     );
   });
 
-  it('does not wait for the time of the next retry, and does not double it', async () => {
+  it('does not wait for the next retry, and does not double it', async () => {
     const receiver = await bench.receiving((_hook, count) => (count === 1 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
@@ -215,7 +215,7 @@ describe('retry by hand (R28)', () => {
     expect(await settled(id, 'success')).toMatchObject({ attempts: 2 });
   });
 
-  it('is refused while the endpoint is inactive', async () => {
+  it('is refused while the webhook is inactive', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
@@ -226,7 +226,7 @@ describe('retry by hand (R28)', () => {
   });
 });
 
-describe('an attempt under way is not doubled', () => {
+describe('an attempt in progress is not doubled', () => {
   /** A receiver that answers the first POST with 500, the second when it is told to, and 409 to all that follow. */
   const receivingSlowly = async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
@@ -234,7 +234,7 @@ describe('an attempt under way is not doubled', () => {
     return { receiver, finish: resolve };
   };
 
-  it('by the retry that was due later, when it was made by hand before', async () => {
+  it('by a retry that was due later, after a manual attempt', async () => {
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
     await bench.sendSms(owner);
@@ -248,7 +248,7 @@ describe('an attempt under way is not doubled', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('by hand, when it is the automatic retry', async () => {
+  it('by a manual attempt during an automatic retry', async () => {
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
     await bench.sendSms(owner);
@@ -263,7 +263,7 @@ describe('an attempt under way is not doubled', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('by clicks that come at once', async () => {
+  it('by several clicks at once', async () => {
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
@@ -279,7 +279,7 @@ describe('an attempt under way is not doubled', () => {
 });
 
 describe('recover (R28 and R31)', () => {
-  it('queues what failed and what was recorded while the endpoint was inactive, once', async () => {
+  it('queues once what failed and what was recorded while the webhook was inactive', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
@@ -312,7 +312,7 @@ describe('recover (R28 and R31)', () => {
     expect((await bench.call(owner, 'POST', `/${id}/recover`, { since })).body).toEqual({ queued: 0 });
   });
 
-  it('queues each failed delivery once, however many recoveries come at once', async () => {
+  it('queues each failed delivery once, with any number of concurrent recoveries', async () => {
     const { promise, resolve: finish } = Promise.withResolvers<number>();
     const receiver = await bench.receiving((_hook, count) => (count <= 3 ? 500 : promise));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
@@ -333,7 +333,7 @@ describe('recover (R28 and R31)', () => {
     expect(receiver.received).toHaveLength(6);
   });
 
-  it('gives what failed its retries anew', async () => {
+  it('gives failed deliveries new retries', async () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
@@ -345,7 +345,7 @@ describe('recover (R28 and R31)', () => {
     expect(await settled(id, 'success')).toMatchObject({ attempts: 3 });
   });
 
-  it('attempts as the endpoint was set just before, however lately it was read', async () => {
+  it("attempts with the webhook's latest settings, even when the recovery read older ones", async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
@@ -365,7 +365,7 @@ describe('recover (R28 and R31)', () => {
     expect((await bench.deliveries(owner, id)).data).toMatchObject([{ status: 'retrying', attempts: 2 }]);
   });
 
-  it('leaves the retries that it gave when one of them is made by hand', async () => {
+  it('keeps its retries when one of the deliveries is retried manually', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
@@ -385,7 +385,7 @@ describe('recover (R28 and R31)', () => {
     expect(await attempted(3)).toMatchObject({ status: 'retrying', nextRetryAt: expect.any(String) });
   });
 
-  it('says that since is in the future, and not of a field that was not sent', async () => {
+  it('reports that since is in the future, and names no field that was not sent', async () => {
     const { id } = await bench.register(owner, { url: 'http://127.0.0.1:4999/' });
     const since = new Date(Date.now() + 3_600_000).toISOString();
     const answer = await bench.call(owner, 'POST', `/${id}/recover`, { since });
@@ -395,7 +395,7 @@ describe('recover (R28 and R31)', () => {
     ]);
   });
 
-  it('leaves out events that the endpoint does not subscribe to, and tests', async () => {
+  it('omits events that the webhook does not subscribe to, and tests', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, events: ['sms.failed', 'webhook.test'] });
     const other = await bench.register(owner, { url: receiver.url });
@@ -419,7 +419,7 @@ describe('recover (R28 and R31)', () => {
 });
 
 describe('deletion (R30)', () => {
-  it('cancels what is still owed, and attempts nothing more', async () => {
+  it('cancels pending deliveries, and attempts nothing more', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
@@ -435,7 +435,7 @@ describe('deletion (R30)', () => {
     });
   });
 
-  it('keeps the attempt that was under way, and its answer', async () => {
+  it('keeps the attempt in progress, and its answer', async () => {
     const { promise, resolve: finish } = Promise.withResolvers<number>();
     const receiver = await bench.receiving(() => promise);
     const { id } = await bench.register(owner, { url: receiver.url });
@@ -465,8 +465,8 @@ describe('deletion (R30)', () => {
   });
 });
 
-describe('fairness', () => {
-  it('keeps at most 10 attempts of an endpoint on the wire while others are served at once', async () => {
+describe('fairness between webhooks', () => {
+  it('at most 10 attempts of one webhook are in flight, while others are served at once', async () => {
     let most = 0;
     const dead = await rawReceiver(() => {
       most = Math.max(most, dead.open);

@@ -34,7 +34,7 @@ describe("the gateway's own webhook receiver", () => {
   const offered = async (at: TestGateway, who: TestAccount) =>
     (await graphql(at, QUERY, { token: await signIn(at, who) })).body.data.simulatorReceiverUrl;
 
-  it('is offered, can be registered and is told of an SMS, which it answers with what it saw', async () => {
+  it('is offered, can be registered, gets events of an SMS, and answers with what it received', async () => {
     const url = await offered(gateway, account);
     expect(url).toBe(`${gateway.url}/simulator/webhook/first-webhook`);
     const registered = await register(url);
@@ -56,7 +56,7 @@ describe("the gateway's own webhook receiver", () => {
     await call('DELETE', `/webhooks/${id}`);
   });
 
-  it('may be named as the user likes', async () => {
+  it('works with any name in its path', async () => {
     for (const name of ['a', 'x'.repeat(64), 'My_own-1']) {
       const registered = await register(`${gateway.url}/simulator/webhook/${name}`);
       expect(registered.status).toBe(201);
@@ -64,7 +64,7 @@ describe("the gateway's own webhook receiver", () => {
     }
   });
 
-  it('opens no other way in: every other address stays refused, however it is spelled', async () => {
+  it('opens no other way in: every other private address stays refused, in any spelling', async () => {
     const { port } = new URL(gateway.url);
     const base = `http://127.0.0.1:${port}`;
     expect(gateway.url).toBe(base);
@@ -132,7 +132,7 @@ describe("the gateway's own webhook receiver", () => {
     expect(outsider?.received).toEqual([]);
   });
 
-  it('is judged again at every attempt, on the address that is stored', async () => {
+  it('is checked again at every attempt, with the stored address', async () => {
     const { id } = (await register(`${gateway.url}/simulator/webhook/x`)).body.webhook;
     for (const url of [`${gateway.url}/graphql`, outsider?.url ?? '']) {
       await withKnex(gateway.database.connection, (knex) => knex('webhooks').where({ id }).update({ url }));
@@ -146,7 +146,7 @@ describe("the gateway's own webhook receiver", () => {
     await call('DELETE', `/webhooks/${id}`);
   });
 
-  it('is a target of webhooks alone', async () => {
+  it('is a target for webhooks only', async () => {
     const url = `${gateway.url}/simulator/webhook/x`;
     const media = { to: '+256700123456', type: 'media', media: { type: 'image', url } };
     const sent = await call('POST', '/whatsapp', media);
@@ -162,7 +162,7 @@ describe("the gateway's own webhook receiver", () => {
     ]);
   });
 
-  it('answers anybody who posts to it, with nothing of what they sent', async () => {
+  it('answers any POST, without repeating its content', async () => {
     const url = `${gateway.url}/simulator/webhook/x`;
     const answer = await fetch(url, {
       method: 'POST',
@@ -187,8 +187,8 @@ describe("the gateway's own webhook receiver", () => {
   });
 });
 
-describe("the gateway's own webhook receiver, elsewhere", () => {
-  it('is reached at PUBLIC_URL; where that redirects to is not', async () => {
+describe("the gateway's own webhook receiver at another address", () => {
+  it('is reached at PUBLIC_URL, but not where that redirects to', async () => {
     const inside = await startWebhookReceiver();
     const asked: string[] = [];
     const proxy = createServer((request, response) => {
@@ -233,7 +233,7 @@ describe("the gateway's own webhook receiver, elsewhere", () => {
     }
   });
 
-  it('is not there in production', async () => {
+  it('does not exist in production', async () => {
     await using gateway = await startTestGateway({
       WEBHOOK_ALLOWED_NETWORKS: '',
       NODE_ENV: 'production',
@@ -257,7 +257,7 @@ describe("the gateway's own webhook receiver, elsewhere", () => {
     ['http://0.0.0.0:3000', 'http://127.0.0.1:3000/simulator/webhook/first-webhook'],
     ['http://[::]:3000', 'http://[::1]:3000/simulator/webhook/first-webhook'],
     ['https://Gateway.Example:443', 'https://gateway.example/simulator/webhook/first-webhook'],
-  ])('reached at %s is offered as %s', (base, url) => {
+  ])('a gateway at %s offers it as %s', (base, url) => {
     const receiver = new OwnReceiver();
     expect([receiver.url, receiver.admits(url)]).toEqual([null, false]);
     receiver.reachedAt(base);

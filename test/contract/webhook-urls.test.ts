@@ -78,7 +78,7 @@ describe('webhook targets at registration (R32, R160–R162)', () => {
   });
 
   it.each(named(entries.filter((entry) => entry.expect === 'reject')))(
-    'dials nothing when it was stored all the same: %s',
+    'nothing is dialled when it was stored all the same: %s',
     async (_, entry) => {
       const dialled: string[] = [];
       const transport = transportWith(entry, {
@@ -95,7 +95,7 @@ describe('webhook targets at registration (R32, R160–R162)', () => {
     },
   );
 
-  it('says in words why, of names and addresses always the same; the operator is told which it was (R210)', async () => {
+  it("the reason is the same for every name and address; the operator's log has the difference (R210)", async () => {
     const told: unknown[] = [];
     const refused = async (url: string) => {
       const transport = transportWith(entries[0] as Entry, {
@@ -154,7 +154,7 @@ describe('ports of webhook targets (R210)', () => {
   const rule = 'use 80, 443 or a port from 1024 to 65535 that no other service is known for';
 
   it.each(['http://example.com:6379/', 'http://93.184.215.14:6379/', 'https://example.com.:6379/x'])(
-    'refuses %s at registration, without looking its name up, and dials nothing where it is stored',
+    '%s is refused at registration without a lookup, and not dialled when it was stored',
     async (url) => {
       const [looked, dialled]: [string[], string[]] = [[], []];
       const transport = client([], looked, dialled);
@@ -166,7 +166,7 @@ describe('ports of webhook targets (R210)', () => {
     },
   );
 
-  it('opens any port of an allowed network, and of nothing else', async () => {
+  it('any port of an allowed network is open, and of no other', async () => {
     const [looked, dialled]: [string[], string[]] = [[], []];
     const transport = client(['10.0.0.0/8'], looked, dialled);
     expect(await transport.checkTarget('http://in.example.com:6379/')).toBe('http://in.example.com:6379/');
@@ -268,7 +268,7 @@ describe('webhook targets at delivery', () => {
     await transport.close();
   });
 
-  it('refuses a socket that reached another address than the one checked, before a byte is sent', async () => {
+  it('refuses a socket that reached another address than the checked one, before a byte is sent', async () => {
     const transport = transportWith(entries[0] as Entry, {
       resolve: async () => ['93.184.215.14'],
       dial: (options) => connect({ ...options, host: '127.0.0.1', port: receiver.port }),

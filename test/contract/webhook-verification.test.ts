@@ -56,7 +56,7 @@ echo json_encode(array_map(fn($c) => is_genuine($c['secret'], $c['header'], base
   },
 } as const;
 
-describe('the check on the page for receivers (R155–R159)', () => {
+describe('the verification code on the page for receivers (R155–R159)', () => {
   let bench: Awaited<ReturnType<typeof startWebhookBench>>;
   let directory: string;
   const cases: Case[] = [];
@@ -80,7 +80,7 @@ describe('the check on the page for receivers (R155–R159)', () => {
 
   for (const [language, program] of Object.entries(PROGRAMS)) {
     // Without the interpreter there is nothing to run; the report then shows the test as skipped.
-    (program.isHere ? it : it.skip)(`works in ${language} on what the gateway really sends`, () => {
+    (program.isHere ? it : it.skip)(`works in ${language} on real deliveries`, () => {
       const file = join(directory, `check.${program.extension}`);
       writeFileSync(file, program.code());
       const answer = execFileSync(program.command, [file], { input: JSON.stringify(cases) }).toString();
@@ -91,7 +91,7 @@ describe('the check on the page for receivers (R155–R159)', () => {
     });
   }
 
-  it('is told that the secret counts as a whole, and of 300 seconds', () => {
+  it('says that the whole secret is the key, and names 300 seconds', () => {
     expect(PAGE).toContain('`whsec_` included');
     expect(PAGE).toContain('300 seconds');
   });

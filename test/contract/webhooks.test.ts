@@ -83,7 +83,7 @@ describe('registration (R29, R105–R109)', () => {
     expect(answer.body.error.code).toBe(code);
   });
 
-  it('says the same of a name that does not resolve and of an address inside, wherever a URL is given', async () => {
+  it('gives one answer for an unresolvable name and a private address, wherever a URL is given', async () => {
     const owner = await gateway.createAccount();
     const token = await signIn(gateway, owner);
     const { webhook } = await register({}, owner.key);
@@ -115,14 +115,14 @@ describe('registration (R29, R105–R109)', () => {
     expect(await refusals('https://nowhere.invalid/')).toEqual(inside);
   });
 
-  it('takes 0 retries, and the same URL twice with secrets of their own', async () => {
+  it('accepts 0 retries, and the same URL twice with different secrets', async () => {
     const first = await register({ maxRetries: 0 });
     const second = await register({ maxRetries: 5 });
     expect([first.webhook.maxRetries, second.webhook.maxRetries]).toEqual([0, 5]);
     expect(first.secret).not.toBe(second.secret);
   });
 
-  it('stops at 10 endpoints an account with 409 webhook_limit, also when they come at once', async () => {
+  it('allows 10 webhooks an account, then 409 webhook_limit, also for concurrent requests', async () => {
     const owner = await gateway.createAccount();
     const body = { url: 'http://127.0.0.1:4999/', events: ['sms.sent'] };
     const answers = await Promise.all(Array.from({ length: 13 }, () => call('POST', '', body, owner.key)));
@@ -135,11 +135,11 @@ describe('registration (R29, R105–R109)', () => {
   });
 });
 
-describe('tokens in the query of a URL (R212)', () => {
+describe('secrets in the query of a URL (R212)', () => {
   const WHOLE = 'http://127.0.0.1:4999/hook?token=s3cret&v=2';
   const SHOWN = 'http://127.0.0.1:4999/hook?token=***&v=***';
 
-  it('are masked in lists and in the audit log, and shown to who manages the endpoint', async () => {
+  it('are masked in lists and in the audit log, and shown to people who manage the webhook', async () => {
     const { webhook } = await register({ url: WHOLE });
     expect(webhook.url).toBe(WHOLE);
     expect((await call('GET', `/${webhook.id}`)).body.webhook.url).toBe(WHOLE);
@@ -159,7 +159,7 @@ describe('tokens in the query of a URL (R212)', () => {
     expect(JSON.stringify(stored)).not.toContain('s3cret');
   });
 
-  it('are masked where they were recorded whole, before they were masked', async () => {
+  it('are masked in old records that have them unmasked', async () => {
     await withKnex(gateway.database.url, (knex) =>
       knex('audit_entries').insert({
         id: uuidFloor(new Date()),
@@ -188,7 +188,7 @@ describe('tokens in the query of a URL (R212)', () => {
     );
   });
 
-  it('are whole in GraphQL to who may change the endpoint only', async () => {
+  it('are shown in GraphQL only to people who may change the webhook', async () => {
     const { webhook } = await register({ url: WHOLE });
     const owner = await signIn(gateway, account);
     const viewer = await signIn(gateway, await inviteMember(gateway, owner, 'VIEWER'));
@@ -198,7 +198,7 @@ describe('tokens in the query of a URL (R212)', () => {
     expect(await seen(viewer)).toEqual({ webhook: { url: SHOWN }, webhooks: [{ url: SHOWN }] });
   });
 
-  it('are kept when the URL comes back as a list shows it, and asked for where nothing is known of them', async () => {
+  it('are kept when an update repeats the masked URL, and required when nothing is stored', async () => {
     const { webhook } = await register({ url: WHOLE });
     const same = await call('PUT', `/${webhook.id}`, { url: SHOWN, description: 'another' });
     expect(same.body.webhook).toMatchObject({ url: WHOLE, description: 'another' });
@@ -216,7 +216,7 @@ describe('tokens in the query of a URL (R212)', () => {
 });
 
 describe('management (R28)', () => {
-  it('lists endpoints in the envelope, newest first, without secrets', async () => {
+  it('lists webhooks in the envelope, newest first, without secrets', async () => {
     const owner = await gateway.createAccount();
     const first = await register({ description: 'first' }, owner.key);
     const second = await register({ description: 'second' }, owner.key);
@@ -229,7 +229,7 @@ describe('management (R28)', () => {
     expect(all.text).not.toContain('whsec_');
   });
 
-  it('changes what PUT names and leaves the rest', async () => {
+  it('changes what PUT names, and nothing else', async () => {
     const { webhook } = await register({ description: 'before' });
     const path = `/${webhook.id}`;
     const changed = await call('PUT', path, { events: ['sms.failed', 'sms.failed'], maxRetries: 5 });
@@ -245,7 +245,7 @@ describe('management (R28)', () => {
     );
   });
 
-  it('sends the next event to the URL that PUT set', async () => {
+  it('sends the next event to the new URL', async () => {
     const owner = await gateway.createAccount();
     const [old, next] = [await receiving(), await receiving()];
     const { webhook } = await register({ url: old.url }, owner.key);
@@ -255,7 +255,7 @@ describe('management (R28)', () => {
     expect(old.received).toHaveLength(0);
   });
 
-  it('deletes: gone from every route, and the answer names the id', async () => {
+  it('deletes the webhook from every route, and answers with its id', async () => {
     const { webhook } = await register({});
     const removed = await call('DELETE', `/${webhook.id}`);
     expect([removed.status, removed.body]).toEqual([200, { id: webhook.id, deleted: true }]);
@@ -273,7 +273,7 @@ describe('management (R28)', () => {
     }
   });
 
-  it("does not find another account's endpoint, nor ids that are none (R5)", async () => {
+  it("does not find another account's webhook, nor an invalid id (R5)", async () => {
     const stranger = await gateway.createAccount();
     const { webhook } = await register({});
     for (const id of [webhook.id, UNKNOWN_ID, 'nonsense']) {
@@ -286,7 +286,7 @@ describe('management (R28)', () => {
     expect((await call('GET', `/${webhook.id}`)).body.webhook.isActive).toBe(true);
   });
 
-  it('asks for MANAGE_WEBHOOKS on every route, and for READ_MESSAGES on the feed (R22)', async () => {
+  it('needs MANAGE_WEBHOOKS on every route, and READ_MESSAGES for the feed (R22)', async () => {
     const { key } = await gateway.createKey(account.accountId, { scopes: ['READ_MESSAGES'] });
     const { webhook } = await register({});
     for (const [method, path, body] of [
@@ -312,7 +312,7 @@ describe('management (R28)', () => {
 });
 
 describe('rotate-secret (R111)', () => {
-  it('signs the very next delivery with the new secret only', async () => {
+  it('the next delivery is signed with the new secret only', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
     const { webhook, secret } = await register({ url: receiver.url }, owner.key);
@@ -380,7 +380,7 @@ describe('test (R28, R113)', () => {
     expect(kept.body).toEqual({ delivery: tested.body.delivery });
   });
 
-  it('reports a failure, and does not try again', async () => {
+  it('reports a failure, and does not retry', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving(() => 503);
     const { webhook } = await register({ url: receiver.url, maxRetries: 5 }, owner.key);
@@ -399,7 +399,7 @@ describe('test (R28, R113)', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('reaches an inactive endpoint, and only the one that is tested', async () => {
+  it('reaches an inactive webhook, and only the tested one', async () => {
     const owner = await gateway.createAccount();
     const [tested, other] = [await receiving(), await receiving()];
     const { webhook } = await register({ url: tested.url }, owner.key);
@@ -412,7 +412,7 @@ describe('test (R28, R113)', () => {
 });
 
 describe('event types (R28, R110)', () => {
-  it('lists all eleven with channel, description and a sample envelope', async () => {
+  it('are listed, all eleven, with channel, description and a sample envelope', async () => {
     const { body } = await call('GET', '/events');
     expect(body.pagination).toEqual({ page: 1, limit: 20, total: 11, pages: 1 });
     expect(
@@ -440,7 +440,7 @@ describe('event types (R28, R110)', () => {
     expect(registered.webhook.events).toHaveLength(11);
   });
 
-  it('shows of sms.sent and sms.failed what a real one holds', async () => {
+  it('have samples of sms.sent and sms.failed with the members of real ones', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
     await register({ url: receiver.url, events: ['sms.sent', 'sms.failed'] }, owner.key);
@@ -457,7 +457,7 @@ describe('event types (R28, R110)', () => {
   });
 });
 
-describe('an endpoint that only fails (R31)', () => {
+describe('a webhook that only fails (R31)', () => {
   const DAY_MS = 24 * 3_600_000;
   const failingSince = (id: string, time?: Date) =>
     withKnex(gateway.database.connection, async (knex) => {
@@ -505,7 +505,7 @@ describe('an endpoint that only fails (R31)', () => {
     return { owner, id: webhook.id, receiver, get, attempt };
   };
 
-  it('is switched off after 5 days, with the reason and an audit entry, and starts anew when activated', async () => {
+  it('is disabled after 5 days, with the reason and an audit entry, and starts over when it is activated', async () => {
     const { owner, id, get, attempt } = await failing();
     await attempt();
     const first = await failingSince(id);
@@ -534,16 +534,19 @@ describe('an endpoint that only fails (R31)', () => {
   it.each([
     ['nothing was sent', 4, 'sms.sent'],
     ['nothing was sent but a test', 5, 'webhook.test'],
-  ])('stays on where on one of the days %s: nobody knows how it was then', async (_, days, oldest) => {
-    const { owner, id, get, attempt } = await failing();
-    await attempt();
-    await failedDaily(owner, id, days, oldest);
-    await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
-    await attempt();
-    expect(await get()).toMatchObject({ isActive: true, disabledReason: null });
-  });
+  ])(
+    'stays active when on one of the days %s, because its state then is unknown',
+    async (_, days, oldest) => {
+      const { owner, id, get, attempt } = await failing();
+      await attempt();
+      await failedDaily(owner, id, days, oldest);
+      await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
+      await attempt();
+      expect(await get()).toMatchObject({ isActive: true, disabledReason: null });
+    },
+  );
 
-  it('starts anew with another URL, and goes on with the same', async () => {
+  it('starts over with another URL, but not with the same', async () => {
     const { owner, id, receiver, attempt } = await failing();
     await attempt();
     await call('PUT', `/${id}`, { url: receiver.url, description: 'the same' }, owner.key);
@@ -552,7 +555,7 @@ describe('an endpoint that only fails (R31)', () => {
     expect(await failingSince(id)).toBeNull();
   });
 
-  it('is not judged by tests that fail', async () => {
+  it('is not judged by failed tests', async () => {
     const { owner, id, get } = await failing();
     await call('POST', `/${id}/test`, undefined, owner.key);
     expect(await failingSince(id)).toBeNull();
@@ -562,7 +565,7 @@ describe('an endpoint that only fails (R31)', () => {
     expect((await get()).isActive).toBe(true);
   });
 
-  it('is forgiven by one success', async () => {
+  it('starts over after one success', async () => {
     const { owner, id, get, attempt } = await failing();
     await failedDaily(owner, id, 5);
     await failingSince(id, new Date(Date.now() - 6 * DAY_MS));
@@ -572,7 +575,7 @@ describe('an endpoint that only fails (R31)', () => {
     expect((await get()).isActive).toBe(true);
   });
 
-  it('is forgiven by a test that succeeds', async () => {
+  it('starts over after a successful test', async () => {
     const owner = await gateway.createAccount();
     const receiver = await receiving();
     const { webhook } = await register({ url: receiver.url }, owner.key);

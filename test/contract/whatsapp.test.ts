@@ -93,7 +93,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     await say(inboundCallback(from, id, at));
   };
 
-  it('sends a template: sent when the platform takes it, with its id and no event', async () => {
+  it('a template is sent when the platform accepts it, with its id and without an event', async () => {
     const sent = await send({
       template: { name: 'order_shipped', language: 'en_US', components: [{ type: 'body', parameters: [] }] },
     });
@@ -130,7 +130,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     const windowOf = async (to: string, key = account.key) =>
       (await gateway.call('GET', `/developers/whatsapp/window?to=${encodeURIComponent(to)}`, { key })).body;
 
-    it('is closed at first: free text and media are session_window_closed, in the sandbox too', async () => {
+    it('is closed at first: free text and media get session_window_closed, in the sandbox too', async () => {
       const to = '+256700000001';
       const refusal = {
         code: 'session_window_closed',
@@ -148,7 +148,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(await windowOf(to)).toEqual({ to, open: false, lastInboundAt: null, closesAt: null });
     });
 
-    it('is opened by an inbound message, also when it is told twice', async () => {
+    it('is opened by an inbound message, also when it is reported twice', async () => {
       const to = '+256700000002';
       const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
       await answers('256700000002', 'wamid.in-2', at);
@@ -176,7 +176,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(rows).toHaveLength(2);
     });
 
-    it('is closed in the sandbox, whoever wrote to production (R200)', async () => {
+    it('is closed in the sandbox, whatever arrived in production (R200)', async () => {
       const to = '+256700000022';
       await answers('256700000022', 'wamid.in-22', new Date());
       expect(await windowOf(to)).toMatchObject({ open: true });
@@ -190,7 +190,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       });
     });
 
-    it('must be open when a scheduled message is to leave', async () => {
+    it('must be open when a scheduled message is sent', async () => {
       const to = '+256700000006';
       const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
       await answers('256700000006', 'wamid.in-6', at);
@@ -218,7 +218,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         other = await gateway.createAccount();
       });
 
-      it('so another sees it closed, and its free text is refused', async () => {
+      it('so another account sees it closed, and its free text is refused', async () => {
         const to = '+256700000040';
         await answers('256700000040', 'wamid.in-40', new Date());
         expect(await windowOf(to)).toMatchObject({ open: true });
@@ -237,7 +237,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         expect((await send(text(to))).status).toBe(200);
       });
 
-      it('which keeps it when another writes later; that one gets the next', async () => {
+      it('which keeps it when another writes later; that one gets the next window', async () => {
         const to = '+256700000041';
         const at = new Date(Math.floor(Date.now() / 1000) * 1000 - HOUR_MS);
         await answers('256700000041', 'wamid.in-41a', at);
@@ -255,7 +255,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         expect(await windowOf(to)).toMatchObject({ open: true, lastInboundAt: at.toISOString() });
       });
 
-      it('and to nobody where nobody wrote', async () => {
+      it('and to no account when none wrote', async () => {
         const to = '+256700000042';
         await say(inboundCallback('256700000042', 'wamid.in-42', new Date()));
         await write(to);
@@ -263,7 +263,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
       });
 
-      it('where what never left does not count: the sandbox, the scheduled, the refused', async () => {
+      it('and messages that were not sent do not count: sandbox, scheduled, refused', async () => {
         const to = '+256700000043';
         await write(to);
         await send({ to }, other.sandboxKey);
@@ -282,7 +282,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       });
     });
 
-    it('closes 24 hours after the last message, whose time the refusal tells', async () => {
+    it('closes 24 hours after the last message, whose time the refusal names', async () => {
       const to = '+256700000003';
       const old = new Date(Math.floor(Date.now() / 1000) * 1000 - 24 * HOUR_MS - 60_000);
       await answers('256700000003', 'wamid.in-3b', old);
@@ -295,7 +295,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(await windowOf(to)).toMatchObject({ open: false, lastInboundAt: old.toISOString() });
     });
 
-    it("is not opened for longer by a clock that runs ahead, nor by messages to another of the app's numbers", async () => {
+    it('is not extended by a fast clock, nor by messages to another number of the app', async () => {
       await answers('256700000004', 'wamid.in-4', new Date(Date.now() + 48 * HOUR_MS));
       const { closesAt } = await windowOf('+256700000004');
       expect(Date.parse(closesAt)).toBeLessThanOrEqual(Date.now() + 24 * HOUR_MS);
@@ -305,7 +305,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect((await windowOf('+256700000005')).open).toBe(false);
     });
 
-    it('sends media of every kind by its address', async () => {
+    it('media of every kind are sent by URL', async () => {
       await answers('256700123456', 'wamid.in-media', new Date());
       const cases = [
         [{ url: 'https://127.0.0.1:8443/a/photo.JPG', caption: 'A photo' }, 'image', { caption: 'A photo' }],
@@ -321,7 +321,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       }
     });
 
-    it('refuses media on the inside of the network', async () => {
+    it('media from private addresses are refused', async () => {
       for (const url of ['http://10.0.0.1/a.png', 'http://169.254.169.254/latest', 'file:///etc/passwd']) {
         const answered = await send({ type: 'media', media: { url } });
         expect(answered.body.error.code).toBe('validation_error');
@@ -343,13 +343,16 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     expect(answered.body.error.details.fields[0].path).toBe(path);
   });
 
-  it.each([['no number'], ['+256700123456,+256700123457'], ['']])('is refused to %p', async (to) => {
-    const answered = await send({ to });
-    expect([answered.status, answered.body.error.code]).toEqual([400, 'invalid_phone_number']);
-  });
+  it.each([['no number'], ['+256700123456,+256700123457'], ['']])(
+    'a message to %p is refused',
+    async (to) => {
+      const answered = await send({ to });
+      expect([answered.status, answered.body.error.code]).toEqual([400, 'invalid_phone_number']);
+    },
+  );
 
   describe('status callbacks', () => {
-    it('make it delivered, then read: one event each, however often and in whatever order they come (R142, R143)', async () => {
+    it('set delivered, then read, with one event each, in any number and order (R142, R143)', async () => {
       const { id, sid } = await accepted();
       await say(statusCallback(sid, 'sent'));
       expect((await lookUp(id)).status).toBe('sent');
@@ -374,7 +377,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       });
     });
 
-    it('read before delivered means both, once each', async () => {
+    it('read before delivered sets both, once each', async () => {
       const { id, sid } = await accepted();
       await say(statusCallback(sid, 'read'));
       await say(statusCallback(sid, 'delivered'));
@@ -383,7 +386,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(await eventsOf(id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
     });
 
-    it('in one call, repeated within it, count once', async () => {
+    it('repeated within one call count once', async () => {
       const { id, sid } = await accepted();
       const call = statusCallback(sid, 'read', {}, ['read', 'delivered', 'read', 'failed']);
       await say(call);
@@ -391,7 +394,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(await eventsOf(id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
     });
 
-    it('that come before the answer to the send wait for it', async () => {
+    it('that arrive before the answer to the send wait for it', async () => {
       const id = `wamid.early-${Date.now()}`;
       await say(statusCallback(id, 'read'));
       await say(statusCallback(id, 'delivered'));
@@ -401,7 +404,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       expect(await eventsOf(sent.body.id)).toEqual(['whatsapp.delivered', 'whatsapp.read']);
     });
 
-    it('with what cannot be stored are taken, and tell of the message by the same odd id', async () => {
+    it('with text that cannot be stored are accepted, and match the message by the same id', async () => {
       const sid = `wamid.\0odd\uD800${'x'.repeat(12_000)}`;
       answer = (request) => taken(request.body.to, sid);
       const { id } = await accepted();
@@ -417,7 +420,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       await say(inboundCallback('256700123999', `wamid.\0${'y'.repeat(12_000)}`, new Date()));
     });
 
-    it('make it failed, with what the code means; nothing that comes later changes that (R144)', async () => {
+    it('set failed with the meaning of the code, and later ones change nothing (R144)', async () => {
       const { id, sid } = await accepted();
       const errors = [
         {
@@ -445,7 +448,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       });
     });
 
-    it('with a bad signature are 401 and change nothing', async () => {
+    it('with a bad signature get 401 and change nothing', async () => {
       const { id, sid } = await accepted();
       const body = JSON.stringify(statusCallback(sid, 'delivered'));
       const wrong = await callBack(gateway.url, body, 'another-secret');
@@ -482,7 +485,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         'with a reaction and a broken message',
         inboundCallback('256700000010', 'wamid.r', new Date(), { type: 'reaction', timestamp: 'x' }),
       ],
-    ])('%s are taken and change nothing', async (_name, body) => {
+    ])('%s are accepted and change nothing', async (_name, body) => {
       expect((await callBack(gateway.url, body)).status).toBe(200);
     });
   });
@@ -491,7 +494,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     const shake = (query: Record<string, string>) =>
       fetch(`${gateway.url}/callbacks/whatsapp?${new URLSearchParams(query)}`);
 
-    it('answers the challenge as plain text', async () => {
+    it('returns the challenge as plain text', async () => {
       const answered = await shake({
         'hub.mode': 'subscribe',
         'hub.verify_token': 'verify-me',
@@ -505,7 +508,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       ['a wrong token', { 'hub.mode': 'subscribe', 'hub.verify_token': 'guess', 'hub.challenge': '1' }],
       ['no token', { 'hub.mode': 'subscribe', 'hub.challenge': '1' }],
       ['another mode', { 'hub.mode': 'unsubscribe', 'hub.verify_token': 'verify-me', 'hub.challenge': '1' }],
-    ])('is 403 to %s', async (_name, query) => {
+    ])('is 403 for %s', async (_name, query) => {
       const answered = await shake(query as unknown as Record<string, string>);
       expect(answered.status).toBe(403);
       expect(((await answered.json()) as { error: string }).error).toBe('forbidden');
@@ -517,7 +520,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     [132001, 404, 'unknown_template'],
     [131026, 400, 'undeliverable'],
     [100, 400, '100'],
-  ])('refused with %i is failed as the code means, once', async (code, status, errorCode) => {
+  ])('refused with %i fails as the code means, once', async (code, status, errorCode) => {
     answer = () => refused(status, code, 'The details');
     const sent = await send({});
     const found = await becomes(sent.body.id, 'failed');
@@ -537,7 +540,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     ['no messages', (to) => ({ messaging_product: 'whatsapp', contacts: [{ input: to, wa_id: to }] })],
     ['a message without an id', () => ({ messages: [{}] })],
     ['an empty id', () => ({ messages: [{ id: '' }] })],
-  ])('taken with %s in the answer is sent, once', async (_what, body) => {
+  ])('accepted with %s in the answer is sent, once', async (_what, body) => {
     let count = 0;
     answer = (request) => {
       count += 1;
@@ -549,7 +552,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     expect(count).toBe(1);
   });
 
-  it('tells what the list of events shows', async () => {
+  it('sends events that match the samples of the event list', async () => {
     const { body } = await gateway.call('GET', '/developers/webhooks/events', { key: account.key });
     await eventually(() => new Set(receiver.received.map((hook) => hook.body.event)).size === 3);
     for (const hook of receiver.received) {
@@ -558,7 +561,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     }
   });
 
-  it('that the platform cannot take now is tried again, and the operator sees what is his to mend', async () => {
+  it('a message that the platform cannot accept now is retried, and the operator sees the cause', async () => {
     let count = 0;
     answer = (request) => {
       count += 1;
@@ -581,7 +584,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     expect(gateway.parts.routing.health().find(({ name }) => name.startsWith('whatsapp:'))?.state).toBe('up');
   });
 
-  it('repeats its first answer under an idempotency key, also where the window is closed (R19)', async () => {
+  it('repeats its first answer under an idempotency key, also when the window is closed (R19)', async () => {
     const body = {
       to: '+256700000020',
       type: 'text',
@@ -595,7 +598,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  it('can be scheduled and canceled, and stands in its history (R18, R20)', async () => {
+  it('can be scheduled and canceled, and is in its history (R18, R20)', async () => {
     const scheduledFor = new Date(Date.now() + HOUR_MS).toISOString();
     const sent = await send({ to: '+256700000030', scheduledFor });
     expect(sent.body).toMatchObject({ status: 'pending', scheduledFor });
@@ -618,7 +621,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
     );
   });
 
-  it('in the sandbox leaves nothing and tells nothing (R26)', async () => {
+  it('in the sandbox sends nothing and causes no event (R26)', async () => {
     const before = platform.requests.length;
     const sent = await send({}, account.sandboxKey);
     expect(sent.body).toMatchObject({ sandbox: true, status: 'sent', cost: 0 });
@@ -628,8 +631,8 @@ describe('WhatsApp over the Cloud API (R25)', () => {
   });
 });
 
-describe('WhatsApp with nothing configured', () => {
-  it('is simulated: taken, delivered, read', async () => {
+describe('WhatsApp without configuration', () => {
+  it('is simulated: accepted, delivered, read', async () => {
     await using gateway = await startTestGateway();
     const account = await gateway.createAccount();
     const body = { to: '+256700123456', ...TEMPLATE };
@@ -640,7 +643,7 @@ describe('WhatsApp with nothing configured', () => {
     });
   });
 
-  it('is 503 in production, and believes no callback (R26)', async () => {
+  it('is 503 in production, and accepts no callback (R26)', async () => {
     await using gateway = await startTestGateway({ NODE_ENV: 'production' });
     const account = await gateway.createAccount();
     const body = { to: '+256700123456', ...TEMPLATE };
