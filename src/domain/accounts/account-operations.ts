@@ -11,24 +11,24 @@ import type { Account, LedgerEntry, RetentionDays } from './account.ts';
 import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
 
 const NAME_MAX_LENGTH = 200;
-/** The longest email that anybody has, and more than a name has. */
+/** The longest email address; longer than any name. */
 const SEARCH_MAX_LENGTH = 320;
 
 export interface CreateAccountInput {
   readonly email: string;
   readonly currency: string;
   readonly name?: string | undefined;
-  /** Opening balance, in units of the currency. */
+  /** Opening balance in units of the currency. */
   readonly balance?: number | undefined;
 }
 export interface TopUpInput {
   readonly accountId: string;
   readonly amount: number;
-  /** Names the payment: the same payment again changes nothing. */
+  /** Makes a repeated request book the payment once. */
   readonly reference?: string | undefined;
 }
 
-/** Accounts, their balance and the people who sign in to them. */
+/** Accounts and their balances. */
 export function accountOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
 
@@ -44,7 +44,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** The caller's own account, or for an operator any one. Another account's is `not_found`. */
+    /** The caller's own account; for an operator any account. Throws `not_found` for another account. */
     find: operation(
       'account.find',
       { roles: ACCOUNT_ROLES, operator: true },
@@ -59,7 +59,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** All accounts, the newest first; `search` looks into name and email. */
+    /** All accounts, newest first. `search` matches name and email. */
     list: operation(
       'account.list',
       { operator: true },
@@ -83,7 +83,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** What moved the caller's balance, the newest first (R17). */
+    /** The caller's ledger, newest entry first (R17). */
     ledger: operation(
       'account.ledger',
       { roles: ACCOUNT_ROLES },
@@ -104,7 +104,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Creates an account with its owner. An opening balance is the ledger's first entry. */
+    /** Creates an account and its owner. An opening balance is the first ledger entry. */
     create: operation('account.create', { operator: true }, async (caller, input: CreateAccountInput) => {
       if (!isCurrency(input.currency)) {
         throw validationError([{ path: 'currency', message: 'must be an ISO 4217 code such as UGX' }]);
@@ -142,8 +142,8 @@ export function accountOperations(deps: Dependencies) {
     }),
 
     /**
-     * Adds to a balance. A payment that was booked under its `reference` before changes nothing; throws
-     * `validation_error` when the reference names another amount.
+     * Adds to a balance. A repeated `reference` changes nothing. Throws `validation_error` when the reference
+     * belongs to another amount.
      */
     topUp: operation('account.topUp', { operator: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
@@ -175,8 +175,8 @@ export function accountOperations(deps: Dependencies) {
     }),
 
     /**
-     * From now on the text of a message is erased `contentDays` after its acceptance and the message is deleted
-     * after `messageDays`, which are no fewer; null keeps for ever. What is forgotten cannot be had back.
+     * Sets after how many days the text of a message is erased and the message deleted; null keeps it. `messageDays`
+     * is at least `contentDays`. Erased data cannot be restored.
      */
     setRetention: operation(
       'account.setRetention',
@@ -204,7 +204,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Creates a platform operator, above accounts. */
+    /** Creates a platform operator. */
     createOperator: operation('operator.create', {}, async (caller, input: { readonly email: string }) => {
       await refuseTakenEmail(deps, input.email);
       const person = { email: input.email, role: 'OPERATOR', accountId: null } as const;
@@ -224,8 +224,8 @@ export function accountOperations(deps: Dependencies) {
 }
 
 /**
- * The account that a caller names, or else its own. Throws `not_found` for another's than its own, and
- * `validation_error` when who belongs to none names none.
+ * The account that a caller names, by default its own. Throws `not_found` for another account, and
+ * `validation_error` when a caller without an account names none.
  */
 export function namedAccountId(caller: Caller, named: string | null | undefined): string {
   const ownId = caller.kind === 'api-key' || caller.kind === 'member' ? caller.accountId : undefined;
@@ -258,11 +258,11 @@ function credit(
   return { accountId, kind, amountMinor, messageId: null, position: null, reference, actor, createdAt };
 }
 
-/** A century: longer is for ever. */
+/** A century. */
 export const RETENTION_MAX_DAYS = 36_500;
 
 export interface SetRetentionInput extends RetentionDays {
-  /** Absent for the caller's own account. */
+  /** Default: the caller's own account. */
   readonly accountId?: string | null | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { fromMinor } from '../money/money.ts';
 
-/** An **account** owns keys, messages, webhooks and a balance; its balance always equals its ledger's sum (R17). */
+/** An **account** owns keys, messages, webhooks and a balance. Its balance equals the sum of its ledger (R17). */
 export interface Account {
   readonly id: string;
   readonly name: string;
@@ -8,18 +8,18 @@ export interface Account {
   readonly currency: string;
   readonly balanceMinor: number;
   readonly retention: RetentionDays;
-  /** Null where the RATE_LIMIT_* variables hold. */
+  /** Null when the RATE_LIMIT_* variables apply. */
   readonly plan: Plan | null;
   readonly createdAt: Date;
 }
 
-/** How many requests each key of an account may make (R12). `perSecond` 0 is no such rule. */
+/** Request limits of each key of an account (R12). `perSecond` 0 means unlimited. */
 export interface Plan {
   readonly name: string;
   readonly perMinute: number;
   readonly perSecond: number;
   readonly webhooksPerMinute: number;
-  /** Requests of each session of a person; null where RATE_LIMIT_SESSION_PER_MINUTE holds. */
+  /** Requests of each session of a person; null when RATE_LIMIT_SESSION_PER_MINUTE applies. */
   readonly sessionPerMinute: number | null;
 }
 
@@ -37,7 +37,7 @@ export interface LedgerEntry {
   readonly createdAt: Date;
 }
 
-/** For how many days, counted from its acceptance, a message's text is kept, and the message; null is for ever. */
+/** Days after acceptance at which the text of a message is erased, and the message deleted; null keeps it. */
 export interface RetentionDays {
   readonly contentDays: number | null;
   readonly messageDays: number | null;

@@ -1,7 +1,6 @@
 /**
- * A **budget** is how many requests may be made in any 60 seconds, and perhaps in any second (R11 and R12): that
- * of a key, of an address for requests that nobody stands for, of a session, and of a person for what they send. All
- * processes count on the same ones.
+ * A **budget** is a number of requests in any 60 seconds and, if set, in any second (R11, R12). Keys, client
+ * addresses without a key, sessions, and the sends of a person have one each. All processes share them.
  */
 import type { MemberCaller, OperatorCaller } from '../caller.ts';
 import { DomainError } from '../errors.ts';
@@ -10,22 +9,22 @@ import type { Cache, CreateCache } from '../ports/changes.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../ports/rate-limiter.ts';
 import type { Plan } from './account.ts';
 
-/** What holds where an account has no plan, or its plan has no figure (the RATE_LIMIT_* variables). */
+/** Limits for accounts without a plan (the RATE_LIMIT_* variables). */
 export interface DefaultLimits extends RateLimits {
   readonly webhooksPerMinute: number;
   readonly sessionPerMinute: number;
 }
 
-/** A session, as far as its budget goes. */
+/** The parts of a session that its budget depends on. */
 interface CountedSession {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
 }
 
-/** The bucket of requests that neither a key nor a session stands for; `client` as `clientOf` gives it. */
+/** The bucket of requests without a key or session. `client` is what `clientOf` returns. */
 export const bucketOfClient = (client: string) => `address:${client}`;
 
-/** Why the limiter refused a request under these limits; undefined when it passed. `what` names what is counted. */
+/** The refusal for a verdict of the limiter; undefined when the request passed. `what` names what is counted. */
 export function rateRefusal(
   verdict: RateVerdict,
   { perMinute, perSecond }: RateLimits,
@@ -39,7 +38,9 @@ export function rateRefusal(
   return new DomainError('rate_limit_exceeded', message, undefined, seconds);
 }
 
-/** The budgets of people and of nobody. Each method throws `rate_limit_exceeded` where the budget is used up. */
+/**
+ * Budgets of people and of anonymous clients. Each method throws `rate_limit_exceeded` when the budget is used up.
+ */
 export class Budgets {
   readonly #limiter: RateLimiter;
   readonly #defaults: DefaultLimits;
@@ -58,19 +59,19 @@ export class Budgets {
     });
   }
 
-  /** Counts a request that nobody stands for on its client's address (R11). */
+  /** Counts an anonymous request on the budget of its client (R11). */
   async countAnyone(client: string): Promise<void> {
     await this.#take(bucketOfClient(client), this.#defaults, 'requests');
   }
 
-  /** Counts a request of somebody who is signed in; operators, who are in no account, have the default. */
+  /** Counts a request of a signed-in person. Operators have the default budget. */
   async countRequest({ tokenHash, caller }: CountedSession): Promise<void> {
     const plan = caller.kind === 'member' ? await this.#plans.get(caller.accountId) : null;
     const perMinute = plan?.sessionPerMinute ?? this.#defaults.sessionPerMinute;
     await this.#take(`session:${tokenHash.toString('hex')}`, { perMinute, perSecond: 0 }, 'requests');
   }
 
-  /** Counts what a person sends, in all their sessions, on figures like a key's. */
+  /** Counts a message of a person, over all sessions, with the limits of a key (R207). */
   async countSend({ accountId, userId }: MemberCaller): Promise<void> {
     const { perMinute, perSecond } = (await this.#plans.get(accountId)) ?? this.#defaults;
     await this.#take(`sends:${userId}`, { perMinute, perSecond }, 'messages of one person');

@@ -22,21 +22,21 @@ import {
 export interface ChangePasswordInput {
   readonly current: string;
   readonly new: string;
-  /** The session that asks; every other one of the person ends. */
+  /** The session of the request. All other sessions of the person end. */
   readonly sessionHash: Buffer;
   readonly address: string;
 }
 
-/** What a change of a person's role does to their keys. */
+/** What happens to a person's keys when their role changes. */
 interface KeepKeys {
-  /** Whether keys that go beyond the new role go on working; no when absent. */
+  /** Whether keys beyond the new role keep working; by default they are revoked (R204). */
   readonly keepKeys?: boolean | undefined;
 }
 
 const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
 const EVERYBODY = { roles: ACCOUNT_ROLES, operator: true } as const;
 
-/** The people of an account. An account always keeps an owner, and only owners make or unmake owners. */
+/** The people of an account. An account always has an owner, and only owners add or remove owners. */
 export function memberOperations(deps: Dependencies, sessions: Sessions) {
   const { stores, uow, clock, passwords } = deps;
 
@@ -46,7 +46,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     return member;
   }
 
-  /** Before anything is recorded: a change of keys locks in this order, too, and would wait in a ring otherwise. */
+  /** Locks in the same order as changes of keys do, to avoid a deadlock. Call it before any change. */
   async function lockPeopleAndKeys(tx: Tx, caller: Caller, accountId: string): Promise<readonly User[]> {
     const members = await tx.users.lockMembers(accountId);
     await refuseStaleRole(tx, caller);
@@ -55,9 +55,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   }
 
   /**
-   * Revokes the keys of a person that go beyond their new role; of nobody's any more, all of them. A person's keys are
-   * those whose secret they were given, since they created or rotated them, and what these keys created or rotated in
-   * turn. A key that somebody else has rotated since is no longer theirs.
+   * Revokes the keys of a person that exceed their new role, or all keys when `role` is null. R204 says which keys
+   * are a person's.
    */
   async function revokeBeyondRole(
     tx: Tx,
@@ -72,7 +71,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
   }
 
   return {
-    /** The person who is signed in. */
+    /** The signed-in person. */
     viewer: operation('member.viewer', EVERYBODY, async (caller, _input: Record<string, never>) => {
       const found = await stores.users.find(userIdOf(caller));
       if (!found) throw unauthorized('Sign in again.');
@@ -84,8 +83,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Sets a new password for the right current one, and ends the person's other sessions. Accepts the person's
-     * invitation where it is pending.
+     * Sets a new password if the current one is right, ends the person's other sessions, and accepts a pending
+     * invitation.
      */
     changePassword: operation(
       'member.changePassword',
@@ -107,7 +106,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         if (!known) throw notCurrent();
         const hash = await passwords.hash(input.new, known.passwordHash);
         await uow.run(async (tx) => {
-          // Replaced since it was checked, perhaps because others know it: what they ask for must not win.
+          // The password was replaced since the check, perhaps because it leaked. The older request must lose.
           const isChanged = await tx.users.setPassword(found.user.id, hash, false, known.passwordHash);
           if (!isChanged) throw notCurrent();
           await tx.sessions.removeOf(found.user.id, input.sessionHash);
@@ -129,9 +128,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Gives a person who has lost their password a one-time one, which is shown this once, and ends their sessions;
-     * their sign-ins that failed count no more. Throws `not_found` when nobody signs in with the email, and
-     * `validation_error` when several do and `accountId` does not say who of them it is.
+     * Gives a person a one-time password, which is shown only this once. Ends their sessions and forgets their
+     * failed sign-ins. Throws `not_found` for an unknown email, and `validation_error` when several people have the
+     * email and `accountId` does not select one.
      */
     resetPassword: operation(
       'member.resetPassword',
@@ -159,9 +158,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Invites a person with a one-time password, which is shown this once. The invitation is pending until they change
-     * it, for 7 days at the most. Whether the email is known outside the account changes nothing: not the answer, not
-     * what others can do with the email.
+     * Invites a person with a one-time password, which is shown only this once. The invitation is pending until they
+     * change it, at most 7 days (R206). The answer does not depend on whether the email is known outside the
+     * account.
      */
     invite: operation(
       'member.invite',
@@ -188,7 +187,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       },
     ),
 
-    /** Gives a person another role, and revokes their keys that go beyond it, unless `keepKeys`. */
+    /** Gives a person another role, and revokes their keys beyond it unless `keepKeys` (R204). */
     setRole: operation(
       'member.setRole',
       MANAGE,
@@ -216,8 +215,8 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Takes a person out of the account, or an invitation back, ends their sessions and revokes their keys, unless
-     * `keepKeys`. What they did stays in the audit log.
+     * Removes a person or an invitation, ends their sessions, and revokes their keys unless `keepKeys`. The audit
+     * log keeps their actions.
      */
     remove: operation(
       'member.remove',
@@ -264,14 +263,14 @@ function onlyOwners(caller: Caller): void {
   }
 }
 
-/** A role that manages no keys has none, and a DEVELOPER has none with FULL_ACCESS. */
+/** A VIEWER has no keys, and a DEVELOPER none with FULL_ACCESS. */
 function goesBeyondRole({ scopes }: ApiKey, role: AccountRole | null): boolean {
   if (role === 'DEVELOPER') return scopes.includes('FULL_ACCESS');
   return role === null || role === 'VIEWER';
 }
 
 function keepAnOwner(members: readonly User[], leaving: User): void {
-  // An invitation may never be accepted.
+  // A pending invitation may never be accepted, so it does not count as an owner.
   const stays = members.some(
     ({ id, role, acceptedAt }) => role === 'OWNER' && id !== leaving.id && acceptedAt !== null,
   );
@@ -288,7 +287,7 @@ function keepInvitationsFew(members: readonly User[]): void {
   throw validationError([{ path: 'email', message }]);
 }
 
-/** The person of the account, or the only one; an invitation that is pending only where nobody has accepted one. */
+/** The person of the account, or the only person. A pending invitation counts only if nobody has accepted one. */
 function theOne(people: readonly User[], accountId: string | undefined): User {
   const named = people.filter((person) => accountId === undefined || person.accountId === accountId);
   const accepted = named.filter(({ acceptedAt }) => acceptedAt !== null);

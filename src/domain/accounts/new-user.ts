@@ -4,13 +4,13 @@ import { parseEmailAddress } from '../messages/email-address.ts';
 import type { Tx } from '../ports/stores.ts';
 import type { User } from './user.ts';
 
-/** A person with the one-time password made for them, which is shown this once. */
+/** A person with a one-time password, which is shown only this once. */
 export interface NewUser {
   readonly user: User;
   readonly password: string;
 }
 
-/** Makes a person with a random one-time password, or an invitation; nothing is stored yet. */
+/** Makes a person or an invitation with a random one-time password. Stores nothing. */
 export async function newUser(
   deps: Pick<Dependencies, 'ids' | 'clock' | 'passwords' | 'stores'>,
   { email, role, accountId }: Pick<User, 'email' | 'role' | 'accountId'>,
@@ -23,8 +23,8 @@ export async function newUser(
 }
 
 /**
- * A random password that a person is to change, with what is stored of it: salted as the passwords of others with the
- * email are, so that a sign-in takes one computation, and the same time, however many there are.
+ * A random one-time password with its hash. The hash has the salt of other hashes for the same email, so that a
+ * sign-in takes one computation, and the same time, for any number of people.
  */
 export async function oneTimePassword(
   { ids, passwords, stores }: Pick<Dependencies, 'ids' | 'passwords' | 'stores'>,
@@ -35,7 +35,10 @@ export async function oneTimePassword(
   return { password, hash: await passwords.hash(password, like) };
 }
 
-/** Stores a person. Throws `validation_error` when the email is taken: in the account, or by whom an operator added. */
+/**
+ * Stores a person. Throws `validation_error` when the email is taken in the account or among the people an operator
+ * added.
+ */
 export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
   if (await tx.users.insert(user, hash)) return;
   if (user.invitedAt === null) throw takenEmail();
@@ -43,7 +46,7 @@ export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string
   throw validationError([{ path: 'email', message }]);
 }
 
-/** Throws `validation_error` for what is no email address, or is that of somebody whom an operator added. */
+/** Throws `validation_error` for an invalid email, and for one of a person that an operator added. */
 export async function refuseTakenEmail(
   { stores }: Pick<Dependencies, 'stores'>,
   email: string,
@@ -53,9 +56,9 @@ export async function refuseTakenEmail(
   if (known.some(({ invitedAt }) => invitedAt === null)) throw takenEmail();
 }
 
-/** Throws `validation_error` for what is no email address. */
+/** Throws `validation_error` for an invalid email. */
 export function checkEmail(email: string): void {
-  // As it is typed at sign-in: what reading would change, such as an international domain, nobody could sign in with.
+  // An address that parsing changes, such as one with an international domain, could not be typed at sign-in.
   if (parseEmailAddress(email)?.toLowerCase() !== email.toLowerCase()) {
     const message =
       'must be an email address such as name@example.com: its domain has a dot, and other letters in their xn-- form';

@@ -3,10 +3,10 @@ import { type Operation, operation } from '../operation.ts';
 
 type Nouns = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** What a person may do, asked of the operations themselves. */
+/** The permissions of a person, from the access of the operations. */
 export function permissionOperations(nouns: Nouns) {
   const others = Object.values(nouns).flatMap((noun) => Object.values(noun));
-  /** Names of the operations that the caller would not be refused, in alphabetical order. */
+  /** Names of the operations that admit the caller, sorted. */
   const list: Operation<Record<string, never>, readonly string[]> = operation(
     'permission.list',
     { roles: ACCOUNT_ROLES, operator: true },

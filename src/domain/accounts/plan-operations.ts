@@ -9,13 +9,13 @@ import type { Account, Plan } from './account.ts';
 const NAME_MAX_LENGTH = 100;
 const OPERATORS = { operator: true } as const;
 
-/** Plans: how many requests the keys and people of an account may make (R12). Keys may have figures of their own. */
+/** Plans: request limits for the keys and people of an account (R12). A key may have its own limits. */
 export function planOperations(deps: Dependencies) {
   const { stores, uow, clock, ids } = deps;
   return {
     list: operation('plan.list', OPERATORS, (_caller, _input: Record<string, never>) => stores.plans.all()),
 
-    /** Creates the plan of that name, or changes it for all accounts that are on it, from the next second on. */
+    /** Creates or changes the plan of that name. Its accounts get the new limits within a second. */
     set: operation('plan.set', OPERATORS, async (caller, plan: Plan): Promise<Plan> => {
       const { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } = plan;
       if (name.length < 1 || name.length > NAME_MAX_LENGTH) {
@@ -28,7 +28,7 @@ export function planOperations(deps: Dependencies) {
       const after: Plan = { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute };
       await uow.run(async (tx) => {
         const before = await tx.plans.set(ids.uuid(), after, clock.now());
-        // Keys and accounts are kept with the figures of their plan.
+        // Cached keys and accounts hold the limits of their plan.
         tx.announce('api-key', ALL_IDS);
         tx.announce('account', ALL_IDS);
         await recordChange(tx, deps, caller, {
@@ -42,7 +42,7 @@ export function planOperations(deps: Dependencies) {
       return after;
     }),
 
-    /** Puts an account on a plan; without a name, on none: the RATE_LIMIT_* variables then hold. */
+    /** Assigns a plan to an account. Without a plan the RATE_LIMIT_* variables apply. */
     assign: operation(
       'account.setPlan',
       OPERATORS,

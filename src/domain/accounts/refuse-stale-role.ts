@@ -3,8 +3,8 @@ import { forbidden, unauthorized } from '../errors.ts';
 import type { Tx } from '../ports/stores.ts';
 
 /**
- * Reads in the transaction what a member may do by now: a process that has not heard of a removal or another role yet
- * must not let them give on what they no longer have. Throws `unauthorized` or `forbidden`.
+ * Reads a member's role again in the transaction. A process may not know yet that the member was removed or has
+ * another role, and must not let them grant what they lost. Throws `unauthorized` or `forbidden`.
  */
 export async function refuseStaleRole(tx: Tx, caller: Caller): Promise<void> {
   if (caller.kind !== 'member') return;

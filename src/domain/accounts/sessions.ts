@@ -1,7 +1,6 @@
 /**
- * A **session** stands for a person who signed in. Its token is 32 random bytes that only the person holds; the
- * store has the SHA-256. It ends 12 hours after its last use, on sign-out, and when the password changes or the
- * person is removed.
+ * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. A session
+ * ends 12 hours after its last use, at sign-out, when the password changes, and when the person is removed.
  */
 import { createHash } from 'node:crypto';
 import type { MemberCaller, OperatorCaller, SystemCaller } from '../caller.ts';
@@ -15,11 +14,11 @@ import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 /**
- * A session in use is prolonged this often at the most: reading should not write. It is also read
- * again this often, so that a change which was not announced holds within a minute.
+ * A session is extended and read again at most this often, to save writes. So a change that was not announced takes
+ * effect within a minute.
  */
 const EXTEND_EVERY_MS = 60_000;
-/** Passwords that may wait to be checked in a process. */
+/** Passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 
 interface KnownUser {
@@ -40,7 +39,7 @@ export interface SignedIn {
   readonly user: User;
   readonly session: Session;
 }
-/** A session as it was found; `isExtended` when this use moved its end. */
+/** A session as found. `isExtended` is true when this use moved its end. */
 export interface Session {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
@@ -53,18 +52,18 @@ type SessionDependencies = Pick<
   'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache'
 > & { readonly security: SecurityWatch };
 
-/** People whose sign-ins failed, remembered so that a lockout can be told to their account without looking for them. */
+/** People with failed sign-ins, so that a lockout can be reported without a query. */
 const FAILED_MAX = 1_000;
-/** Who acts for somebody who has not shown who they are. */
+/** The actor of events before the person is authenticated. */
 const SIGN_IN: SystemCaller = { kind: 'system', name: 'sign-in' };
 
-/** Signing in and out, and knowing who a token stands for. */
+/** Sign-in, sign-out and sessions. */
 export class Sessions {
   readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
-  /** By the hash of their token, in hex. */
+  /** By the hex hash of their token. */
   readonly #known: Cache<KnownSession>;
-  /** By email in small letters, those that failed longest ago first. */
+  /** By lower-case email, the oldest failure first. */
   readonly #failed = new Map<string, User>();
   #unknownHash: Promise<string> | undefined;
 
@@ -75,7 +74,7 @@ export class Sessions {
   }
 
   /**
-   * A new session for the right password. Throws `unauthorized`, the same for an unknown email and a wrong
+   * Starts a session for the right password. Throws `unauthorized`, the same for an unknown email and a wrong
    * password, and `rate_limit_exceeded` after ten failures in 15 minutes for the email or the address.
    */
   async signIn(email: string, password: string, address: string): Promise<SignedIn> {
@@ -89,7 +88,7 @@ export class Sessions {
     const expiresAt = new Date(now.getTime() + SESSION_MS);
     const tokenHash = hashToken(token);
     const session = { tokenHash, caller: callerFor(user), expiresAt, isExtended: false };
-    // The check took its time: a password that was replaced meanwhile, since others know it, opens nothing.
+    // Refused if the password was replaced during the check, perhaps because it leaked.
     const row = { tokenHash, userId: user.id, passwordHash, createdAt: now, expiresAt };
     if (!(await stores.sessions.insert(row))) throw wrong();
     if (await clock.agrees())
@@ -99,8 +98,8 @@ export class Sessions {
   }
 
   /**
-   * The person with the email whose password this is, with what is stored of it; bounded as `signIn` is. `userId` asks
-   * of one person.
+   * The person with this email and password, and the stored hash; bounded like `signIn`. `userId` restricts the
+   * check to one person.
    */
   async checkPassword(
     email: string,
@@ -111,13 +110,15 @@ export class Sessions {
     const check = async () => {
       const hashes = await this.#hashesOf(email, password);
       const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
-      // The store takes more letters for the same than failures are counted by: each spelling would have its own ten.
+      // The store ignores more differences of letters than the count of failures does. Each spelling would get ten
+      // more guesses.
       if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
       this.#noteFailure('password', await this.#concernedBy(email, userId), address);
       return undefined;
     };
     try {
-      // Any account may invite any email, and would have ten more guesses at another's password with each sign-in.
+      // Only people added by an operator clear the failures: any account can invite any email, and each sign-in
+      // would allow ten more guesses at another person's password.
       return await this.#attempts.judge(email, address, check, ({ user }) => user.invitedAt === null);
     } catch (error) {
       if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
@@ -128,8 +129,8 @@ export class Sessions {
   }
 
   /**
-   * Whose account is told of a sign-in that failed. Tenants do not share: an account that has invited somebody learns
-   * nothing of their sign-ins elsewhere, so it is whom an operator added, or the only one who has accepted, or nobody.
+   * The person whose account is told of a failed sign-in (R206). An account must not learn of sign-ins to other
+   * accounts, so it is the person an operator added, else the only one who has accepted, else nobody.
    */
   async #concernedBy(email: string, userId: string | undefined): Promise<User | undefined> {
     const like = await this.#deps.stores.users.withEmail(email);
@@ -158,7 +159,7 @@ export class Sessions {
     });
   }
 
-  /** The session of a token, prolonged by this use; undefined for a token that is unknown or over. */
+  /** The session of a token, extended by this use. Undefined for an unknown or ended one. */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
@@ -188,12 +189,12 @@ export class Sessions {
   async #read(tokenHash: Buffer): Promise<KnownSession> {
     const readAt = this.#deps.clock.now();
     const found = await this.#deps.stores.sessions.find(tokenHash, readAt);
-    // Thrown, not returned: guessed tokens must not push known sessions out of the cache.
+    // Thrown, so that the cache does not keep it: guessed tokens must not evict known sessions.
     if (!found) throw new UnknownSession();
     return { caller: callerFor(found.user), expiresAt: found.expiresAt, readAt };
   }
 
-  /** Why sessions do not hold any more: they are over, or stand for another role by now. Prolongs none of them. */
+  /** Sessions that have ended or whose role has changed, with the refusal of each. Extends none of them. */
   async refusals(sessions: readonly Session[]): Promise<ReadonlyMap<Session, DomainError>> {
     const { stores, clock } = this.#deps;
     const hashes = sessions.map((session) => session.tokenHash);
@@ -217,7 +218,7 @@ export class Sessions {
     });
   }
 
-  /** What is stored of the password where it is right. Takes as long for an email that nobody has as for one that several have. */
+  /** The possible stored hashes of a password for an email. Takes the same time for an unknown email. */
   async #hashesOf(email: string, password: string): Promise<readonly string[]> {
     const { passwords, ids, stores } = this.#deps;
     if (passwords.waiting > CHECKS_WAITING_MAX) {

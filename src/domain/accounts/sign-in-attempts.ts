@@ -1,24 +1,24 @@
 /**
- * The bounds on guessing passwords. An **attempt** has two **buckets**: its email's and its address's. It is booked as
- * a failure of both before its password is checked, so that many guesses at once are no way around the bound, and
- * **pending** until the check has ended; one that turns out well is taken back.
+ * Bounds the guessing of passwords. An **attempt** counts in two **buckets**: its email's and its address's. It is
+ * stored as a failure in both before its password is checked, so that parallel guesses cannot exceed the bound. It
+ * is **pending** until the check ends, and is removed if the password was right.
  */
 import { createHash } from 'node:crypto';
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError } from '../errors.ts';
 import type { Tx } from '../ports/stores.ts';
 
-/** Failed sign-ins that an email or an address has in the window before it must wait. */
+/** Failed sign-ins of an email or an address in the window. */
 const FAILURES_MAX = 10;
 export const FAILURES_WINDOW_MS = 15 * 60_000;
-/** Attempts of a process that wait for others to be judged, and how often each of them does. */
+/** Attempts of a process that wait for pending ones, and how often each may wait. */
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
-/** Attempts to sign in, bounded together by all processes. */
+/** Sign-in attempts, counted over all processes. */
 export class SignInAttempts {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids'>;
-  /** Of this process, with the buckets of each. */
+  /** Pending attempts of this process, with their buckets. */
   readonly #pending = new Map<Promise<unknown>, readonly string[]>();
   #waiting = 0;
 
@@ -27,10 +27,10 @@ export class SignInAttempts {
   }
 
   /**
-   * What `check` finds: undefined for a wrong password, which then is a failure. What it finds takes back the failures
-   * of the email where `forgives` says so, and this attempt in any case. Throws `rate_limit_exceeded` after
-   * ten failures in 15 minutes for the email or the address. While others are pending it waits to see whether they
-   * fail; where too many are, it is told to come again in a second.
+   * Runs `check`, which returns undefined for a wrong password. A right password removes this attempt and, if
+   * `forgives` agrees, the failures of the email. Throws `rate_limit_exceeded` after ten failures in 15 minutes for
+   * the email or the address. When only pending attempts fill the bound, waits for their results; when too many
+   * wait, refuses for a second.
    */
   async judge<T>(
     email: string,
@@ -66,7 +66,7 @@ export class SignInAttempts {
     return own.map(([attempt]) => attempt);
   }
 
-  /** Books an attempt as failed until it is known better, or says why it may not be made. */
+  /** Stores the attempt as a failure; returns a refusal if the bound is reached. */
   #book(id: string, buckets: readonly string[]): Promise<DomainError | undefined> {
     return this.#deps.uow.run(async (tx) => {
       const now = this.#deps.clock.now();
@@ -90,7 +90,7 @@ export class SignInAttempts {
     try {
       found = await check();
     } catch (error) {
-      // Nobody knows whether the password was right.
+      // The check failed, so it is unknown whether the password was right.
       await signInFailures.forget(id);
       throw error;
     }
@@ -100,8 +100,8 @@ export class SignInAttempts {
 }
 
 /**
- * Takes back all that was tried with an email, at the addresses it came from as well: who gets another password has
- * mostly tried the lost one before, and would still have to wait with the right one.
+ * Removes all failed attempts with an email, in the buckets of their addresses too. Used after a password reset: the
+ * person has usually tried the lost password before and would have to wait with the new one.
  */
 export function forgiveAttempts(tx: Tx, email: string): Promise<void> {
   return tx.signInFailures.forgetAttempts(bucketOfEmail(email));
@@ -122,7 +122,7 @@ function tooManyAtOnce(): DomainError {
 
 const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
-/** Hashed, since what people type into the field of the email is sometimes their password. */
+/** Hashed, because people sometimes type their password into the email field. */
 function bucketOf(kind: 'email' | 'address', value: string): string {
   return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }

@@ -7,11 +7,11 @@ import type { ApiKey, ScopeUse } from './api-key.ts';
 const READ = { roles: ACCOUNT_ROLES } as const;
 const READ_ANY = { roles: ACCOUNT_ROLES, operator: true } as const;
 
-/** Looking at keys by their ids. */
+/** Looking up keys by id. */
 export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   const accountOf = (caller: Caller) => (caller.kind === 'operator' ? undefined : accountIdOf(caller));
   return {
-    /** One of the account's keys. Another account's is `not_found`. */
+    /** One of the account's keys. Throws `not_found` for another account's key. */
     find: operation(
       'apiKey.find',
       READ,
@@ -22,7 +22,7 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
       },
     ),
 
-    /** Those of the keys that are the account's. */
+    /** Leaves out keys of other accounts. */
     findMany: operation(
       'apiKey.findMany',
       READ,
@@ -30,7 +30,7 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
         stores.apiKeys.findMany(accountIdOf(caller), input.keyIds),
     ),
 
-    /** Which scopes of the keys were used, and when last; those of another account's keys are left out. */
+    /** The last use of each scope of the keys. Leaves out keys of other accounts. */
     scopeUses: operation(
       'apiKey.scopeUses',
       READ_ANY,
@@ -41,7 +41,7 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
         stores.apiKeys.scopeUses(input.keyIds, accountOf(caller)),
     ),
 
-    /** The descendants of each key, ended ones too, the oldest first (see `revokeWithDescendants`). */
+    /** The descendants of each key (R204), ended ones too, oldest first. */
     descendantsOf: operation(
       'apiKey.descendantsOf',
       READ_ANY,
@@ -55,8 +55,8 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
     ),
 
     /**
-     * The keys of each person, ended ones too, the oldest first: those whose secret they were given, and what these
-     * keys created or rotated in turn.
+     * The keys of each person (R204), ended ones too, oldest first: those whose secret the person was given, and
+     * their descendants.
      */
     heldBy: operation(
       'apiKey.heldBy',

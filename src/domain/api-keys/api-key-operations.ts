@@ -25,7 +25,7 @@ import {
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
 
 export interface CreateApiKeyInput {
-  /** Named by operators and the system; the others have their own and can name no other. */
+  /** Required from operators and the system. Other callers may name only their own account. */
   readonly accountId?: string | null | undefined;
   readonly name: string;
   readonly scopes: readonly string[];
@@ -33,47 +33,47 @@ export interface CreateApiKeyInput {
   readonly enableHmac?: boolean | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
   readonly expiresAt?: string | null | undefined;
-  /** For operators and the system. */
+  /** Only operators and the system may set it. */
   readonly rateLimit?: ApiKey['rateLimit'] | undefined;
 }
-/** What changes; what is absent stays. */
+/** Absent members stay as they are. */
 export interface UpdateApiKeyInput {
   readonly keyId: string;
   readonly name?: string | undefined;
   readonly scopes?: readonly string[] | undefined;
   readonly environment?: string | undefined;
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** Null takes the end away. */
+  /** Null removes the end. */
   readonly expiresAt?: string | null | undefined;
 }
-/** A new key; `key` and `signingSecret` are shown this once. */
+/** A new key. `key` and `signingSecret` are shown only this once. */
 export interface NewApiKey {
   readonly apiKey: ApiKey;
   readonly key: string;
   readonly signingSecret: string | null;
 }
-/** A key that was revoked with what it made. */
+/** A revoked key and its descendants. */
 export interface RevokedTree {
   readonly apiKey: ApiKey;
-  /** The keys that this revoked: not those that had ended before. */
+  /** The keys that this call revoked, without those that had ended before. */
   readonly revokedKeys: readonly ApiKey[];
 }
-/** Who changes keys, as the database has them now. */
+/** The caller, read again in the transaction. */
 interface Author {
   readonly caller: Caller;
-  /** A caller that is a key, with the rate of keys that have none of their own. */
+  /** Set when the caller is a key: the key, and the plan that applies where it has no rate limit. */
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
 }
 
-/** Keys are managed with FULL_ACCESS, by members who may, and by operators (R7; members' roles). */
+/** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, operators. */
 const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
 const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
 
-/** API keys and what they may do. */
+/** Managing API keys. */
 export function apiKeyOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, settings } = deps;
 
-  /** Stores a key with fresh secrets, which the caller is given. */
+  /** Stores a key with new secrets and returns them. */
   async function issue(
     tx: Tx,
     { caller }: Author,
@@ -101,8 +101,8 @@ export function apiKeyOperations(deps: Dependencies) {
   }
 
   /**
-   * Keeps others from changing keys of the account until the transaction ends, and reads the caller again: what was
-   * taken from them since the request came in is not given on. Throws `unauthorized` or `forbidden`.
+   * Locks the keys of the account until the transaction ends and reads the caller again: it must not grant what it
+   * lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
    */
   async function begin(tx: Tx, caller: Caller, accountId: string): Promise<Author> {
     await tx.apiKeys.lockAccount(accountId);
@@ -117,8 +117,8 @@ export function apiKeyOperations(deps: Dependencies) {
   }
 
   /**
-   * The key, which nobody else changes until the transaction ends. Another account's is `not_found`, and so is a
-   * production key to a sandbox key.
+   * Locks a key until the transaction ends. Throws `not_found` for another account's key, and to a sandbox key for a
+   * production key.
    */
   async function lockKey(tx: Tx, caller: Caller, keyId: string): Promise<{ apiKey: ApiKey; author: Author }> {
     const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
@@ -131,14 +131,14 @@ export function apiKeyOperations(deps: Dependencies) {
     return { apiKey, author };
   }
 
-  /** Revokes one key; one that was revoked before stays as it is. */
+  /** Revokes one key. A revoked key stays as it is. */
   async function revokeOne(tx: Tx, caller: Caller, before: ApiKey): Promise<ApiKey> {
     if (before.revokedAt) return before;
     return changeKey(tx, deps, caller, 'apiKey.revoke', before, { revokedAt: clock.now() });
   }
 
   return {
-    /** The account's keys, newest first, revoked and expired ones too. A sandbox key sees those of the sandbox only. */
+    /** The account's keys, newest first, ended ones too. A sandbox key sees sandbox keys only. */
     list: operation(
       'apiKey.list',
       { scopes: [], roles: ACCOUNT_ROLES },
@@ -149,8 +149,8 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Makes a key within the caller's own limits. A key hands its own rate limit on. Throws `forbidden`, which names
-     * the limit.
+     * Creates a key within the caller's own limits (R202). A key passes its own rate limit on. Throws `forbidden`,
+     * which names the exceeded limit.
      */
     create: operation(
       'apiKey.create',
@@ -183,9 +183,9 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Changes what is named of a key, with effect from the next request. The key that comes of it lies within the
-     * caller's own limits, else `forbidden`. Throws `key_ended` for a key that has ended, and for a later end of one
-     * that was rotated.
+     * Changes the given properties of a key, with effect from the next request. Throws `forbidden` when the result
+     * exceeds the caller's own limits (R202), and `key_ended` for an ended key or a later end of a rotated one
+     * (R203).
      */
     update: operation('apiKey.update', MANAGE, async (caller, input: UpdateApiKeyInput) => {
       const { keyId, name, scopes, environment, ipAllowlist, expiresAt } = input;
@@ -207,9 +207,9 @@ export function apiKeyOperations(deps: Dependencies) {
     }),
 
     /**
-     * Issues a key with the same properties and fresh secrets; the old one expires after `overlapSeconds`, at once
-     * by default (R7). Throws `key_ended` for a key that has ended or was rotated before, and `forbidden` for
-     * one beyond the caller's own limits: its secrets would be handed out.
+     * Issues a key with the same properties and new secrets. The old key ends after `overlapSeconds`, by default at
+     * once (R7). Throws `key_ended` for an ended or already rotated key, and `forbidden` for a key beyond the
+     * caller's own limits, because the caller gets its secrets.
      */
     rotate: operation(
       'apiKey.rotate',
@@ -240,8 +240,8 @@ export function apiKeyOperations(deps: Dependencies) {
     ),
 
     /**
-     * Revokes a key as `revoke` does, and with it its descendants: what it created or rotated, what these created or
-     * rotated in turn, and what replaced these, whoever rotated them. A sandbox key reaches none of production.
+     * Revokes a key and its descendants (R204): what it created or rotated, what these created or rotated in turn,
+     * and their successors, whoever rotated them. A sandbox key cannot revoke production keys.
      */
     revokeWithDescendants: operation(
       'apiKey.revokeWithDescendants',
@@ -262,7 +262,7 @@ export function apiKeyOperations(deps: Dependencies) {
         }),
     ),
 
-    /** Sets or, with nulls, clears a key's own limits (R12). Throws `key_ended` for a key that has ended. */
+    /** Sets the rate limit of a key, or clears it with nulls (R12). Throws `key_ended` for an ended key. */
     setRateLimit: operation(
       'apiKey.setRateLimit',
       { operator: true },
@@ -287,12 +287,12 @@ function isDeveloper(caller: Caller): boolean {
   return caller.kind === 'member' && caller.role === 'DEVELOPER';
 }
 
-/** To a sandbox key there are sandbox keys only. */
+/** A sandbox key sees sandbox keys only. */
 function isInReach({ own }: Author, key: ApiKey): boolean {
   return own?.key.environment !== 'sandbox' || key.environment === 'sandbox';
 }
 
-/** Nobody gives a key more than they have, and a DEVELOPER never comes by a key with FULL_ACCESS. */
+/** Nobody grants more than they have (R202). A DEVELOPER never gets a key with FULL_ACCESS. */
 function refuseWider({ caller, own }: Author, result: KeyLimits): void {
   if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
   if (own) refuseBeyond(own.key, result, own.plan);
@@ -300,7 +300,7 @@ function refuseWider({ caller, own }: Author, result: KeyLimits): void {
 
 type System = Pick<Dependencies, 'clock' | 'ids'>;
 
-/** Changes a key of which the account is locked; every process hears of it with the commit (R9). */
+/** Changes a key of a locked account and announces it to every process with the commit (R9). */
 async function changeKey(
   tx: Tx,
   system: System,
@@ -321,7 +321,7 @@ async function changeKey(
   return after;
 }
 
-/** Revokes those of the keys that still work, each with its own audit entry, and returns them. */
+/** Revokes the keys that still work, each with its own audit entry, and returns them. */
 export async function revokeLiving(
   tx: Tx,
   system: System,
@@ -337,7 +337,7 @@ export async function revokeLiving(
   return revoked;
 }
 
-/** What the audit log keeps of a key: everything that can be changed, and no secret. */
+/** The audited properties of a key: everything that can change, without secrets. */
 function auditView(key: ApiKey) {
   const { name, scopes, environment, enableHmac, ipAllowlist, rateLimit, expiresAt, rotatedAt, revokedAt } =
     key;

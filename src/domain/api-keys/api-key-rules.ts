@@ -1,4 +1,4 @@
-/** What the properties of an API key must be (R5, R7, R67, R120). */
+/** Rules for the properties of an API key (R5, R7, R67, R120), and limits on what a key can grant (R202). */
 import type { Plan } from '../accounts/account.ts';
 import { ENVIRONMENTS, type Environment, SCOPES, type Scope } from '../caller.ts';
 import { DomainError, forbidden, validationError } from '../errors.ts';
@@ -10,12 +10,12 @@ import type { ApiKey } from './api-key.ts';
 export const KEY_NAME_MAX_LENGTH = 100;
 export const IP_ALLOWLIST_MAX = 100;
 export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
-/** Requests a minute or a second, of a key or a plan. */
+/** Requests in a minute or a second, of a key or a plan. */
 export const RATE_LIMIT_MAX = 1_000_000;
 
 const refuse = (path: string, message: string) => validationError([{ path, message }]);
 
-/** Known scopes, each once; throws `invalid_scope`, or `validation_error` when there is none. */
+/** Returns each scope once. Throws `invalid_scope`, or `validation_error` for none. */
 export function checkScopes(scopes: readonly string[]): Scope[] {
   if (scopes.length === 0) throw refuse('scopes', 'must name at least one scope');
   const known: readonly string[] = SCOPES;
@@ -40,7 +40,7 @@ export function checkKeyName(name: string): string {
   return name;
 }
 
-/** A time in the future, or null: a key without an end. */
+/** A time in the future; null for a key without an end. */
 export function checkExpiry(expiresAt: string | null, now: Date): Date | null {
   if (expiresAt === null) return null;
   const time = parseIsoTime(expiresAt);
@@ -49,7 +49,7 @@ export function checkExpiry(expiresAt: string | null, now: Date): Date | null {
   return time;
 }
 
-/** CIDRs, IPv4 or IPv6, or single addresses. */
+/** Accepts IPv4 and IPv6 networks in CIDR notation, and single addresses. */
 export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
   if (cidrs.length > IP_ALLOWLIST_MAX)
     throw refuse('ipAllowlist', `may have ${IP_ALLOWLIST_MAX} entries at most`);
@@ -62,14 +62,14 @@ export function checkIpAllowlist(cidrs: readonly string[]): readonly string[] {
   return cidrs;
 }
 
-/** Limits of a key's own; null: those of the account's plan. A `perSecond` of 0 is no such rule (R12). */
+/** A key's own limits. Null uses the plan's limit; 0 in `perSecond` means unlimited (R12). */
 export function checkRateLimit(rateLimit: ApiKey['rateLimit']): ApiKey['rateLimit'] {
   checkLimit('perMinute', rateLimit.perMinute, 1);
   checkLimit('perSecond', rateLimit.perSecond, 0);
   return rateLimit;
 }
 
-/** A number of requests, or null. */
+/** Accepts null, or a whole number from `least` to `RATE_LIMIT_MAX`. */
 export function checkLimit(path: string, value: number | null, least: number): void {
   if (value !== null && !(Number.isInteger(value) && value >= least && value <= RATE_LIMIT_MAX)) {
     throw refuse(path, `must be a whole number from ${least} to ${RATE_LIMIT_MAX}`);
@@ -83,21 +83,16 @@ export function checkOverlap(overlapSeconds: number): number {
   return overlapSeconds;
 }
 
-/**
- * **Limits** of a key: its scopes, environment, allowlist, end and own rate limit. Nobody gives a key more than they
- * have: what a key makes, changes or rotates lies within the limits of that key.
- */
-
 export type KeyLimits = Pick<ApiKey, 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rateLimit'>;
 
 const QUOTED_LENGTH = 100;
 
-/** Requests of a key that has no rate limit of its own. */
+/** Request limits that apply to keys without their own. */
 export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
 
 /**
- * Throws `forbidden`, which names the limit, when a key with the limits `own` would give the limits `given`. A key
- * without a rate limit of its own gives any; a key that is given none has the rate of `plan`.
+ * Throws `forbidden`, which names the limit, when a key with the limits `own` would grant the limits `given`. A key
+ * without its own rate limit grants any. A new key without its own rate limit counts with that of `plan`.
  */
 export function refuseBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
   const beyond = (limit: string, value: string, rule: string) =>
@@ -125,7 +120,7 @@ export function refuseBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate
   }
 }
 
-/** Each network lies inside one of `own`; an empty allowlist stands for every address. */
+/** Whether each network lies inside one of `own`. An empty allowlist allows every address. */
 function isWithinAllowlist(own: readonly string[], given: readonly string[]): boolean {
   if (own.length === 0) return true;
   const outer = networksOf(own);
@@ -137,7 +132,7 @@ function networksOf(cidrs: readonly string[]): readonly IpNetwork[] {
   return cidrs.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
 }
 
-/** A rate of 0 is no limit (R12). */
+/** A rate of 0 is unlimited (R12). */
 function isWithinRate(most: number | null, given: number): boolean {
   return most === null || most === 0 || (given !== 0 && given <= most);
 }

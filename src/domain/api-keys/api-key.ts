@@ -1,6 +1,7 @@
 /**
- * An **API key** is `msg_<key id>_<secret half>`: the key id names it and may be logged, the secret half is
- * stored only as a hash. A key belongs to one environment and carries scopes.
+ * An **API key** is `msg_<key id>_<secret half>`. The key id may be logged; the secret half is stored only as a
+ * hash. A key has scopes and one environment. Its **end** is its revocation or its expiry; an ended key is never
+ * changed or revived (R203).
  */
 import type { Plan } from '../accounts/account.ts';
 import type { Environment, Scope } from '../caller.ts';
@@ -13,45 +14,45 @@ export interface ApiKey {
   readonly scopes: readonly Scope[];
   readonly environment: Environment;
   readonly enableHmac: boolean;
-  /** CIDRs; empty: every address may use the key. */
+  /** CIDRs. Empty allows every address. */
   readonly ipAllowlist: readonly string[];
-  /** Overrides of the account's plan. */
+  /** Overrides the account's plan. */
   readonly rateLimit: { readonly perMinute: number | null; readonly perSecond: number | null };
   readonly createdAt: Date;
-  /** Who made the key, as `actorOf` names them. A key that replaces another one inherits it. */
+  /** The creator, as `actorOf` names it. A successor inherits it. */
   readonly createdBy: string;
-  /** Who was given the secret: who created the key, or rotated the one that it replaces. */
+  /** Who was given the secret: the creator, or who rotated the predecessor (R204). */
   readonly issuedBy: string;
-  /** When another key replaced it; its end can then only come sooner. */
+  /** When a successor replaced it. From then on its end can only be moved forward. */
   readonly rotatedAt: Date | null;
   readonly expiresAt: Date | null;
   readonly lastUsedAt: Date | null;
   readonly revokedAt: Date | null;
 }
 
-/** That a key was used: with the scope that let the request in, or null for the key as such. */
+/** A use of a key, with the scope that admitted the request, or null for the key itself. */
 export interface ApiKeyUse {
   readonly keyId: string;
   readonly scope: Scope | null;
   readonly at: Date;
 }
 
-/** When a scope of a key last let a request in; null for never. */
+/** The last use of a scope; null if it was never used. */
 export interface ScopeUse {
   readonly scope: Scope;
   readonly lastUsedAt: Date | null;
 }
 
-/** What authentication needs besides the key itself; never leaves the domain. */
+/** A key with its secrets, for authentication only. */
 export interface ApiKeyCredentials {
   readonly key: ApiKey;
   readonly secretHash: Buffer;
   readonly signingSecretSealed: string | null;
-  /** The account's plan, where one is set. */
+  /** The account's plan, if it has one. */
   readonly plan: Omit<Plan, 'name' | 'sessionPerMinute'> | null;
 }
 
-/** An API key as every answer about it shows it (R7); neither half of a secret is in it. */
+/** An API key as every answer shows it (R7), without secrets. */
 export function apiKeyResource(key: ApiKey) {
   return {
     keyId: key.keyId,
@@ -67,13 +68,11 @@ export function apiKeyResource(key: ApiKey) {
   };
 }
 
-/** The **end** of a key: it was revoked, or its time has passed. What has ended is never changed or revived. */
-
 type Ending = Pick<ApiKey, 'expiresAt' | 'rotatedAt' | 'revokedAt'>;
 
 const keyEnded = (message: string) => new DomainError('key_ended', message);
 
-/** Whether the key works no more at `now`. */
+/** Whether the key was revoked or has expired. */
 export function hasEnded(key: Ending, now: Date): boolean {
   return key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now);
 }
@@ -86,14 +85,14 @@ export function refuseEnded(key: Ending, now: Date): void {
   throw keyEnded(`The API key ${how} and ended at ${at}: it cannot be changed. Create a new one.`);
 }
 
-/** Throws `key_ended` when a key that another one replaced would be replaced again. */
+/** Throws `key_ended` for a key that already has a successor. */
 export function refuseRotated({ rotatedAt }: Ending): void {
   if (!rotatedAt) return;
   const when = rotatedAt.toISOString();
   throw keyEnded(`The API key was rotated at ${when}. Rotate the key that replaced it.`);
 }
 
-/** Throws `key_ended` when a key that another one replaced would end later than its overlap does. */
+/** Throws `key_ended` when the end of a rotated key would move back. */
 export function refuseLaterEnd({ rotatedAt, expiresAt }: Ending, later: Date | null): void {
   if (!rotatedAt || !expiresAt || (later && later <= expiresAt)) return;
   throw keyEnded(

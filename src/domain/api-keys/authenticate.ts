@@ -14,10 +14,10 @@ import {
   verifyRequestSignature,
 } from './request-signature.ts';
 
-/** A request as far as its signature is concerned. */
+/** The signed parts of a request. */
 export interface SignableRequest {
   readonly method: string;
-  /** As it came over the wire, with `/api/v1`; a query is cut off. */
+  /** As sent, with `/api/v1`. A query is removed. */
   readonly path: string;
   /** The headers `x-timestamp` and `x-signature`. */
   readonly timestamp: string | undefined;
@@ -25,7 +25,7 @@ export interface SignableRequest {
   readonly readBody: () => Promise<Buffer>;
 }
 
-/** A key that was found valid, with what else it asks of requests. */
+/** A valid key with its parsed allowlist. */
 export interface KnownKey extends ApiKeyCredentials {
   readonly networks: readonly IpNetwork[];
 }
@@ -36,11 +36,11 @@ const REFUSED_SIGNATURE: Readonly<Record<Exclude<SignatureVerdict, 'ok'>, string
   bad_signature: 'The x-signature header does not match the request.',
 };
 
-/** A key that was sent and is refused, with what the security log says of it. */
+/** The refusal of a key, with details for the security log. */
 export class KeyRefused extends DomainError {
   readonly check: Extract<SecurityEventKind, 'api_key' | 'signature' | 'allowlist'>;
   readonly reason: string;
-  /** The key, where there is one with this id. */
+  /** The key with this id, if there is one. */
   readonly known: ApiKeyCredentials | undefined;
 
   constructor(check: KeyRefused['check'], reason: string, message: string, known?: ApiKeyCredentials) {
@@ -54,14 +54,14 @@ export class KeyRefused extends DomainError {
 const invalidKey = (reason: string, known?: ApiKeyCredentials) =>
   new KeyRefused('api_key', reason, 'The API key is not valid.', known);
 
-/** Checks API keys and the requests that carry them (R114–R119), and remembers when each was last used. */
+/** Checks API keys and their requests (R114–R119), and records when each key was last used. */
 export class Authenticator {
   readonly #store: ApiKeyStore;
   readonly #clock: Clock;
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
   readonly #keys: Cache<KnownKey>;
-  /** By key, and by the scope that let it in, or null: when last. */
+  /** Times of last use, by key and by admitting scope; null stands for the key itself. */
   #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
   constructor(parts: {
@@ -77,14 +77,14 @@ export class Authenticator {
     this.#spentSignatures = parts.spentSignatures;
     this.#keys = parts.createCache('api-key', async (keyId) => {
       const credentials = await this.#store.findCredentials(keyId);
-      // Thrown, not returned: guessed ids must not push known keys out of the cache.
+      // Thrown, so that the cache does not keep it: guessed ids must not evict known keys.
       if (!credentials) throw invalidKey('unknown');
       const networks = credentials.key.ipAllowlist.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
       return { ...credentials, networks };
     });
   }
 
-  /** The key's record when `raw` is a valid key, neither revoked nor expired; throws `unauthorized` otherwise. */
+  /** Returns the key that `raw` authenticates. Throws `unauthorized` if it is not valid, revoked or expired. */
   async authenticate(raw: string | undefined): Promise<KnownKey> {
     if (raw === undefined || raw === '') {
       throw unauthorized('Send your API key in the X-Api-Key header.');
@@ -101,9 +101,9 @@ export class Authenticator {
   }
 
   /**
-   * The body of a request that is signed as the key demands; spends the signature, whatever becomes of the request
-   * (R10, R131–R134). The body is read for headers that can be genuine only. Throws
-   * `unauthorized`, and what reading throws.
+   * Checks the signature, and returns the body of a signed request (R10, R131–R134). A genuine signature is used up,
+   * even if the request fails later. Reads the body only if the headers can be genuine. Throws `unauthorized`, and
+   * what reading throws.
    */
   async checkSignature(known: KnownKey, request: SignableRequest): Promise<Buffer | undefined> {
     const { key, signingSecretSealed } = known;
@@ -136,7 +136,7 @@ export class Authenticator {
     return rawBody;
   }
 
-  /** Passes when the key may be used from this address; throws `forbidden` (R118). */
+  /** Throws `forbidden` if the key may not be used from the address (R118). */
   checkAddress(known: KnownKey, addressOf: () => bigint | undefined): void {
     const { key, networks } = known;
     if (key.ipAllowlist.length === 0) return;
@@ -147,12 +147,12 @@ export class Authenticator {
     }
   }
 
-  /** Remembers that a request was let in with this key. */
+  /** Records a request of this key. */
   noteUse({ key }: KnownKey): void {
     this.#note(key.keyId, null);
   }
 
-  /** Remembers by which of its scopes a key was let into what asks for `access`. */
+  /** Records which scope of the key admitted it. */
   noteScope({ keyId, scopes }: ApiKeyCaller, access: Access): void {
     const scope = admittingScope(access, scopes);
     if (scope !== undefined) this.#note(keyId, scope);
@@ -167,7 +167,7 @@ export class Authenticator {
     ofKey.set(scope, this.#clock.now());
   }
 
-  /** Stores when keys and their scopes were last used since the last call. */
+  /** Stores the uses since the last call. */
   async flushUses(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
@@ -178,7 +178,7 @@ export class Authenticator {
     );
   }
 
-  /** Forgets spent signatures whose timestamp can no longer pass; how many. */
+  /** Deletes used signatures whose timestamp can no longer pass. Returns how many. */
   forgetSpentSignatures(): Promise<number> {
     return this.#spentSignatures.sweep(this.#clock.now());
   }

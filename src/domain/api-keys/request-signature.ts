@@ -1,28 +1,28 @@
 /**
- * Terms. **Signing secret**: `sigsec_…`, used as the UTF-8 of the whole string as given (R10).
- * **Signed path**: the request path as it came over the wire, with `/api/v1` and without the query.
+ * **Signing secret**: `sigsec_…`; the HMAC key is the UTF-8 of the whole string (R10). **Signed path**: the request
+ * path as sent, with `/api/v1` and without the query.
  *
- * A verdict of `ok` says that the signature is genuine and fresh; that it was not used before is for the
- * store of spent signatures, which keeps it until `signatureRetainedUntil`.
+ * The verdict `ok` means that the signature is genuine and fresh. Whether it was used before is for the store of
+ * used signatures, which keeps it until `signatureRetainedUntil`.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Contract, Limits: HMAC timestamp skew. */
+/** R134 and R191. */
 const MAX_SKEW_SECONDS = 120;
 
-// Ten digits, not any number of them: the signed fields stand side by side without a separator, so a
-// timestamp of another length could lend a digit to the path (…/x + 1700… or …/x1 + 700…).
+// Exactly ten digits. The signed fields have no separator, so a timestamp of another length could move a digit into
+// the path (…/x + 1700… or …/x1 + 700…).
 const TIMESTAMP = /^\d{10}$/;
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
 export interface SignedRequest {
   readonly secret: string;
   readonly method: string;
-  /** The path or the whole request target: a query is cut off (R10). */
+  /** A path or a whole request target. A query is removed (R10). */
   readonly path: string;
-  /** The header `x-timestamp` as it came. */
+  /** The header `x-timestamp` as sent. */
   readonly timestamp: string;
-  /** The header `x-signature` as it came. */
+  /** The header `x-signature` as sent. */
   readonly signature: string;
   readonly rawBody: Uint8Array;
   readonly now: Date;
@@ -31,8 +31,8 @@ export interface SignedRequest {
 export type SignatureVerdict = 'ok' | 'bad_timestamp' | 'stale' | 'bad_signature';
 
 /**
- * The signature of a request in lowercase hex (R10, R131–R133):
- * HMAC-SHA-256 over method, path, timestamp and the hex SHA-256 of the raw body, without separators.
+ * The signature in lower-case hex (R10, R131–R133): HMAC-SHA-256 over method, path, timestamp and the hex SHA-256 of
+ * the raw body, without separators.
  */
 export function signRequest(
   secret: string,
@@ -45,9 +45,8 @@ export function signRequest(
 }
 
 /**
- * Judges the signature of a request (R131–R134). The timestamp is Unix
- * seconds in plain digits and lies at most 120 seconds, inclusive, from the whole second of `now`; the
- * signature is exactly 64 lowercase hex digits and is compared in constant time. Never throws.
+ * Verifies a signature (R131–R134). The timestamp is Unix seconds and at most 120 seconds, inclusive, from the
+ * second of `now`. The signature is 64 lower-case hex digits and is compared in constant time. Never throws.
  */
 export function verifyRequestSignature(request: SignedRequest): SignatureVerdict {
   const { secret, method, path, timestamp, signature, rawBody, now } = request;
@@ -57,7 +56,7 @@ export function verifyRequestSignature(request: SignedRequest): SignatureVerdict
   return timingSafeEqual(expected, Buffer.from(signature, 'hex')) ? 'ok' : 'bad_signature';
 }
 
-/** What is wrong with the headers whatever the body is: what has a fault is not worth reading and hashing its body. */
+/** A fault of the headers that does not depend on the body. With one, the body need not be read and hashed. */
 export function signatureHeadersFault(
   timestamp: string,
   signature: string,
@@ -66,11 +65,11 @@ export function signatureHeadersFault(
   if (!TIMESTAMP.test(timestamp)) return 'bad_timestamp';
   const skewSeconds = Math.floor(now.getTime() / 1000) - Number(timestamp);
   if (Math.abs(skewSeconds) > MAX_SKEW_SECONDS) return 'stale';
-  // Also keeps timingSafeEqual from throwing on unequal lengths.
+  // `timingSafeEqual` throws on unequal lengths.
   return SIGNATURE.test(signature) ? undefined : 'bad_signature';
 }
 
-/** The first instant at which a timestamp that passed can pass no more, so its signature may be forgotten (R10). */
+/** The time from which a timestamp that passed is refused, so that its signature may be deleted (R10). */
 export function signatureRetainedUntil(timestamp: string): Date {
   return new Date((Number(timestamp) + MAX_SKEW_SECONDS + 1) * 1000);
 }

@@ -1,6 +1,6 @@
 import type { Contact } from './contact.ts';
 
-/** Contacts of one account at hand, found by what tells them apart; it knows what became of them. */
+/** Contacts of one account in memory, indexed by their identifying members. Tracks changes. */
 export class ContactBook {
   readonly #byPhone = new Map<string, Contact>();
   readonly #byExternalId = new Map<string, Contact>();
@@ -24,12 +24,12 @@ export class ContactBook {
     return this.#byExternalId.get(externalId);
   }
 
-  /** Those with this email, in any case; an email may belong to several. */
+  /** Ignores case. Several contacts may have the same email. */
   byEmail(email: string): readonly Contact[] {
     return [...(this.#byEmail.get(email.toLowerCase()) ?? [])].flatMap((id) => this.#byId.get(id) ?? []);
   }
 
-  /** Takes a contact in, or what became of one. */
+  /** Adds or replaces a contact. */
   put(contact: Contact): void {
     const before = this.#byId.get(contact.id);
     if (before) {
@@ -41,7 +41,7 @@ export class ContactBook {
     this.#changed.add(contact.id);
   }
 
-  /** The contacts that were put, as they are now, each beside what is stored of it. */
+  /** The changed contacts, each with its stored version. */
   changes(): readonly { readonly before: Contact | undefined; readonly after: Contact }[] {
     return [...this.#changed].flatMap((id) => {
       const after = this.#byId.get(id);

@@ -10,7 +10,7 @@ import {
   type Contact,
 } from './contact.ts';
 
-/** Members of a contact as a caller gives them: absent leaves a member as it is, null empties it. */
+/** Absent leaves a member as it is; null empties it. */
 export interface ContactInput {
   readonly name?: string | null | undefined;
   readonly phone?: string | null | undefined;
@@ -20,7 +20,7 @@ export interface ContactInput {
   readonly attributes?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** The members that a caller decides. */
+/** The members that a caller may set. */
 export type ContactFields = Pick<Contact, 'name' | 'phone' | 'email' | 'externalId' | 'tags' | 'attributes'>;
 
 export const NO_FIELDS: ContactFields = {
@@ -35,8 +35,8 @@ export const NO_FIELDS: ContactFields = {
 const EMAIL = /^[^\s\p{C}@,;<>"]{1,64}@[^\s\p{C}@,;<>"]{1,189}$/u;
 
 /**
- * `before` with what `input` changes (R27). Throws `validation_error`, and `invalid_phone_number` for a
- * phone that no send would take.
+ * Applies `input` to `before` (R27). Throws `validation_error`, and `invalid_phone_number` for a phone that no send
+ * accepts.
  */
 export function changedFields(before: ContactFields, input: ContactInput): ContactFields {
   const faults = faultsOf(input);
@@ -66,7 +66,7 @@ function phoneOf(phone: string | null): string | null {
   );
 }
 
-// Not Buffer's: the console, which runs in a browser, reads this, too.
+// Not Buffer: the console also uses this file, in a browser.
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function faultsOf(input: ContactInput): FieldFault[] {

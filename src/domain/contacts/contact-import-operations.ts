@@ -24,16 +24,16 @@ import { readColumns } from './import-columns.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 const WRITE = { roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
-/** When somebody who has too many imports under way may try again. */
+/** Retry-After when too many imports of the account are unfinished. */
 const RETRY_SECONDS = 5;
 
-/** Imports of contacts from CSV, as contact-import.ts says. */
+/** Imports of contacts from CSV (contact-import.ts). */
 export function contactImportOperations({ stores, uow, csv, clock, ids }: Dependencies) {
   return {
     /**
-     * Takes a CSV text in and returns at once; a worker does the rest. Throws `validation_error` when the text is no
-     * CSV, its header names no column of a contact, or it has no row or too many; `payload_too_large` when it has
-     * too many bytes; `rate_limit_exceeded` when too many imports of the account have not ended.
+     * Accepts a CSV text for a worker. Throws `validation_error` when the text is no CSV, its header has no column
+     * of a contact, or it has no rows or too many; `payload_too_large` for too many bytes; `rate_limit_exceeded`
+     * when too many imports of the account are unfinished.
      */
     start: operation(
       'contact.import',
@@ -85,7 +85,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       },
     ),
 
-    /** The account's imports of the last 30 days, the newest first. */
+    /** The account's imports of the last 30 days, newest first. */
     list: operation(
       'contact.listImports',
       READ,
@@ -106,7 +106,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
       },
     ),
 
-    /** What is wrong with the rows that failed, of each import, in the order of the rows. */
+    /** Faults of the failed rows of each import, in row order. */
     faultsOf: operation(
       'contact.importFaultsOf',
       READ,
@@ -131,7 +131,7 @@ export function contactImportOperations({ stores, uow, csv, clock, ids }: Depend
   };
 }
 
-/** Reads the whole text once, so that what is wrong with it as a whole is said before anything is imported. */
+/** Reads the whole text once, so that a fault of the whole text is reported before anything is imported. */
 async function countRows(reader: CsvReader, csv: string): Promise<number> {
   const bytes = Buffer.byteLength(csv);
   if (bytes > IMPORT_MAX_BYTES) {

@@ -34,7 +34,7 @@ import { type ContactFields, type ContactInput, changedFields, NO_FIELDS } from 
 const READ = { scopes: ['READ_CONTACTS', 'MANAGE_CONTACTS'], roles: ACCOUNT_ROLES } as const;
 const WRITE = { scopes: ['MANAGE_CONTACTS'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 
-/** Of which environment contacts are shown: the caller's own when absent, which is production for people. */
+/** The environment of the contacts; by default the key's own, and production for people. */
 interface InEnvironment {
   readonly environment?: Environment | undefined;
 }
@@ -42,7 +42,7 @@ interface InEnvironment {
 /** The account's contacts (R27). */
 export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
   return {
-    /** One page of the contacts that fit, the newest first. */
+    /** One page of the matching contacts, newest first. */
     list: operation(
       'contact.list',
       READ,
@@ -57,7 +57,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       },
     ),
 
-    /** A slice of the contacts that fit, the newest first. */
+    /** A slice of the matching contacts, newest first. */
     slice: operation(
       'contact.slice',
       READ,
@@ -86,7 +86,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       return contact;
     }),
 
-    /** Adds a contact. Throws `contact_exists` with the id of the one that has the phone or externalId. */
+    /** Adds a contact. Throws `contact_exists` with the id of the contact that has the phone or externalId. */
     create: operation(
       'contact.create',
       WRITE,
@@ -104,7 +104,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
       },
     ),
 
-    /** Changes the members that are given. Throws as `create` does. */
+    /** Changes the given members. Throws like `create`. */
     update: operation(
       'contact.update',
       WRITE,

@@ -1,9 +1,8 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * A **contact** is a person whom an account writes to (R27). At least one of phone, email and externalId is
- * there; within an environment of an account a phone and an externalId each belong to one contact. `phone` is E.164,
- * like a recipient.
+ * A **contact** is a person that an account writes to (R27). It has at least one of phone, email and externalId.
+ * Phone and externalId are unique in an environment of an account. `phone` is E.164.
  */
 export interface Contact {
   readonly id: string;
@@ -12,10 +11,10 @@ export interface Contact {
   readonly name: string | null;
   readonly phone: string | null;
   readonly email: string | null;
-  /** The contact's id in the account's own system. */
+  /** The id in the account's own system. */
   readonly externalId: string | null;
   readonly tags: readonly string[];
-  /** What the account wants to remember, as it came. */
+  /** Free data of the account, stored as given. */
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -24,7 +23,6 @@ export interface Contact {
 export interface ContactFilter {
   /** Part of a name, phone, email or externalId, in any case. */
   readonly search?: string | undefined;
-  /** A tag that the contact has. */
   readonly tag?: string | undefined;
 }
 
@@ -35,7 +33,7 @@ export const CONTACT_TAG_MAX_LENGTH = 50;
 /** UTF-8 bytes of `attributes` as JSON. */
 export const CONTACT_ATTRIBUTES_MAX_BYTES = 16_384;
 
-/** How text is folded so that a search finds it whatever its case and width. */
+/** Normalizes case and width for searches. */
 export function foldForSearch(text: string): string {
   return text.normalize('NFKC').toLowerCase();
 }

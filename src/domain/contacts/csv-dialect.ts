@@ -1,21 +1,19 @@
 /**
- * What of CSV the gateway and the console's preview of a file must understand alike. **Delimiter**: what stands between
- * two cells; spreadsheets write commas or semicolons, by country, and put tabs on the clipboard.
+ * CSV rules that the gateway and the console's preview share. **Delimiter**: the character between two cells.
+ * Spreadsheets write commas or semicolons, depending on the country, and copy with tabs.
  */
 
-/** A delimiter stands this early, or the text is no table. */
+/** The first row must have a delimiter within this many characters. */
 const LOOKED_AT = 16_384;
-/** The first of them where a row has as many of each. */
+/** With equal counts the first one wins. */
 const DELIMITERS = [',', ';', '\t'] as const;
 export type Delimiter = (typeof DELIMITERS)[number];
 
-/** What is wrong with a row whose quoted cell has no end. */
 export const QUOTE_NOT_CLOSED = 'a quoted cell begins in this row and is not closed';
-/** What is wrong with a row in which a quoted cell goes on after its end. */
 export const TEXT_AFTER_QUOTE =
   'text stands after the closing quote of a cell; a quote inside of one must be doubled';
 
-/** The delimiter that the first row that is not empty, quoted cells left out, has most of. */
+/** The most frequent delimiter in the first row that is not empty, outside quoted cells. */
 export function delimiterOf(csv: string): Delimiter {
   const text = csv.slice(0, LOOKED_AT).replace(/^\s*[\r\n]/, '');
   const first = /^(?:"[^"]*"|[^"\r\n])*/.exec(text)?.[0] ?? '';

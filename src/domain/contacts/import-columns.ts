@@ -7,23 +7,22 @@ import { IMPORT_MAX_COLUMNS } from './contact-import.ts';
 const MEMBERS = ['name', 'phone', 'email', 'externalId', 'tags'] as const;
 type Member = (typeof MEMBERS)[number];
 
-/** What the cells of a column are: a member of the contact, or one of its attributes. */
+/** A column: a member of the contact, or one of its attributes. */
 export interface Column {
-  /** As it stands in the file. */
+  /** As in the file. */
   readonly header: string;
   readonly member: Member | 'attributes';
-  /** Name of the attribute. */
   readonly attribute: string;
 }
 
-/** `External ID`, `external_id` and `externalId` are one word. */
+/** `External ID`, `external_id` and `externalId` are the same column. */
 const wordOf = (header: string) => header.toLowerCase().replace(/[\s_-]/g, '');
 const MEMBER_OF: ReadonlyMap<string, Member> = new Map(MEMBERS.map((member) => [wordOf(member), member]));
 const ATTRIBUTE = /^attributes\.(?=.)/i;
 
 /**
- * What a header row says. Columns that are no member of a contact are attributes, with or without `attributes.` in
- * front. Throws `validation_error` when no column tells contacts apart, or when two are the same.
+ * Reads the header row. A column that is no member of a contact is an attribute, with or without `attributes.` in
+ * front. Throws `validation_error` when no column identifies contacts or two are the same.
  */
 export function readColumns({ line, cells }: CsvRow): readonly Column[] {
   const refuse = (message: string) => validationError([{ path: 'csv', message: `line ${line}: ${message}` }]);
@@ -48,7 +47,7 @@ export function readColumns({ line, cells }: CsvRow): readonly Column[] {
   return columns;
 }
 
-/** What the cells of a row give a contact; what is empty is not given. Tags are separated by `;` or `|`. */
+/** The contact members in a row; empty cells are left out. Tags are separated by `;` or `|`. */
 export function readCells(columns: readonly Column[], cells: readonly string[]): ContactInput {
   const given = new Map<Member, string>();
   const attributes = new Map<string, string>();

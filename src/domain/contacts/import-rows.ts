@@ -4,29 +4,29 @@ import { type ContactInput, changedFields, NO_FIELDS } from './contact-fields.ts
 import { IMPORT_VALUE_MAX_LENGTH, type RowFault } from './contact-import.ts';
 import { type Column, readCells } from './import-columns.ts';
 
-/** A row whose cells a contact can hold. */
+/** A valid row. */
 export interface ReadRow {
   readonly line: number;
   readonly cells: readonly string[];
-  /** What the row gives, its phone in E.164. */
+  /** The members of the row, with the phone in E.164. */
   readonly input: ContactInput;
   readonly phone: string | null;
   readonly externalId: string | null;
-  /** Whom the row is about when it has neither phone nor externalId; in small letters. */
+  /** Lower-case email that identifies the contact when the row has neither phone nor externalId. */
   readonly emailAlone: string | null;
 }
 
-/** Reads the rows of one text in their order, and remembers whom they named. */
+/** Reads the rows of one text in order and detects duplicates. */
 export class RowReader {
   readonly #columns: readonly Column[];
-  /** The line of the first good row of each key. */
+  /** Line of the first good row of each key. */
   readonly #lines = new Map<string, number>();
 
   constructor(columns: readonly Column[]) {
     this.#columns = columns;
   }
 
-  /** The row, or what is wrong with it by itself or beside the rows before it. */
+  /** The row, or its faults, including a duplicate of an earlier row. */
   read({ line, cells }: CsvRow): ReadRow | readonly RowFault[] {
     const width = this.#columns.length;
     if (cells.slice(width).some((cell) => cell !== '')) {
@@ -53,7 +53,7 @@ export class RowReader {
     }
   }
 
-  /** What a refusal says of the cells of a row; throws what is no refusal. */
+  /** The row faults that a refusal stands for. Rethrows any other error. */
   faultsOf({ line, cells }: CsvRow, error: unknown): readonly RowFault[] {
     if (!(error instanceof DomainError)) throw error;
     if (error.code === 'validation_error') {
@@ -65,7 +65,7 @@ export class RowReader {
     return [this.#fault({ line, cells }, String(error.details?.field ?? ''), error.code, error.message)];
   }
 
-  /** Gives a good row its keys, or tells of the row that has one of them. */
+  /** Registers the keys of a good row, or returns a duplicate fault. */
   #claim(row: ReadRow): RowFault | undefined {
     const { phone, externalId, emailAlone } = row;
     const keys = Object.entries({ phone, externalId, email: emailAlone }).filter(([, key]) => key !== null);
@@ -81,7 +81,7 @@ export class RowReader {
 
   #fault({ line, cells }: CsvRow, member: string, code: string, message: string): RowFault {
     const index = this.#columns.findIndex((column) => column.member === member);
-    // Which of many columns of attributes is too long is not known.
+    // With several attribute columns the refusal does not tell which one is too long.
     const column = member === 'attributes' ? null : (this.#columns[index]?.header ?? null);
     const value = column === null ? null : (cells[index] ?? '').slice(0, IMPORT_VALUE_MAX_LENGTH);
     return { line, column, value, code: code as RowFault['code'], message };

@@ -28,10 +28,10 @@ export interface RegisterDeviceInput {
   readonly platform: Platform;
   readonly userId: string;
   readonly keys?: DeviceKeys | undefined;
-  /** A person's choice, production when absent; a key registers in its own. */
+  /** For people, by default production. A key registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
-/** Of which environment devices are shown: the caller's own when absent, which is production for people. */
+/** The environment of the devices; by default the key's own, and production for people. */
 interface InEnvironment {
   readonly environment?: Environment | undefined;
 }
@@ -42,9 +42,8 @@ export const DEVICE_USER_ID_MAX_LENGTH = 128;
 const WRITE = { scopes: ['SEND_PUSH'], roles: ['OWNER', 'ADMIN', 'DEVELOPER'] } as const;
 const READ = { scopes: ['SEND_PUSH'], roles: ACCOUNT_ROLES } as const;
 
-/** Letters, digits and what stands in tokens and addresses: they become part of URLs and headers. */
+/** ASCII without spaces, because tokens become part of URLs and headers. */
 const TOKEN = /^[\x21-\x7e]+$/;
-/** APNs tokens are hexadecimal; where FCM carries iOS, they are FCM's. */
 const P256DH_BYTES = 65;
 const UNCOMPRESSED_POINT = 4;
 const AUTH_BYTES = 16;
@@ -61,7 +60,10 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
   }
 
   return {
-    /** Registers a device, or updates the one that has the token. A browser's endpoint is checked as a webhook's URL is. */
+    /**
+     * Registers a device, or updates the device that has the token. A browser's endpoint is checked like a webhook
+     * URL.
+     */
     register: operation(
       'device.register',
       WRITE,
@@ -85,7 +87,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       },
     ),
 
-    /** One page of the account's devices, the newest first. */
+    /** One page of the account's devices, newest first. */
     list: operation(
       'device.list',
       READ,
@@ -95,7 +97,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       },
     ),
 
-    /** A slice of the account's devices, the newest first. */
+    /** A slice of the account's devices, newest first. */
     slice: operation(
       'device.slice',
       READ,
@@ -125,7 +127,7 @@ export function deviceOperations({ stores, uow, clock, ids, transport, settings 
       if (removed === 0) throw notFound('Device');
     }),
 
-    /** The key that browsers need to subscribe: `applicationServerKey`. */
+    /** The `applicationServerKey` that browsers subscribe with. */
     webPushKey: operation(
       'device.webPushKey',
       READ,
