@@ -96,12 +96,12 @@ export function createLoaders(
     }),
     descendants: byKey<string, readonly ApiKey[]>(async (keyIds) => {
       const rows = await allowance.load((limit) => run(apiKeyLists.descendantsOf, { keyIds, limit }));
-      const groups = Map.groupBy(rows, ({ maker }) => maker);
+      const groups = Map.groupBy(rows, ({ issuer }) => issuer);
       return (keyId) => (groups.get(`key:${keyId}`) ?? []).map(({ key }) => key);
     }),
     keysOf: byKey<string, readonly ApiKey[]>(async (userIds) => {
       const rows = await allowance.load((limit) => run(apiKeyLists.heldBy, { userIds, limit }));
-      const groups = Map.groupBy(rows, ({ maker }) => maker);
+      const groups = Map.groupBy(rows, ({ issuer }) => issuer);
       return (userId) => (groups.get(`user:${userId}`) ?? []).map(({ key }) => key);
     }),
     scopeUse: byKey<string, readonly ScopeUse[]>(async (keyIds) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type KeyLimits, refuseBeyond } from '../../src/domain/api-keys/api-key-rules.ts';
+import { type KeyLimits, refuseGrantBeyond } from '../../src/domain/api-keys/api-key-rules.ts';
 import {
   holdsIpAddress,
   holdsIpNetwork,
@@ -23,7 +23,7 @@ const rate = (perMinute: number | null, perSecond: number | null) => ({
 /** The limit that `given` goes beyond, from the message. */
 function beyond(own: Partial<KeyLimits>, given: Partial<KeyLimits>, plan = PLAN): string | undefined {
   try {
-    refuseBeyond({ ...UNLIMITED, ...own }, { ...UNLIMITED, ...given }, plan);
+    refuseGrantBeyond({ ...UNLIMITED, ...own }, { ...UNLIMITED, ...given }, plan);
     return undefined;
   } catch (error) {
     return /^Your key has the ([A-Za-z.]+) /.exec((error as Error).message)?.[1];
@@ -60,7 +60,7 @@ describe('what a key may give to another key (R7)', () => {
 
   it('quotes at most 100 characters of a limit', () => {
     const ipAllowlist = Array.from({ length: 100 }, (_, index) => `2001:db8:0:${index.toString(16)}::/64`);
-    expect(() => refuseBeyond({ ...UNLIMITED, ipAllowlist }, UNLIMITED, PLAN)).toThrow(
+    expect(() => refuseGrantBeyond({ ...UNLIMITED, ipAllowlist }, UNLIMITED, PLAN)).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^.{150,220}$/) }),
     );
   });

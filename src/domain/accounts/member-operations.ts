@@ -1,5 +1,5 @@
 import type { ApiKey } from '../api-keys/api-key.ts';
-import { revokeLiving } from '../api-keys/api-key-operations.ts';
+import { revokeActive } from '../api-keys/api-key-operations.ts';
 import { recordChange } from '../audit/record-change.ts';
 import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -10,7 +10,7 @@ import type { Tx } from '../ports/stores.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
 import { refuseStaleRole } from './refuse-stale-role.ts';
 import type { Sessions } from './sessions.ts';
-import { forgiveAttempts } from './sign-in-attempts.ts';
+import { forgetFailedAttempts } from './sign-in-attempts.ts';
 import {
   INVITATION_DAYS,
   INVITATIONS_MAX,
@@ -65,9 +65,13 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     accountId: string,
     role: AccountRole | null,
   ): Promise<void> {
-    const held = await tx.apiKeys.madeBy({ makers: [`user:${id}`], accountId, isRotatedByOthersToo: false });
+    const held = await tx.apiKeys.findDescendants({
+      issuers: [`user:${id}`],
+      accountId,
+      includesRotatedByOthers: false,
+    });
     const beyond = held.map(({ key }) => key).filter((key) => goesBeyondRole(key, role));
-    await revokeLiving(tx, deps, caller, beyond);
+    await revokeActive(tx, deps, caller, beyond);
   }
 
   return {
@@ -139,14 +143,14 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         caller,
         input: { readonly email: string; readonly accountId?: string | null | undefined },
       ): Promise<NewUser> => {
-        const found = theOne(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
+        const found = selectPerson(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
         const { password, hash } = await oneTimePassword(deps, found.email);
         const user: User = { ...found, mustChangePassword: true };
         await uow.run(async (tx) => {
           await tx.users.setPassword(user.id, hash, user.mustChangePassword);
           await tx.sessions.removeOf(user.id);
           tx.announce('session', ALL_IDS);
-          await forgiveAttempts(tx, user.email);
+          await forgetFailedAttempts(tx, user.email);
           await recordChange(tx, deps, caller, {
             accountId: user.accountId,
             action: 'member.resetPassword',
@@ -288,7 +292,7 @@ function keepInvitationsFew(members: readonly User[]): void {
 }
 
 /** The person of the account, or the only person. A pending invitation counts only if nobody has accepted one. */
-function theOne(people: readonly User[], accountId: string | undefined): User {
+function selectPerson(people: readonly User[], accountId: string | undefined): User {
   const named = people.filter((person) => accountId === undefined || person.accountId === accountId);
   const accepted = named.filter(({ acceptedAt }) => acceptedAt !== null);
   const [found, ...others] = accepted.length > 0 ? accepted : named;

@@ -8,7 +8,7 @@ import type { Tx } from '../ports/stores.ts';
  */
 export async function refuseStaleRole(tx: Tx, caller: Caller): Promise<void> {
   if (caller.kind !== 'member') return;
-  const standing = await tx.users.standing(caller.userId);
-  if (standing === 'removed') throw unauthorized('Sign in again.');
-  if (standing && standing !== caller.role) throw forbidden('Your role has changed. Ask again.');
+  const roleOf = await tx.users.roleOf(caller.userId);
+  if (roleOf === 'removed') throw unauthorized('Sign in again.');
+  if (roleOf && roleOf !== caller.role) throw forbidden('Your role has changed. Ask again.');
 }

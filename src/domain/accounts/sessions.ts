@@ -21,17 +21,17 @@ const EXTEND_EVERY_MS = 60_000;
 /** Passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 
-interface KnownUser {
+interface StoredUser {
   readonly user: User;
   readonly passwordHash: string;
 }
-interface KnownSession {
+interface CachedSession {
   readonly caller: MemberCaller | OperatorCaller;
   expiresAt: Date;
   readonly readAt: Date;
 }
-class UnknownSession extends Error {
-  override readonly name = 'UnknownSession';
+class SessionNotFound extends Error {
+  override readonly name = 'SessionNotFound';
 }
 export interface SignedIn {
   readonly token: string;
@@ -62,14 +62,14 @@ export class Sessions {
   readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
   /** By the hex hash of their token. */
-  readonly #known: Cache<KnownSession>;
+  readonly #cache: Cache<CachedSession>;
   /** By lower-case email, the oldest failure first. */
   readonly #failed = new Map<string, User>();
   #unknownHash: Promise<string> | undefined;
 
   constructor(deps: SessionDependencies) {
     this.#deps = deps;
-    this.#known = deps.createCache('session', (hash) => this.#read(Buffer.from(hash, 'hex')));
+    this.#cache = deps.createCache('session', (hash) => this.#read(Buffer.from(hash, 'hex')));
     this.#attempts = new SignInAttempts(deps);
   }
 
@@ -106,20 +106,20 @@ export class Sessions {
     password: string,
     address: string,
     userId?: string,
-  ): Promise<KnownUser | undefined> {
+  ): Promise<StoredUser | undefined> {
     const check = async () => {
       const hashes = await this.#hashesOf(email, password);
       const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
       // The store ignores more differences of letters than the count of failures does. Each spelling would get ten
       // more guesses.
       if (found?.user.email.toLowerCase() === email.toLowerCase()) return found;
-      this.#noteFailure('password', await this.#concernedBy(email, userId), address);
+      this.#noteFailure('password', await this.#reportedPerson(email, userId), address);
       return undefined;
     };
     try {
       // Only people added by an operator clear the failures: any account can invite any email, and each sign-in
       // would allow ten more guesses at another person's password.
-      return await this.#attempts.judge(email, address, check, ({ user }) => user.invitedAt === null);
+      return await this.#attempts.attempt(email, address, check, ({ user }) => user.invitedAt === null);
     } catch (error) {
       if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
         this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), address);
@@ -132,7 +132,7 @@ export class Sessions {
    * The person whose account is told of a failed sign-in (R206). An account must not learn of sign-ins to other
    * accounts, so it is the person an operator added, else the only one who has accepted, else nobody.
    */
-  async #concernedBy(email: string, userId: string | undefined): Promise<User | undefined> {
+  async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {
     const like = await this.#deps.stores.users.withEmail(email);
     const people = like.filter((user) => user.email.toLowerCase() === email.toLowerCase());
     if (userId !== undefined) return people.find(({ id }) => id === userId);
@@ -164,7 +164,7 @@ export class Sessions {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
     const now = clock.now();
-    const known = await this.#look(tokenHash.toString('hex'), now);
+    const known = await this.#lookUp(tokenHash.toString('hex'), now);
     if (!known || known.expiresAt <= now) return undefined;
     const full = new Date(now.getTime() + SESSION_MS);
     const isExtended = full.getTime() - known.expiresAt.getTime() >= EXTEND_EVERY_MS;
@@ -175,22 +175,22 @@ export class Sessions {
     return { tokenHash, caller: known.caller, expiresAt: known.expiresAt, isExtended };
   }
 
-  async #look(hash: string, now: Date): Promise<KnownSession | undefined> {
+  async #lookUp(hash: string, now: Date): Promise<CachedSession | undefined> {
     try {
-      const known = await this.#known.get(hash);
+      const known = await this.#cache.get(hash);
       const isFresh = now.getTime() - known.readAt.getTime() < EXTEND_EVERY_MS;
-      return isFresh ? known : await this.#known.renew(hash);
+      return isFresh ? known : await this.#cache.renew(hash);
     } catch (error) {
-      if (error instanceof UnknownSession) return undefined;
+      if (error instanceof SessionNotFound) return undefined;
       throw error;
     }
   }
 
-  async #read(tokenHash: Buffer): Promise<KnownSession> {
+  async #read(tokenHash: Buffer): Promise<CachedSession> {
     const readAt = this.#deps.clock.now();
     const found = await this.#deps.stores.sessions.find(tokenHash, readAt);
     // Thrown, so that the cache does not keep it: guessed tokens must not evict known sessions.
-    if (!found) throw new UnknownSession();
+    if (!found) throw new SessionNotFound();
     return { caller: callerFor(found.user), expiresAt: found.expiresAt, readAt };
   }
 

@@ -32,7 +32,7 @@ export class SignInAttempts {
    * the email or the address. When only pending attempts fill the bound, waits for their results; when too many
    * wait, refuses for a second.
    */
-  async judge<T>(
+  async attempt<T>(
     email: string,
     address: string,
     check: () => Promise<T | undefined>,
@@ -43,7 +43,7 @@ export class SignInAttempts {
     const id = this.#deps.ids.uuid();
     for (let waits = 0; ; waits += 1) {
       const before = this.#pendingIn(buckets);
-      const refusal = await this.#book(id, buckets);
+      const refusal = await this.#recordFailure(id, buckets);
       if (!refusal) break;
       const pending = [...before, ...this.#pendingIn(buckets)];
       if (pending.length === 0) throw refusal;
@@ -52,12 +52,12 @@ export class SignInAttempts {
       await Promise.allSettled(pending);
       this.#waiting -= 1;
     }
-    const judged = this.#check(id, check, (found) => (forgives(found) ? emailBucket : undefined));
-    this.#pending.set(judged, buckets);
+    const checked = this.#check(id, check, (found) => (forgives(found) ? emailBucket : undefined));
+    this.#pending.set(checked, buckets);
     try {
-      return await judged;
+      return await checked;
     } finally {
-      this.#pending.delete(judged);
+      this.#pending.delete(checked);
     }
   }
 
@@ -67,7 +67,7 @@ export class SignInAttempts {
   }
 
   /** Stores the attempt as a failure; returns a refusal if the bound is reached. */
-  #book(id: string, buckets: readonly string[]): Promise<DomainError | undefined> {
+  #recordFailure(id: string, buckets: readonly string[]): Promise<DomainError | undefined> {
     return this.#deps.uow.run(async (tx) => {
       const now = this.#deps.clock.now();
       const failures = await tx.signInFailures.lock(buckets, new Date(now.getTime() - FAILURES_WINDOW_MS));
@@ -103,7 +103,7 @@ export class SignInAttempts {
  * Removes all failed attempts with an email, in the buckets of their addresses too. Used after a password reset: the
  * person has usually tried the lost password before and would have to wait with the new one.
  */
-export function forgiveAttempts(tx: Tx, email: string): Promise<void> {
+export function forgetFailedAttempts(tx: Tx, email: string): Promise<void> {
   return tx.signInFailures.forgetAttempts(bucketOfEmail(email));
 }
 

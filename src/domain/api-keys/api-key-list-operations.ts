@@ -46,10 +46,10 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
       'apiKey.descendantsOf',
       READ_ANY,
       (caller, input: { readonly keyIds: readonly string[]; readonly limit: number }) =>
-        stores.apiKeys.madeBy({
-          makers: input.keyIds.map((keyId) => `key:${keyId}`),
+        stores.apiKeys.findDescendants({
+          issuers: input.keyIds.map((keyId) => `key:${keyId}`),
           accountId: accountOf(caller),
-          isRotatedByOthersToo: true,
+          includesRotatedByOthers: true,
           limit: input.limit,
         }),
     ),
@@ -62,10 +62,10 @@ export function apiKeyListOperations({ stores }: Pick<Dependencies, 'stores'>) {
       'apiKey.heldBy',
       READ_ANY,
       (caller, input: { readonly userIds: readonly string[]; readonly limit: number }) =>
-        stores.apiKeys.madeBy({
-          makers: input.userIds.map((userId) => `user:${userId}`),
+        stores.apiKeys.findDescendants({
+          issuers: input.userIds.map((userId) => `user:${userId}`),
           accountId: accountOf(caller),
-          isRotatedByOthersToo: false,
+          includesRotatedByOthers: false,
           limit: input.limit,
         }),
     ),

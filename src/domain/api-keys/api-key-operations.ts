@@ -20,7 +20,7 @@ import {
   checkScopes,
   type KeyLimits,
   type PlannedRate,
-  refuseBeyond,
+  refuseGrantBeyond,
 } from './api-key-rules.ts';
 import { formatKey, hashSecret, isKeyId } from './key-format.ts';
 
@@ -59,7 +59,7 @@ export interface RevokedTree {
   readonly revokedKeys: readonly ApiKey[];
 }
 /** The caller, read again in the transaction. */
-interface Author {
+interface Granter {
   readonly caller: Caller;
   /** Set when the caller is a key: the key, and the plan that applies where it has no rate limit. */
   readonly own?: { readonly key: ApiKey; readonly plan: PlannedRate };
@@ -67,7 +67,8 @@ interface Author {
 
 /** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, operators. */
 const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
-const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
+const DEVELOPER_LIMIT =
+  'A DEVELOPER manages the keys they descendants themselves, and none with FULL_ACCESS.';
 
 /** Managing API keys. */
 export function apiKeyOperations(deps: Dependencies) {
@@ -76,7 +77,7 @@ export function apiKeyOperations(deps: Dependencies) {
   /** Stores a key with new secrets and returns them. */
   async function issue(
     tx: Tx,
-    { caller }: Author,
+    { caller }: Granter,
     properties: Omit<ApiKey, 'keyId' | 'issuedBy' | 'rotatedAt' | 'lastUsedAt' | 'revokedAt'>,
   ): Promise<NewApiKey> {
     const apiKey: ApiKey = {
@@ -104,7 +105,7 @@ export function apiKeyOperations(deps: Dependencies) {
    * Locks the keys of the account until the transaction ends and reads the caller again: it must not grant what it
    * lost since the request arrived (R202). Throws `unauthorized` or `forbidden`.
    */
-  async function begin(tx: Tx, caller: Caller, accountId: string): Promise<Author> {
+  async function lockAndReadCaller(tx: Tx, caller: Caller, accountId: string): Promise<Granter> {
     await tx.apiKeys.lockAccount(accountId);
     await refuseStaleRole(tx, caller);
     if (caller.kind !== 'api-key') return { caller };
@@ -120,15 +121,19 @@ export function apiKeyOperations(deps: Dependencies) {
    * Locks a key until the transaction ends. Throws `not_found` for another account's key, and to a sandbox key for a
    * production key.
    */
-  async function lockKey(tx: Tx, caller: Caller, keyId: string): Promise<{ apiKey: ApiKey; author: Author }> {
+  async function lockKey(
+    tx: Tx,
+    caller: Caller,
+    keyId: string,
+  ): Promise<{ apiKey: ApiKey; granter: Granter }> {
     const accountId = isAboveAccounts(caller) ? undefined : accountIdOf(caller);
     const known = isKeyId(keyId) ? await tx.apiKeys.find(keyId, accountId) : undefined;
     if (!known) throw notFound('API key');
-    const author = await begin(tx, caller, known.accountId);
+    const granter = await lockAndReadCaller(tx, caller, known.accountId);
     const apiKey = await tx.apiKeys.lock(keyId, known.accountId);
-    if (!apiKey || !isInReach(author, apiKey)) throw notFound('API key');
+    if (!apiKey || !isVisible(granter, apiKey)) throw notFound('API key');
     if (isDeveloper(caller) && apiKey.createdBy !== actorOf(caller)) throw forbidden(DEVELOPER_LIMIT);
-    return { apiKey, author };
+    return { apiKey, granter };
   }
 
   /** Revokes one key. A revoked key stays as it is. */
@@ -174,10 +179,10 @@ export function apiKeyOperations(deps: Dependencies) {
           expiresAt: checkExpiry(input.expiresAt ?? null, now),
         };
         return uow.run(async (tx) => {
-          const author = await begin(tx, caller, account.id);
-          const given = { ...properties, rateLimit: author.own?.key.rateLimit ?? properties.rateLimit };
-          refuseWider(author, given);
-          return issue(tx, author, given);
+          const granter = await lockAndReadCaller(tx, caller, account.id);
+          const given = { ...properties, rateLimit: granter.own?.key.rateLimit ?? properties.rateLimit };
+          refuseGrant(granter, given);
+          return issue(tx, granter, given);
         });
       },
     ),
@@ -197,10 +202,10 @@ export function apiKeyOperations(deps: Dependencies) {
         ...(expiresAt === undefined ? {} : { expiresAt: checkExpiry(expiresAt, clock.now()) }),
       };
       return uow.run(async (tx) => {
-        const { apiKey: before, author } = await lockKey(tx, caller, keyId);
+        const { apiKey: before, granter } = await lockKey(tx, caller, keyId);
         refuseEnded(before, clock.now());
         if (patch.expiresAt !== undefined) refuseLaterEnd(before, patch.expiresAt);
-        refuseWider(author, { ...before, ...patch });
+        refuseGrant(granter, { ...before, ...patch });
         if (Object.keys(patch).length === 0) return before;
         return changeKey(tx, deps, caller, 'apiKey.update', before, patch);
       });
@@ -217,16 +222,16 @@ export function apiKeyOperations(deps: Dependencies) {
       async (caller, input: { readonly keyId: string; readonly overlapSeconds?: number | undefined }) => {
         const overlapSeconds = checkOverlap(input.overlapSeconds ?? 0);
         return uow.run(async (tx) => {
-          const { apiKey: before, author } = await lockKey(tx, caller, input.keyId);
+          const { apiKey: before, granter } = await lockKey(tx, caller, input.keyId);
           const now = clock.now();
           refuseEnded(before, now);
           refuseRotated(before);
-          refuseWider(author, before);
+          refuseGrant(granter, before);
           const end = new Date(now.getTime() + overlapSeconds * 1000);
           const isSooner = !before.expiresAt || end < before.expiresAt;
           const patch = { rotatedAt: now, ...(isSooner ? { expiresAt: end } : {}) };
           await changeKey(tx, deps, caller, 'apiKey.rotate', before, patch);
-          return issue(tx, author, { ...before, createdAt: now });
+          return issue(tx, granter, { ...before, createdAt: now });
         });
       },
     ),
@@ -248,16 +253,16 @@ export function apiKeyOperations(deps: Dependencies) {
       MANAGE,
       (caller, input: { readonly keyId: string }): Promise<RevokedTree> =>
         uow.run(async (tx) => {
-          const { apiKey: before, author } = await lockKey(tx, caller, input.keyId);
+          const { apiKey: before, granter } = await lockKey(tx, caller, input.keyId);
           const { accountId, keyId } = before;
-          const made = await tx.apiKeys.madeBy({
-            makers: [`key:${keyId}`],
+          const found = await tx.apiKeys.findDescendants({
+            issuers: [`key:${keyId}`],
             accountId,
-            isRotatedByOthersToo: true,
+            includesRotatedByOthers: true,
           });
           const apiKey = await revokeOne(tx, caller, before);
-          const descendants = made.map(({ key }) => key).filter((key) => isInReach(author, key));
-          const revoked = await revokeLiving(tx, deps, caller, descendants);
+          const descendants = found.map(({ key }) => key).filter((key) => isVisible(granter, key));
+          const revoked = await revokeActive(tx, deps, caller, descendants);
           return { apiKey, revokedKeys: before.revokedAt ? revoked : [apiKey, ...revoked] };
         }),
     ),
@@ -288,14 +293,14 @@ function isDeveloper(caller: Caller): boolean {
 }
 
 /** A sandbox key sees sandbox keys only. */
-function isInReach({ own }: Author, key: ApiKey): boolean {
+function isVisible({ own }: Granter, key: ApiKey): boolean {
   return own?.key.environment !== 'sandbox' || key.environment === 'sandbox';
 }
 
 /** Nobody grants more than they have (R202). A DEVELOPER never gets a key with FULL_ACCESS. */
-function refuseWider({ caller, own }: Author, result: KeyLimits): void {
+function refuseGrant({ caller, own }: Granter, result: KeyLimits): void {
   if (isDeveloper(caller) && result.scopes.includes('FULL_ACCESS')) throw forbidden(DEVELOPER_LIMIT);
-  if (own) refuseBeyond(own.key, result, own.plan);
+  if (own) refuseGrantBeyond(own.key, result, own.plan);
 }
 
 type System = Pick<Dependencies, 'clock' | 'ids'>;
@@ -322,7 +327,7 @@ async function changeKey(
 }
 
 /** Revokes the keys that still work, each with its own audit entry, and returns them. */
-export async function revokeLiving(
+export async function revokeActive(
   tx: Tx,
   system: System,
   caller: Caller,

@@ -94,7 +94,7 @@ export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
  * Throws `forbidden`, which names the limit, when a key with the limits `own` would grant the limits `given`. A key
  * without its own rate limit grants any. A new key without its own rate limit counts with that of `plan`.
  */
-export function refuseBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
+export function refuseGrantBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
   const beyond = (limit: string, value: string, rule: string) =>
     forbidden(`Your key has the ${limit} ${value.slice(0, QUOTED_LENGTH)}, and can give ${rule}.`);
   if (!own.scopes.includes('FULL_ACCESS') && given.scopes.some((scope) => !own.scopes.includes(scope))) {

@@ -68,17 +68,17 @@ export function apiKeyResource(key: ApiKey) {
   };
 }
 
-type Ending = Pick<ApiKey, 'expiresAt' | 'rotatedAt' | 'revokedAt'>;
+type KeyEnd = Pick<ApiKey, 'expiresAt' | 'rotatedAt' | 'revokedAt'>;
 
 const keyEnded = (message: string) => new DomainError('key_ended', message);
 
 /** Whether the key was revoked or has expired. */
-export function hasEnded(key: Ending, now: Date): boolean {
+export function hasEnded(key: KeyEnd, now: Date): boolean {
   return key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= now);
 }
 
 /** Throws `key_ended` for a key that was revoked, has expired, or was rotated and is past its overlap. */
-export function refuseEnded(key: Ending, now: Date): void {
+export function refuseEnded(key: KeyEnd, now: Date): void {
   if (!hasEnded(key, now)) return;
   const how = key.revokedAt ? 'was revoked' : key.rotatedAt ? 'was rotated' : 'has expired';
   const at = (key.revokedAt ?? key.expiresAt)?.toISOString();
@@ -86,14 +86,14 @@ export function refuseEnded(key: Ending, now: Date): void {
 }
 
 /** Throws `key_ended` for a key that already has a successor. */
-export function refuseRotated({ rotatedAt }: Ending): void {
+export function refuseRotated({ rotatedAt }: KeyEnd): void {
   if (!rotatedAt) return;
   const when = rotatedAt.toISOString();
   throw keyEnded(`The API key was rotated at ${when}. Rotate the key that replaced it.`);
 }
 
 /** Throws `key_ended` when the end of a rotated key would move back. */
-export function refuseLaterEnd({ rotatedAt, expiresAt }: Ending, later: Date | null): void {
+export function refuseLaterEnd({ rotatedAt, expiresAt }: KeyEnd, later: Date | null): void {
   if (!rotatedAt || !expiresAt || (later && later <= expiresAt)) return;
   throw keyEnded(
     `The API key was rotated and ends at ${expiresAt.toISOString()}: it can end sooner, not later.`,

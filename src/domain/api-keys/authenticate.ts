@@ -26,7 +26,7 @@ export interface SignableRequest {
 }
 
 /** A valid key with its parsed allowlist. */
-export interface KnownKey extends ApiKeyCredentials {
+export interface AuthenticatedKey extends ApiKeyCredentials {
   readonly networks: readonly IpNetwork[];
 }
 
@@ -41,18 +41,18 @@ export class KeyRefused extends DomainError {
   readonly check: Extract<SecurityEventKind, 'api_key' | 'signature' | 'allowlist'>;
   readonly reason: string;
   /** The key with this id, if there is one. */
-  readonly known: ApiKeyCredentials | undefined;
+  readonly credentials: ApiKeyCredentials | undefined;
 
-  constructor(check: KeyRefused['check'], reason: string, message: string, known?: ApiKeyCredentials) {
+  constructor(check: KeyRefused['check'], reason: string, message: string, credentials?: ApiKeyCredentials) {
     super(check === 'allowlist' ? 'forbidden' : 'unauthorized', message);
     this.check = check;
     this.reason = reason;
-    this.known = known;
+    this.credentials = credentials;
   }
 }
 
-const invalidKey = (reason: string, known?: ApiKeyCredentials) =>
-  new KeyRefused('api_key', reason, 'The API key is not valid.', known);
+const invalidKey = (reason: string, credentials?: ApiKeyCredentials) =>
+  new KeyRefused('api_key', reason, 'The API key is not valid.', credentials);
 
 /** Checks API keys and their requests (R114–R119), and records when each key was last used. */
 export class Authenticator {
@@ -60,7 +60,7 @@ export class Authenticator {
   readonly #clock: Clock;
   readonly #secrets: SecretBox;
   readonly #spentSignatures: SpentSignatures;
-  readonly #keys: Cache<KnownKey>;
+  readonly #keys: Cache<AuthenticatedKey>;
   /** Times of last use, by key and by admitting scope; null stands for the key itself. */
   #uses = new Map<string, Map<ApiKeyUse['scope'], Date>>();
 
@@ -85,19 +85,21 @@ export class Authenticator {
   }
 
   /** Returns the key that `raw` authenticates. Throws `unauthorized` if it is not valid, revoked or expired. */
-  async authenticate(raw: string | undefined): Promise<KnownKey> {
+  async authenticate(raw: string | undefined): Promise<AuthenticatedKey> {
     if (raw === undefined || raw === '') {
       throw unauthorized('Send your API key in the X-Api-Key header.');
     }
     const parts = parseKey(raw);
     if (!parts) throw invalidKey('malformed');
-    const known = await this.#keys.get(parts.keyId);
-    if (!secretMatches(known.secretHash, parts.secret)) throw invalidKey('wrong secret', known);
-    const { key } = known;
-    if (key.revokedAt) throw new KeyRefused('api_key', 'revoked', 'The API key has been revoked.', known);
+    const authenticated = await this.#keys.get(parts.keyId);
+    if (!secretMatches(authenticated.secretHash, parts.secret))
+      throw invalidKey('wrong secret', authenticated);
+    const { key } = authenticated;
+    if (key.revokedAt)
+      throw new KeyRefused('api_key', 'revoked', 'The API key has been revoked.', authenticated);
     if (key.expiresAt && key.expiresAt <= this.#clock.now())
-      throw new KeyRefused('api_key', 'expired', 'The API key has expired.', known);
-    return known;
+      throw new KeyRefused('api_key', 'expired', 'The API key has expired.', authenticated);
+    return authenticated;
   }
 
   /**
@@ -105,10 +107,14 @@ export class Authenticator {
    * even if the request fails later. Reads the body only if the headers can be genuine. Throws `unauthorized`, and
    * what reading throws.
    */
-  async checkSignature(known: KnownKey, request: SignableRequest): Promise<Buffer | undefined> {
-    const { key, signingSecretSealed } = known;
+  async checkSignature(
+    authenticated: AuthenticatedKey,
+    request: SignableRequest,
+  ): Promise<Buffer | undefined> {
+    const { key, signingSecretSealed } = authenticated;
     if (signingSecretSealed === null) return undefined;
-    const refused = (reason: string, message: string) => new KeyRefused('signature', reason, message, known);
+    const refused = (reason: string, message: string) =>
+      new KeyRefused('signature', reason, message, authenticated);
     const { timestamp, signature } = request;
     const missing = [...(signature ? [] : ['x-signature']), ...(timestamp ? [] : ['x-timestamp'])];
     if (!signature || !timestamp) {
@@ -137,18 +143,18 @@ export class Authenticator {
   }
 
   /** Throws `forbidden` if the key may not be used from the address (R118). */
-  checkAddress(known: KnownKey, addressOf: () => bigint | undefined): void {
-    const { key, networks } = known;
+  checkAddress(authenticated: AuthenticatedKey, addressOf: () => bigint | undefined): void {
+    const { key, networks } = authenticated;
     if (key.ipAllowlist.length === 0) return;
     const address = addressOf();
     if (address === undefined || !networks.some((network) => holdsIpAddress(network, address))) {
       const message = "The request comes from outside the API key's IP allowlist.";
-      throw new KeyRefused('allowlist', 'outside', message, known);
+      throw new KeyRefused('allowlist', 'outside', message, authenticated);
     }
   }
 
   /** Records a request of this key. */
-  noteUse({ key }: KnownKey): void {
+  noteUse({ key }: AuthenticatedKey): void {
     this.#note(key.keyId, null);
   }
 

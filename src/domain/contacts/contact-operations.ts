@@ -97,7 +97,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
         const contact = { ...fields, ...owner, id: ids.uuid(), createdAt: now, updatedAt: now };
         await uow.run(async (tx) => {
           await tx.contacts.lockAll(owner.accountId);
-          await refuseTwin(tx, owner, contact.id, fields);
+          await refuseDuplicate(tx, owner, contact.id, fields);
           await tx.contacts.insert(contact);
         });
         return contact;
@@ -115,7 +115,7 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
           const before = isUuid(input.id) && (await tx.contacts.find(visibility, input.id));
           if (!before) throw notFound('Contact');
           const fields = changedFields(before, input.changes);
-          await refuseTwin(tx, before, before.id, fields);
+          await refuseDuplicate(tx, before, before.id, fields);
           const contact = { ...before, ...fields, updatedAt: clock.now() };
           await tx.contacts.update(contact);
           return contact;
@@ -130,21 +130,21 @@ export function contactOperations({ stores, uow, clock, ids }: Dependencies) {
   };
 }
 
-async function refuseTwin(
+async function refuseDuplicate(
   tx: Tx,
   owner: AccountEnvironment,
   ownId: string,
   { phone, externalId }: ContactFields,
 ): Promise<void> {
-  const twin = await tx.contacts.findTwin(owner, ownId, phone, externalId);
-  if (!twin) return;
+  const duplicate = await tx.contacts.findDuplicate(owner, ownId, phone, externalId);
+  if (!duplicate) return;
   const [field, value] =
-    phone !== null && twin.phone === phone ? ['phone', phone] : ['externalId', externalId ?? ''];
+    phone !== null && duplicate.phone === phone ? ['phone', phone] : ['externalId', externalId ?? ''];
   throw new DomainError(
     'contact_exists',
     `There is a contact with the ${field} ${truncate(value)} already.`,
     {
-      id: twin.id,
+      id: duplicate.id,
       field,
     },
   );

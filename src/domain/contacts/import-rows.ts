@@ -46,8 +46,8 @@ export class RowReader {
         externalId,
         emailAlone,
       };
-      const twin = this.#claim(row);
-      return twin ? [twin] : row;
+      const duplicate = this.#claim(row);
+      return duplicate ? [duplicate] : row;
     } catch (error) {
       return this.faultsOf({ line, cells }, error);
     }

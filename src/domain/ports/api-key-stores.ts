@@ -10,13 +10,13 @@ export type ApiKeyPatch = Partial<
 >;
 
 /** Whose keys are looked for, and which of them. */
-export interface MakersQuery {
+export interface DescendantsQuery {
   /** Keys and people, as `actorOf` names them. */
-  readonly makers: readonly string[];
+  readonly issuers: readonly string[];
   /** Narrows it to one account. */
   readonly accountId?: string | undefined;
   /** Whether a key that a maker created counts as theirs after somebody else has rotated it. */
-  readonly isRotatedByOthersToo: boolean;
+  readonly includesRotatedByOthers: boolean;
   /** At most so many rows; all when absent. */
   readonly limit?: number | undefined;
 }
@@ -35,10 +35,12 @@ export interface ApiKeyStore {
   /** The account's keys, those of one environment where it is given, the newest first. */
   page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;
   /**
-   * What each of the makers created or rotated, and what these keys created or rotated in turn; the oldest first.
-   * A key that two of the makers lead to comes twice.
+   * What each of the issuers created or rotated, and what these keys created or rotated in turn; the oldest first.
+   * A key that two of the issuers lead to comes twice.
    */
-  madeBy(query: MakersQuery): Promise<readonly { readonly maker: string; readonly key: ApiKey }[]>;
+  findDescendants(
+    query: DescendantsQuery,
+  ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
   /** Records when keys and their scopes were last used; later times win. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;

@@ -55,7 +55,7 @@ export interface ContactStore {
   count(owner: AccountEnvironment, filter: ContactFilter): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Contact | undefined>;
   /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
-  findTwin(
+  findDuplicate(
     owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,

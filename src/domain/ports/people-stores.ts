@@ -22,7 +22,7 @@ export interface UserStore {
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
   /** The person's role, or that they were removed; undefined for nobody. */
-  standing(id: string): Promise<Role | 'removed' | undefined>;
+  roleOf(id: string): Promise<Role | 'removed' | undefined>;
   /** The people of an account, by email. */
   members(accountId: string): Promise<readonly User[]>;
   /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */

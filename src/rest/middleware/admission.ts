@@ -1,10 +1,10 @@
 import type { Request } from 'express';
 import { bucketOfClient, type DefaultLimits, rateRefusal } from '../../domain/accounts/budgets.ts';
 import {
+  type AuthenticatedKey,
   type Authenticator,
   callerOf,
   KeyRefused,
-  type KnownKey,
 } from '../../domain/api-keys/authenticate.ts';
 import type { ApiKeyCaller } from '../../domain/caller.ts';
 import { DomainError } from '../../domain/errors.ts';
@@ -51,12 +51,12 @@ export class Admission {
 
   /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
   async admit(request: Request, headers: AnswerHeaders, entrance: Entrance): Promise<Admitted> {
-    let known: KnownKey;
+    let authenticated: AuthenticatedKey;
     let rawBody: Buffer | undefined;
     try {
-      known = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
-      if (known.key.enableHmac) {
-        rawBody = await this.#authenticator.checkSignature(known, {
+      authenticated = await this.#authenticator.authenticate(headerOf(request, 'x-api-key'));
+      if (authenticated.key.enableHmac) {
+        rawBody = await this.#authenticator.checkSignature(authenticated, {
           method: request.method,
           path: pathOf(request.originalUrl),
           timestamp: headerOf(request, 'x-timestamp'),
@@ -64,15 +64,15 @@ export class Admission {
           readBody: entrance.readBody,
         });
       }
-      this.#authenticator.checkAddress(known, () => clientAddressOf(request));
+      this.#authenticator.checkAddress(authenticated, () => clientAddressOf(request));
     } catch (error) {
       if (error instanceof KeyRefused) this.#note(error, request);
       // Neither may somebody without the key's secrets use up the budget of those who have them.
       if (error instanceof DomainError) await this.admitAnyone(request, headers);
       throw error;
     }
-    const { key, plan } = known;
-    this.#authenticator.noteUse(known);
+    const { key, plan } = authenticated;
+    this.#authenticator.noteUse(authenticated);
     const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
     if (registrations !== undefined) {
       const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
@@ -92,12 +92,12 @@ export class Admission {
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
       throw error;
     }
-    return { caller: callerOf(known), rawBody };
+    return { caller: callerOf(authenticated), rawBody };
   }
 
-  #note({ check: kind, reason, known }: KeyRefused, request: Request): void {
-    const keyId = known?.key.keyId;
-    const caller = kind === 'allowlist' && known ? callerOf(known) : undefined;
+  #note({ check: kind, reason, credentials }: KeyRefused, request: Request): void {
+    const keyId = credentials?.key.keyId;
+    const caller = kind === 'allowlist' && credentials ? callerOf(credentials) : undefined;
     const audited = caller && {
       accountId: caller.accountId,
       caller,

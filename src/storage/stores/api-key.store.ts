@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyCredentials, ApiKeyUse, ScopeUse } from '../../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../../domain/caller.ts';
 import type { Page, PageRequest } from '../../domain/paging.ts';
-import type { ApiKeyPatch, ApiKeyStore, MakersQuery } from '../../domain/ports/api-key-stores.ts';
+import type { ApiKeyPatch, ApiKeyStore, DescendantsQuery } from '../../domain/ports/api-key-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { ownRows } from './list-counts.ts';
 
@@ -210,10 +210,10 @@ export class PgApiKeyStore implements ApiKeyStore {
     return { rows: rows.map(mapRow), total };
   }
 
-  async madeBy({ makers, accountId, isRotatedByOthersToo, limit }: MakersQuery) {
-    const values = [makers, isRotatedByOthersToo, accountId ?? null, limit ?? null];
+  async findDescendants({ issuers, accountId, includesRotatedByOthers, limit }: DescendantsQuery) {
+    const values = [issuers, includesRotatedByOthers, accountId ?? null, limit ?? null];
     const rows = await this.#sql.query<ApiKeyRow & { maker: string }>(MADE_BY, values);
-    return rows.map((row) => ({ maker: row.maker, key: mapRow(row) }));
+    return rows.map((row) => ({ issuer: row.maker, key: mapRow(row) }));
   }
 
   async update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey> {

@@ -245,7 +245,7 @@ export class PgContactStore implements ContactStore {
     return row && mapRow(row);
   }
 
-  async findTwin(
+  async findDuplicate(
     owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,

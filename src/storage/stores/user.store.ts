@@ -125,7 +125,7 @@ export class PgUserStore implements UserStore {
     return row && { user: mapUser(row), passwordHash: row.password_hash };
   }
 
-  async standing(id: string): Promise<Role | 'removed' | undefined> {
+  async roleOf(id: string): Promise<Role | 'removed' | undefined> {
     const row: { role: Role; removed_at: Date | null } | undefined = await this.#sql
       .table<{ id: string; role: Role; removed_at: Date | null }>('users')
       .where({ id })
