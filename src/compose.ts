@@ -63,16 +63,18 @@ import { SubmitOutcomes } from './workers/submit/submit-outcomes.ts';
 import { DeliverWebhooks } from './workers/webhooks/deliver.ts';
 
 const INTAKE = { maxBatchRecipients: 1_000, maxWaitingRecipients: 20_000 };
-/** To one origin. More than an endpoint's own bound of 10 needs: a push to many browsers goes to one push service. */
+/**
+ * Per origin. More than the 10 of one endpoint, because all pushes to browsers of one vendor go to one push service.
+ */
 const CONNECTIONS_PER_ACCOUNT = 1_024;
 
-/** The running parts of one process, wired. */
+/** The wired parts of one process. */
 export type Gateway = Awaited<ReturnType<typeof compose>>;
 
 /**
- * Wires everything and brings the database up to date. Throws when PostgreSQL or the master key cannot be had, or
- * the key is not that of the database (unless `withAnyMasterKey`), or the clock of this machine is not (unless `withAnyClock`).
- * Nothing is sent or fetched before `startWorking`.
+ * Wires the process and migrates the database. Throws when PostgreSQL or the master key is not available, when the
+ * key does not fit the database (unless `withAnyMasterKey`), and when the clocks disagree (unless `withAnyClock`).
+ * Sends and fetches nothing before `startWorking`.
  */
 export async function compose(
   config: Config,
@@ -123,7 +125,7 @@ function emailRoutesOf(config: Config, dkim: DkimSigning | undefined, logger: Lo
   }
 }
 
-/** Where PostgreSQL is; the embedded one is running then. */
+/** The database connection. Starts the embedded PostgreSQL if none is configured. */
 async function connectionOf(
   config: Config,
   logger: Logger,
@@ -142,12 +144,12 @@ async function connectionOf(
   return config.databaseUrl;
 }
 
-/** The webhook receiver that newcomers are offered; another process may be the one that serves it. */
+/** The gateway's own webhook receiver for trials. Another process may serve it. */
 function ownReceiverOf(config: Config) {
   if (config.isProduction) return undefined;
   const receiver = new OwnReceiver();
   if (config.publicUrl !== undefined || config.port !== 0) receiver.reachedAt(baseUrlOf(config));
-  // Which addresses it has is the operator's choice; this client sees no others.
+  // The operator chose the receiver's address, and this client connects to no other.
   const client = createGuardedClient({
     allowedNetworks: ['0.0.0.0/0', '::/0'],
     requireHttps: false,
@@ -156,10 +158,10 @@ function ownReceiverOf(config: Config) {
   return { receiver, client };
 }
 
-/** Puts on `opened` what must be closed: last opened, first closed, so that nothing is missed. */
+/** Pushes what must be closed onto `opened`, which closes in reverse order. */
 async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack, withAnyClock: boolean) {
   const masterKey = await masterKeyOf(config);
-  // It starts once there is a database to ask.
+  // Started later, when there is a database to ask.
   const clock = new DatabaseClock(logger);
   const now = () => clock.now();
   const client = createGuardedClient({
@@ -318,7 +320,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeReports: deps.takeReports,
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
-    /** Says where this process is reached, once it listens. */
+    /** Sets the URL of this process once it listens. */
     reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),
     faultOf: databaseFault,
     heartbeat,
@@ -326,12 +328,12 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     holdGate,
     readiness,
     refusals,
-    /** One round of the check of balances against ledgers; how many accounts are known not to add up. */
+    /** One round of the ledger check. Returns the number of accounts with a mismatch. */
     async checkLedgers(): Promise<number> {
       await checkLedgers(uow, logger);
       return stores.ledgerCheck.countMismatched();
     },
-    /** Starts to send, to deliver and to clean up, as this process's roles say. */
+    /** Starts the background work of this process's roles. */
     async startWorking() {
       return startWorkers({
         queue,
@@ -358,7 +360,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         isWorker: config.isWorker,
       });
     },
-    /** Closes everything, in the order in which nothing is missed. Workers are stopped before. */
+    /** Drains and closes everything. Stop the workers first. */
     async close(): Promise<void> {
       await intake.drain();
       await reports.drain();

@@ -4,10 +4,10 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 
 /**
- * Checks that the master key fits the database. `samples` holds a stored secret for each key that sealed one.
- * When none can be opened the key is a wrong one, under which new secrets would be sealed beside the old: throws
- * `ConfigError`. When only some cannot, as while processes change to another key, it warns. MASTER_KEY_LOST names
- * keys that are asked for no more.
+ * Checks that the master key fits the database. `samples` has one stored secret for each key that sealed any.
+ *
+ * If none can be opened, the key is wrong, and new secrets would be sealed under a second key: throws `ConfigError`.
+ * If only some can be opened, as during a change of the key, it warns. Keys in MASTER_KEY_LOST are ignored.
  */
 export function checkMasterKey(
   config: Pick<Config, 'masterKey' | 'dataDir' | 'lostMasterKeys'>,

@@ -1,4 +1,4 @@
-/** The push and WhatsApp routes that the configuration asks for. */
+/** The configured push and WhatsApp routes. */
 import { join } from 'node:path';
 import type { GuardedClient } from '../channels/guarded-http/guarded-client.ts';
 import { PushSettingFault, pushRoutes } from '../channels/push/push-routes.ts';
@@ -11,7 +11,7 @@ import { type Config, ConfigError } from '../config/config.ts';
 import { loadOrKeep } from '../crypto/kept-file.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 
-/** The push routes, and the key that browsers subscribe with. Throws `ConfigError`. */
+/** The push routes, and the VAPID key for browsers. Throws `ConfigError`. */
 export async function pushOf(
   config: Config,
   logger: Logger,
@@ -20,7 +20,7 @@ export async function pushOf(
 ): Promise<{ routes: Route[]; vapidPublicKey: string | undefined }> {
   const { fcm, apns, vapid, isProduction } = config;
   const keys = await vapidKeysOf(config, logger);
-  // In production the simulator works only where it is asked for by name.
+  // In production the simulator must be configured explicitly.
   const hasSimulator = !isProduction && fcm === undefined && apns === undefined;
   try {
     const web = keys && { keys, subject: vapid.subject };
@@ -41,7 +41,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
       const path = join(config.dataDir, 'vapid.json');
       return readVapidKeys(path, await loadOrKeep(path, makeVapidKeys));
     } catch (error) {
-      // A gateway without a place to write to runs all the same; browsers are then nobody's.
+      // Without a writable DATA_DIR the gateway starts all the same, without Web Push.
       if (typeof (error as { code?: unknown }).code !== 'string') throw error;
       logger.warn({ err: error }, 'no VAPID keys: Web Push needs a writable DATA_DIR or VAPID_PUBLIC_KEY');
       return undefined;
@@ -55,7 +55,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   }
 }
 
-/** The WhatsApp route, and who reads the platform's callbacks. */
+/** The WhatsApp route and the parser of the platform's callbacks. */
 export function whatsAppOf({ whatsApp, isProduction }: Config, logger: Logger, now: () => Date) {
   const { provider: settings, appSecret, verifyToken } = whatsApp;
   const simulatorName = 'whatsapp-simulator';

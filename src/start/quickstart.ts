@@ -5,7 +5,9 @@ const QUICKSTART: SystemCaller = { kind: 'system', name: 'quickstart' };
 const EMAIL = 'owner@quickstart.example';
 const BALANCE_UGX = 100_000;
 
-/** Makes the first account, with an owner and a key for each environment, and gives the text that shows them once. */
+/**
+ * Creates the first account, its owner and a key for each environment. Returns the text that shows the secrets once.
+ */
 export async function createQuickstart(operations: Operations, baseUrl: string): Promise<string> {
   const { account, owner } = await operations.accounts.create.run(QUICKSTART, {
     email: EMAIL,

@@ -9,8 +9,8 @@ export interface OpenJob {
 }
 
 /**
- * Records parts of jobs, one for each of `parts`, in one transaction. A job of which these were the last ends with it:
- * what is recorded and the job that it ends are never seen apart.
+ * Records parts of jobs, one for each of `parts`, in one transaction. Jobs whose last part this was end in the same
+ * transaction.
  */
 export async function recordParts(
   uow: UnitOfWork,

@@ -2,8 +2,8 @@ import type { Logger } from '../domain/ports/logger.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
 /**
- * Runs `task` again and again with a pause between. A failure is logged, and the next round tries again; so is the first
- * success after failures.
+ * Runs `task` repeatedly with a pause between rounds. Logs the first failure and the first success after it; a
+ * failed round does not stop the next one.
  */
 export function repeat(name: string, pauseMs: number, logger: Logger, task: () => Promise<unknown>) {
   let timer: NodeJS.Timeout | undefined;
@@ -31,7 +31,7 @@ export function repeat(name: string, pauseMs: number, logger: Logger, task: () =
   };
   schedule();
   return {
-    /** Resolves when no round is under way and none will follow. */
+    /** Resolves when no round runs and none will follow. */
     async stop(): Promise<void> {
       isStopped = true;
       clearTimeout(timer);

@@ -19,13 +19,13 @@ import type { SubmitMessages } from './submit/submit-messages.ts';
 import type { SubmitOutcomes } from './submit/submit-outcomes.ts';
 import type { DeliverWebhooks } from './webhooks/deliver.ts';
 
-/** Jobs a process holds at once, over all routes or endpoints, and of one of them. */
+/** Jobs held at once by a process, in total and per route. */
 const SUBMIT = { concurrency: 64, perRoute: 8 };
-/** Endpoints are kept apart by their lanes; the backlog holds what a lane has no room for. */
+/** Lanes bound the attempts of each endpoint. The backlog holds what a lane has no room for. */
 const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
-/** So many of an endpoint that its places on the wire are in use while what was attempted is recorded. */
+/** Enough jobs of one endpoint to keep its connections busy while attempts are recorded. */
 const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pauseMs: 100 };
-/** Imports go on side by side, but those of an account one after the other. */
+/** Imports of different accounts run in parallel, those of one account in sequence. */
 const IMPORTS = { concurrency: 2, perRoute: 1 };
 const KEPT_REPORTS_MS = 1_000;
 const SPOOLED_REPORTS_MS = 500;
@@ -40,12 +40,12 @@ const REQUEST_RECORDS_MS = 60_000;
 const USAGE_MS = 10_000;
 const CANNOT_ADOPT = 'delivery reports that another process left on disk cannot be read';
 const LEDGERS_MS = 60_000;
-/** Another process's release is heard by NOTIFY; this is for one that was missed. */
+/** NOTIFY announces a release by another process. This look finds a missed one. */
 const HOLD_MS = 5_000;
 const SIGN_OF_LIFE_MS = 10_000;
 
 export interface Workers {
-  /** Takes nothing new, gives what is under way `timeoutMs` to end, and closes the providers. */
+  /** Takes no new work, waits up to `timeoutMs` for the work in progress, and closes the providers. */
   stop(timeoutMs: number): Promise<void>;
 }
 
@@ -63,23 +63,21 @@ interface WorkParts {
   imports: ImportContacts;
   sweeps: ExpireMessages;
   retention: Retention;
-  /** Forgets events that are past their time. */
   forgetOldEvents: () => Promise<unknown>;
   clock: AgreedClock & {
-    /** What is wrong with this machine's clock, in a sentence. */
+    /** A sentence about the difference of the clocks; undefined when they agree. */
     fault(): string | undefined;
   };
   usage: UsageStore;
   copy: CopyStore;
   holdGate: HoldGate;
   refusals: RefusalMonitor;
-  /** One round of the check of balances against ledgers. */
   checkLedgers: () => Promise<unknown>;
   logger: Logger;
   isWorker: boolean;
 }
 
-/** Starts what a process does besides answering requests; what sends waits while the copy is held (R231). */
+/** Starts the background work of a process. Everything that sends waits while the copy is held (R231). */
 export async function startWorkers(parts: WorkParts): Promise<Workers> {
   const { reports, authenticator, logger } = parts;
   const keyUses = repeat('key uses', KEY_USES_MS, logger, () => authenticator.flushUses());
@@ -92,7 +90,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
       .flush({ isLast: true })
       .catch((error: unknown) => logger.warn({ err: error }, 'security events are lost'));
   };
-  // What a process before left comes before all that comes from now on.
+  // Reports that a former process spooled come before any new ones.
   await reports.adopt().catch((error: unknown) => logger.warn({ err: error }, CANNOT_ADOPT));
   const always = [
     keyUses,
@@ -111,7 +109,7 @@ export async function startWorkers(parts: WorkParts): Promise<Workers> {
   };
 }
 
-/** Begins now, or where the copy is held when it is released. */
+/** Starts now or, while the copy is held, at its release. */
 async function workUnlessHeld(
   { holdGate, logger }: Pick<WorkParts, 'holdGate' | 'logger'>,
   begin: () => Promise<Workers>,
@@ -133,10 +131,13 @@ async function workUnlessHeld(
   };
 }
 
-/** Starts all that sends, delivers, expires and deletes. */
+/** Starts everything that sends, delivers, expires and deletes. */
 async function startSending(parts: WorkParts): Promise<Workers> {
   const { queue, routing, reports, authenticator, health, logger } = parts;
-  /** Where the clocks disagree nobody can tell what is old: the round fails, which is logged as any failing round. */
+  /**
+   * Skips a round while the clocks disagree (R222), because the age of rows is unknown. The round fails, which is
+   * logged.
+   */
   const ifClocksAgree = (task: () => Promise<unknown>) => async () => {
     if (!(await parts.clock.agrees())) throw new Error(parts.clock.fault());
     await task();

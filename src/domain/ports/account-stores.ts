@@ -6,57 +6,59 @@ import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
-  /** Accounts by id, the newest first; `search` looks into name and email. */
+  /** Accounts by id, newest first. `search` matches name and email. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;
-  /** Says how long an account keeps its messages; returns what it said before, undefined for no account. */
+  /** Sets the retention of an account. Returns the former one; undefined if there is no such account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
-  /** True when no account exists yet. */
+  /** Whether there is no account. */
   isEmpty(): Promise<boolean>;
   /**
-   * Adds to balances and ledgers, one entry each, and returns the entries. An entry whose refund or reference
-   * exists already is left out, and its account unchanged.
+   * Adds to balances and ledgers, one entry each, and returns the entries. Skips an entry whose refund or reference
+   * exists.
    */
   credit(entries: readonly Omit<LedgerEntry, 'seq' | 'balanceAfterMinor'>[]): Promise<readonly LedgerEntry[]>;
-  /** What was booked on the account under the reference. */
+  /** The entry that the account has under the reference. */
   findBooked(accountId: string, reference: string): Promise<LedgerEntry | undefined>;
 }
 
 export interface PriceStore {
   all(): Promise<readonly PriceRow[]>;
-  /** Sets a price; returns the minor units it had before. */
+  /** Sets a price and returns the former minor units. */
   set(id: string, row: PriceRow, at: Date): Promise<number | undefined>;
-  /** False when the reference was used before, for whatever price. */
+  /** Returns false when any price change has used the reference before. */
   claimReference(reference: string, row: PriceRow, at: Date): Promise<boolean>;
   byReference(reference: string): Promise<PriceRow | undefined>;
 }
 
-/** An account whose balance is not what its ledger says (`seq` 0), or whose entry `seq` does not follow the one before it. */
+/**
+ * A balance that is not the sum of its ledger (`seq` 0), or an entry `seq` that does not follow the one before it.
+ */
 export interface LedgerMismatch {
   readonly accountId: string;
   readonly seq: number;
 }
 
-/** The periodic check that balances are the sums of their ledgers. */
+/** The periodic check that balances are the sums of their ledgers (R17). */
 export interface LedgerCheckStore {
   /**
-   * Compares the next `accounts` balances with their last entries, and the next `entries` entries of all ledgers each with
-   * the one before it; after the last ones it begins anew. What was found and is right by now is forgotten. Returns what
-   * was found for the first time: nothing while another process checks.
+   * Compares the next `accounts` balances with their last entries, and each of the next `entries` ledger entries
+   * with the one before it. Starts again after the last. Removes findings that are correct by now. Returns new
+   * findings; none while another process checks.
    */
   checkNext(accounts: number, entries: number): Promise<readonly LedgerMismatch[]>;
-  /** Accounts of which something that was found is still wrong. */
+  /** Accounts with a finding that is still wrong. */
   countMismatched(): Promise<number>;
 }
 
 export interface LedgerFilter {
-  /** Made at or after, and at or before. */
+  /** Inclusive bounds of the time. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
 
 export interface LedgerStore {
-  /** An account's ledger, the newest entry first. */
+  /** An account's ledger, newest entry first. */
   entries(accountId: string, filter: LedgerFilter, range: KeyRange): Promise<readonly LedgerEntry[]>;
   count(accountId: string, filter: LedgerFilter): Promise<number>;
 }
@@ -64,15 +66,15 @@ export interface LedgerStore {
 export interface PlanStore {
   /** By name. */
   all(): Promise<readonly Plan[]>;
-  /** Creates the plan of that name or changes it; returns what it was before, undefined for a new one. */
+  /** Creates or changes the plan of that name. Returns the former plan, undefined if it is new. */
   set(id: string, plan: Plan, at: Date): Promise<Plan | undefined>;
-  /** Puts an account on a plan, null for none; false when there is no plan of that name. The account is there. */
+  /** Assigns a plan to an existing account, or none with null. Returns false if there is no such plan. */
   assign(accountId: string, name: string | null): Promise<boolean>;
 }
 
 export interface UsageStore {
   /** Counts of the hours that begin before `to` and end after `from`, by time. */
   query(accountId: string, query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** Folds what batches have added into the hours' counts. Nothing is counted twice or missed while it runs. */
+  /** Adds the deltas of batches to the hourly counts. No delta is counted twice or missed meanwhile. */
   fold(): Promise<void>;
 }

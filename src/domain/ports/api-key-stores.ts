@@ -9,49 +9,49 @@ export type ApiKeyPatch = Partial<
   >
 >;
 
-/** Whose keys are looked for, and which of them. */
+/** Selects keys by their issuers (R204). */
 export interface DescendantsQuery {
   /** Keys and people, as `actorOf` names them. */
   readonly issuers: readonly string[];
-  /** Narrows it to one account. */
+  /** Restricts the result to one account. */
   readonly accountId?: string | undefined;
-  /** Whether a key that a maker created counts as theirs after somebody else has rotated it. */
+  /** Whether a key that an issuer created still counts after somebody else rotated it. */
   readonly includesRotatedByOthers: boolean;
-  /** At most so many rows; all when absent. */
+  /** Maximum number of rows; all when absent. */
   readonly limit?: number | undefined;
 }
 
 export interface ApiKeyStore {
   insert(key: ApiKey, secretHash: Buffer, signingSecretSealed: string | null): Promise<void>;
-  /** Lets nobody else change the keys of the account until the transaction ends. */
+  /** Locks the keys of the account until the transaction ends. */
   lockAccount(accountId: string): Promise<void>;
-  /** Any account's key, for the command line and operators; `accountId` narrows it to one account. */
+  /** A key of any account, for the command line and operators. `accountId` restricts it to one account. */
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
-  /** As `find`, and locks the key until the transaction ends. */
+  /** Like `find`; also locks the key until the transaction ends. */
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
-  /** Those of the keys that are the account's, in no order. */
+  /** Leaves out keys of other accounts. In no order. */
   findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
-  /** The account's keys, those of one environment where it is given, the newest first. */
+  /** The account's keys, optionally of one environment, newest first. */
   page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;
   /**
-   * What each of the issuers created or rotated, and what these keys created or rotated in turn; the oldest first.
-   * A key that two of the issuers lead to comes twice.
+   * What each issuer created or rotated, and its descendants, oldest first. A key with two of the issuers comes
+   * twice.
    */
   findDescendants(
     query: DescendantsQuery,
   ): Promise<readonly { readonly issuer: string; readonly key: ApiKey }[]>;
   update(keyId: string, patch: ApiKeyPatch): Promise<ApiKey>;
-  /** Records when keys and their scopes were last used; later times win. */
+  /** Stores the last use of keys and scopes. Later times win. */
   touch(uses: readonly ApiKeyUse[]): Promise<void>;
-  /** The scopes of those keys, each with its last use; `accountId` narrows it to one account. */
+  /** The scopes of the keys with their last uses. `accountId` restricts it to one account. */
   scopeUses(keyIds: readonly string[], accountId?: string): Promise<ReadonlyMap<string, readonly ScopeUse[]>>;
 }
 
-/** The request signatures that were used, shared by all processes (R10). */
+/** Used request signatures, shared by all processes (R10). */
 export interface SpentSignatures {
-  /** Remembers a key's signature until `retainedUntil`; false when it was spent before, by whichever process. */
+  /** Stores a signature of a key until `retainedUntil`. Returns false when it was used before. */
   spend(keyId: string, signature: string, retainedUntil: Date): Promise<boolean>;
-  /** Forgets those whose time has passed; how many. */
+  /** Deletes signatures that are past their time. Returns how many. */
   sweep(now: Date): Promise<number>;
 }

@@ -2,36 +2,36 @@ import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
 
 export interface AuditStore {
-  /** Appends to the end of the chain, which stays locked until the transaction ends. */
+  /** Appends to the chain and locks its end until the transaction ends. */
   append(entry: AuditEntry): Promise<void>;
-  /** The chain's entries after number `seq`, in their order. */
+  /** The entries after number `seq`, in order. */
   chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]>;
-  /** The end of the chain as it is kept beside the log, and the signed head, null when nobody has signed one yet. */
+  /** The stored end of the chain, and the signed head; null before the first one. */
   heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
-  /** Replaces the signed head unless it is another one than `before` by now. */
+  /** Replaces the signed head if it still is `before`. */
   replaceSigned(before: string | null, signed: string): Promise<void>;
 }
 
-/** The end that an audit log had: proof that it held so many entries, and which. */
+/** A former end of the audit log: proof of its number of entries and their hash. */
 export interface AuditHead extends AuditLink {
-  /** Names the log: a database has one for good. */
+  /** Id of the log; a database keeps it for good. */
   readonly logId: string;
 }
 
-/** Signs heads of the audit log with the master key, and keeps the last one outside the database. */
+/** Signs heads of the audit log with the master key, and stores the last one outside the database. */
 export interface AuditHeads {
-  /** Only who has the master key can make such a text. */
+  /** Only the holder of the master key can make this text. */
   sign(head: AuditHead): string;
-  /** What `sign` made, also under a previous master key; undefined for anything else. */
+  /** Reads a signed head, also under a previous master key. Undefined for any other text. */
   read(signed: string): AuditHead | undefined;
-  /** Whether the text should be signed anew: it is under a previous master key. */
+  /** Whether the head was signed with a previous master key and should be signed again. */
   isOutdated(signed: string): boolean;
-  /** Whether the text is under a master key that the operator has declared lost. */
+  /** Whether the head was signed with a master key that the operator declared lost. */
   isLost(signed: string): boolean;
-  /** Keeps the head unless a later one of its log is kept. Never fails: what cannot be kept is logged. */
+  /** Stores the head unless a later one of the same log is stored. Never rejects; logs a failure. */
   keep(head: AuditHead): Promise<void>;
-  /** Resolves when everything that was to be kept is. */
+  /** Resolves when all pending heads are stored. */
   idle(): Promise<void>;
-  /** The head that is kept for the log; undefined when there is none that can be read. */
+  /** The stored head of the log; undefined when none can be read. */
   kept(logId: string): Promise<AuditHead | undefined>;
 }

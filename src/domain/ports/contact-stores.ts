@@ -9,19 +9,19 @@ export interface ContactImportStore {
   /** Newest first. */
   slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly ContactImport[]>;
   count(owner: AccountEnvironment): Promise<number>;
-  /** Imports of the account that have not ended. */
+  /** Number of unfinished imports of the account. */
   unfinished(accountId: string): Promise<number>;
-  /** The faults of each import, in the order of its rows; those of another account's are left out. */
+  /** Faults of each import, in row order. Leaves out imports of other accounts. */
   faults(
     accountId: string,
     ids: readonly string[],
     range: KeyRange,
   ): Promise<readonly (ReportedFault & { readonly importId: string })[]>;
-  /** An import that has not ended, with its text. */
+  /** An unfinished import with its text. */
   open(id: string): Promise<{ readonly import: ContactImport; readonly csv: string } | undefined>;
   /**
-   * Says that the import has come from `rowsDone` to `progress`; false when it is not there any more, because
-   * somebody else is at it. The import is locked until the transaction ends.
+   * Moves an import from `rowsDone` to `progress` and locks it until the transaction ends. Returns false when
+   * another process has moved it.
    */
   advance(
     id: string,
@@ -29,15 +29,15 @@ export interface ContactImportStore {
     progress: Omit<ImportProgress, 'rowsTotal'>,
     faults: readonly RowFault[],
   ): Promise<boolean>;
-  /** Ends an import, of which all rows that there are were read, and forgets its text. */
+  /** Ends an import and deletes its text. */
   finish(id: string, failure: string | null, at: Date): Promise<void>;
-  /** Ends the imports that were asked for before and have not ended. */
+  /** Ends unfinished imports that were started before. */
   abandonBefore(before: Date, failure: string, at: Date): Promise<void>;
-  /** Forgets imports that ended before, and some of their faults at a time; how many rows. */
+  /** Deletes imports that ended before, a bounded number of rows at a time. Returns how many rows. */
   forgetBefore(before: Date, limit: number): Promise<number>;
 }
 
-/** What contacts are looked for by. */
+/** Identifying members of contacts. */
 export interface ContactNames {
   readonly phones: readonly string[];
   readonly externalIds: readonly string[];
@@ -46,7 +46,7 @@ export interface ContactNames {
 }
 
 export interface ContactStore {
-  /** Until the transaction ends no other one changes the account's contacts: what is looked at stays true. */
+  /** Locks the account's contacts against changes until the transaction ends. */
   lockAll(accountId: string): Promise<void>;
   /** Newest first. */
   page(owner: AccountEnvironment, filter: ContactFilter, request: PageRequest): Promise<Page<Contact>>;
@@ -54,21 +54,21 @@ export interface ContactStore {
   slice(owner: AccountEnvironment, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
   count(owner: AccountEnvironment, filter: ContactFilter): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Contact | undefined>;
-  /** A contact other than `exceptId` that has the phone or the externalId; the phone's owner first. */
+  /** A contact other than `exceptId` with this phone or externalId. The phone has precedence. */
   findDuplicate(
     owner: AccountEnvironment,
     exceptId: string,
     phone: string | null,
     externalId: string | null,
   ): Promise<Contact | undefined>;
-  /** The contacts that have the names, some of them more than once; of an email's, two at the most. */
+  /** Contacts with these members; some may come twice. At most two for an email. */
   findNamed(owner: AccountEnvironment, names: ContactNames): Promise<readonly Contact[]>;
-  /** Stores contacts as they are `after`; `before` is what is stored of them, undefined for new ones. */
+  /** Stores contacts as `after`. `before` is the stored version, undefined for new ones. */
   saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void>;
   insert(contact: Contact): Promise<void>;
   update(contact: Contact): Promise<void>;
-  /** False when there was none. */
+  /** Returns false when there was none. */
   remove(visibility: Visibility, id: string): Promise<boolean>;
 }

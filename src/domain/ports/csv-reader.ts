@@ -1,16 +1,15 @@
-/** One row of a CSV text. */
 export interface CsvRow {
-  /** Line of the text, from 1, on which the row begins. */
+  /** Line on which the row begins, from 1. */
   readonly line: number;
-  /** As many as the row has, without the spaces around them. */
+  /** All cells of the row, trimmed. */
   readonly cells: readonly string[];
 }
 
-/** Reads CSV (RFC 4180, delimited by commas, semicolons or tabs, whichever the first row has most of). */
+/** Reads CSV (RFC 4180). The delimiter is the most frequent of comma, semicolon and tab in the first row. */
 export interface CsvReader {
   /**
-   * The rows in which a cell holds something, header included. Reading pauses now and then for other work of the
-   * process. Throws `validation_error` where the text is no CSV, naming the line.
+   * The rows that are not empty, header included. Yields to other work of the process. Throws `validation_error`
+   * with the line when the text is no CSV.
    */
   rows(csv: string): AsyncIterable<CsvRow>;
 }

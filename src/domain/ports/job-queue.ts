@@ -1,32 +1,32 @@
 /**
- * Durable work. Jobs commit with the state that causes them; a job comes back when its worker dies.
+ * Durable jobs. A job commits with the state that causes it, and comes back when its worker dies.
  *
- * **Route key**: jobs of one route (a carrier, an endpoint) share a bound on how many a process holds at once, so
- * that a slow one never takes the places of the others.
+ * **Route key**: jobs of one route (a carrier, an endpoint) share a bound on the jobs that a process holds, so that
+ * a slow route does not take the slots of others.
  */
 import type { Outgoing } from '../messages/message.ts';
 import type { DueAtEndpoint } from './webhook-stores.ts';
 
-/** `webhook-backlog` holds what an endpoint cannot take at the moment, so that `webhook` stays short for the others. */
+/** `webhook-backlog` holds jobs of slow endpoints, so that `webhook` stays short for the others. */
 export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import';
 
 export interface SubmitJob {
-  /** Messages whose pending recipients are to be handed over. */
+  /** Messages whose pending recipients are submitted. */
   readonly messageIds: readonly string[];
-  /** Only these positions, where a part of a message is tried again. */
+  /** Only these positions, for retries of a part of a message. */
   readonly positions?: Readonly<Record<string, readonly number[]>>;
-  /** How many hand-overs these recipients have behind them. */
+  /** Submissions that these recipients had before. */
   readonly attempt: number;
 }
 
 export interface WebhookJob {
   readonly webhookId: string;
   readonly deliveryIds: readonly string[];
-  /** Attempts that these deliveries have behind them. */
+  /** Attempts that these deliveries had before. */
   readonly attempt: number;
   /**
-   * When these deliveries were to be tried again, ISO 8601; absent before the first attempt. A delivery whose time is
-   * another one by now has been tried or made due since, and is another job's.
+   * When these deliveries are due, ISO 8601; absent before the first attempt. A delivery that is due at another time
+   * by now belongs to another job.
    */
   readonly dueAt?: string;
 }
@@ -43,8 +43,8 @@ export interface JobData {
 }
 
 /**
- * What the one who causes a job knows of it, and a worker would have to read first. It goes with the job where that is
- * handed over within the process, as of the commit, and is never stored.
+ * Data that the creator of a job has and its worker would otherwise read first. Passed along only within the
+ * process, as of the commit, and never stored.
  */
 export interface PrefetchedData {
   submit: readonly Outgoing[];
@@ -58,16 +58,16 @@ export interface NewJob<Q extends QueueName = QueueName> {
   readonly data: JobData[Q];
   readonly routeKey: string;
   readonly prefetched?: PrefetchedData[Q];
-  /** Not before this instant; at once when absent. */
+  /** Not before this time; at once when absent. */
   readonly startAfter?: Date;
-  /** Fetched before jobs of lower priority; 0 when absent. */
+  /** Higher priorities are fetched first. Default 0. */
   readonly priority?: number;
 }
 
-/** The transactional half: part of `Tx`. */
+/** The part of the queue inside a transaction (`Tx`). */
 export interface JobSink {
   enqueue(jobs: readonly NewJob[]): Promise<void>;
-  /** Says that the work of these jobs, which this process holds, is recorded: they end with the transaction. */
+  /** Ends jobs of this process with the transaction, because their work is recorded in it. */
   end(jobs: readonly Pick<HeldJob<QueueName>, 'id' | 'queue'>[]): Promise<void>;
 }
 
@@ -76,39 +76,42 @@ export interface HeldJob<Q extends QueueName> {
   readonly queue: Q;
   readonly data: JobData[Q];
   readonly routeKey: string;
-  /** Absent where it is to be read. */
+  /** Absent when the worker must read it. */
   readonly prefetched?: PrefetchedData[Q] | undefined;
-  /** Its worker died or gave it back before: parts of its work may be done. */
+  /** A worker died or gave the job back. Parts of its work may be done. */
   readonly isRepeat: boolean;
   /**
-   * Says that little of the job is left and only waits for its peer: from now on it takes no place from others, nor its
-   * route's. Such jobs, too, are bounded, over all routes and in one.
+   * Call it when little of the job is left and it only waits for its peer. The job then no longer counts against the
+   * concurrency and its route's share; the number of such jobs is also bounded.
    */
   releaseSlotWhileWaiting(): void;
 }
 
 /**
- * Resolves when the job's work is recorded; rejects when it must come back. `signal` aborts when the process drains, and
- * when others may have the job because they saw no sign of life for too long: then nothing more may leave.
+ * Resolves when the job's work is recorded. Rejects when the job must come back. `signal` aborts when the process
+ * drains, or when its lease has ended and another process may have the job: nothing more may be sent then.
  */
 export type JobHandler<Q extends QueueName> = (job: HeldJob<Q>, signal: AbortSignal) => Promise<void>;
 
 export interface WorkOptions {
-  /** Jobs this process holds at once, over all routes. */
+  /** Jobs that this process holds at once, over all routes. */
   readonly concurrency: number;
-  /** Jobs of one route this process holds at once, but for those that only wait; absent where the handler itself keeps routes apart. */
+  /**
+   * Jobs of one route that this process holds at once, except waiting ones. Absent when the handler bounds routes
+   * itself.
+   */
   readonly perRoute?: number;
   /**
-   * A job held for longer than this only waits for its peer, and does not count against `concurrency` any more:
-   * peers that do not answer cannot take all places. Absent: every job counts.
+   * After this time a job no longer counts against `concurrency`, because it only waits for its peer. Peers that do
+   * not answer thus cannot take all slots. Absent: every job counts.
    */
   readonly countedMs?: number;
-  /** Least time between two looks at the queue, for one whose jobs are in no hurry, unless a job has made room; 0 when absent. */
+  /** Minimum time between two fetches of a queue that is not urgent, unless a slot becomes free. Default 0. */
   readonly pauseMs?: number;
 }
 
 export interface JobQueue {
   work<Q extends QueueName>(queue: Q, options: WorkOptions, handler: JobHandler<Q>): Promise<void>;
-  /** Takes no new jobs, gives those held `timeoutMs` to finish, returns the rest to the queue. */
+  /** Takes no new jobs, waits up to `timeoutMs` for those held, and returns the rest to the queue. */
   stopWorking(timeoutMs: number): Promise<void>;
 }

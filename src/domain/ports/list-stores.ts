@@ -5,28 +5,28 @@ import type { KeyRange } from '../paging.ts';
 import type { RecordedEvent } from '../webhooks/event.ts';
 import type { DeliveryAttempt, DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
-/** So many of the newest messages of each channel, within the filter's span of time, are searched for a text. */
+/** A text is searched in this many of the newest messages of each channel in the filter's time span. */
 export const SEARCH_REACH = 100_000;
 
 export interface MessageListFilter {
   readonly channel?: Channel | undefined;
   readonly status?: MessageStatus | undefined;
   readonly environment?: Environment | undefined;
-  /** Created at or after, and at or before. */
+  /** Inclusive bounds of the creation time. */
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
   /** Part of the text, the sender or a recipient's address. */
   readonly search?: string | undefined;
   readonly apiKeyId?: string | undefined;
 }
-/** Where a message stands in its account's lists. */
+/** The position of a message in its account's lists. */
 export interface MessageKey {
   readonly id: string;
   readonly channel: Channel;
   readonly seq: number;
   readonly createdAt: Date;
 }
-/** The last sequence number of a channel, and how many of its messages no retention has removed. */
+/** The last sequence number of a channel, and the number of its messages that retention has kept. */
 export interface ChannelCounter {
   readonly last: number;
   readonly kept: number;
@@ -53,10 +53,10 @@ export interface AuditFilter {
   readonly to?: Date | undefined;
 }
 
-/** Messages as people look through them. The edges of many messages come in one statement. */
+/** Lists of messages for people. What belongs to many messages comes in one statement. */
 export interface MessageListStore {
   counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>>;
-  /** Of each channel in `before`, up to `limit` messages with a smaller sequence number, in falling order. */
+  /** For each channel in `before`, up to `limit` messages with smaller sequence numbers, highest first. */
   keys(
     accountId: string,
     filter: MessageListFilter,
@@ -64,7 +64,7 @@ export interface MessageListStore {
     limit: number,
   ): Promise<readonly MessageKey[]>;
   count(accountId: string, filter: MessageListFilter): Promise<number>;
-  /** Those of the messages that are the account's and match, the oldest first. */
+  /** Matching messages of the account, oldest first. */
   findMany(
     accountId: string,
     ids: readonly string[],
@@ -76,31 +76,31 @@ export interface MessageListStore {
     messageIds: readonly string[],
   ): Promise<readonly (TimelineEntry & { messageId: string; position: number })[]>;
   eventsOf(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
-  /** Events by their number in the feed. */
+  /** Events by number in the feed. */
   events(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
 }
 
-/** Deliveries and the audit log, as people look through them. */
+/** Lists of deliveries and of the audit log for people. */
 export interface ListStore {
-  /** Deliveries of the messages, the oldest first. */
+  /** Deliveries of the messages, oldest first. */
   deliveriesOf(
     accountId: string,
     messageIds: readonly string[],
     limit: number,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Deliveries, the newest first. */
+  /** Deliveries, newest first. */
   deliveries(
     accountId: string,
     filter: DeliveryListFilter,
     range: KeyRange,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Deliveries to each of the endpoints that are the account's, the newest first. */
+  /** Deliveries to each of the account's endpoints, newest first. */
   deliveriesToEach(
     accountId: string,
     webhookIds: readonly string[],
     range: KeyRange,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Those of the deliveries that are the account's, to all its endpoints or to one, the oldest first. */
+  /** Deliveries of the account to all its endpoints or to one, oldest first. */
   findDeliveries(
     accountId: string,
     ids: readonly string[],
@@ -115,7 +115,7 @@ export interface ListStore {
     accountId: string,
     deliveryIds: readonly string[],
   ): Promise<readonly (DeliveryAttempt & { deliveryId: string })[]>;
-  /** Audit entries of an account, or of all and of none when it is undefined, the newest first. */
+  /** Audit entries of an account, or of all accounts and the platform when undefined, newest first. */
   auditEntries(
     accountId: string | undefined,
     filter: AuditFilter,

@@ -1,4 +1,4 @@
-/** Structured logging as the domain and the adapters see it; pino satisfies it. Never pass keys, secrets, message bodies or full phone numbers. */
+/** Structured logging; pino implements it. Never log keys, secrets, message bodies or full phone numbers. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -20,18 +20,18 @@ export interface MessageFilter {
 
 export type StatusCounts = Readonly<Partial<Record<MessageStatus, number>>>;
 
-/** A message whose row is locked, and how many of its recipients stand where. */
+/** A message whose row is locked, with the number of its recipients in each status. */
 export interface LockedMessage extends Message {
   readonly counts: StatusCounts;
 }
 
-/** A message, as it was, and the status that it has since its recipients moved. */
+/** A message before its recipients moved, and its status after that. */
 export interface StatusMove {
   readonly message: Message;
   readonly to: MessageStatus;
 }
 
-/** A step of one recipient along the transition table. */
+/** A move of one recipient along the transition table (status.ts). */
 export interface RecipientMove {
   readonly messageId: string;
   readonly position: number;
@@ -39,13 +39,10 @@ export interface RecipientMove {
   readonly to: MessageStatus;
   readonly at: Date;
   readonly provider: string | null;
-  /** The carrier's names for what it took: one, or one for each part of a text; none where it took nothing now. */
+  /** The carrier's ids: one, or one for each part of a text. Empty when the carrier accepted nothing. */
   readonly sids: readonly string[];
   readonly error: RecipientError | null;
-  /**
-   * Of a failure: an earlier hand-over of the recipient got no answer and may have left. It is refunded when no delivery
-   * report can come any more.
-   */
+  /** For a failure: an earlier submission got no answer and may have sent it. The refund is then deferred (R218). */
   readonly possiblySent?: boolean;
 }
 
@@ -54,15 +51,15 @@ export interface RecipientKey {
   readonly position: number;
 }
 
-/** A recipient whose hand-over is tried again. */
+/** A recipient whose submission is retried. */
 export interface PostponedRecipient extends RecipientKey {
-  /** Hand-overs that it has behind it. */
+  /** Submissions it had before. */
   readonly attempts: number;
-  /** Nothing of it has left: it may be canceled until the next one (R18). */
+  /** Nothing was sent, so it can be canceled until the next attempt (R18). */
   readonly isFree: boolean;
 }
 
-/** A recipient whose move took place. */
+/** A recipient that moved. */
 export interface MovedRecipient extends RecipientKey {
   readonly address: string;
   readonly costMinor: number;
@@ -88,19 +85,19 @@ export interface MessageStore {
     request: PageRequest,
   ): Promise<Page<Message>>;
   recipients(messageIds: readonly string[]): Promise<readonly Recipient[]>;
-  /** The large content that a message was accepted with; undefined when it has none. */
+  /** The large content of a message; undefined if it has none. */
   bulk(messageId: string): Promise<Readonly<Record<string, unknown>> | undefined>;
   timelineNotes(messageId: string): Promise<readonly (TimelineEntry & { position: number })[]>;
-  /** Messages with the recipients among them that are still pending and have no more than `attempts` hand-overs behind them. */
+  /** Messages with their recipients that are pending and had at most `attempts` submissions. */
   pending(
     messageIds: readonly string[],
     attempts: number,
   ): Promise<readonly { message: Message; recipients: Recipient[] }[]>;
-  /** Locks the messages' rows in the order of their ids, so that their status can follow their recipients. */
+  /** Locks the rows of the messages, in the order of their ids. */
   lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>>;
   /**
-   * Locks the messages as `lock` does, and carries out the moves that still apply (the recipient's status is `from`).
-   * Returns the messages as they were before, and the recipients that moved.
+   * Locks the messages like `lock`, and makes the moves whose `from` still is the recipient's status. Returns the
+   * messages before the moves, and the recipients that moved.
    */
   lockAndMove(
     messageIds: readonly string[],
@@ -109,22 +106,22 @@ export interface MessageStore {
     readonly messages: ReadonlyMap<string, LockedMessage>;
     readonly moved: readonly MovedRecipient[];
   }>;
-  /** Records when delivered recipients read the message, and returns those of which it was not known yet. */
+  /** Stores when delivered recipients read the message. Returns those for which it was not stored yet. */
   markRead(recipients: readonly RecipientKey[], at: Date): Promise<readonly MovedRecipient[]>;
   /**
-   * Claims those of the recipients that are pending and free, and returns them: from then on their messages cannot
-   * be canceled (R18). Their messages are locked.
+   * Claims the pending and unclaimed ones of the recipients and returns them. Their messages can then no longer be
+   * canceled (R18). Locks the messages.
    */
   claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]>;
-  /** Records hand-overs that are to be tried again. Returns those of which it was not known: their jobs are yet to be made. */
+  /** Stores failed submissions. Returns the recipients whose job is still to be created. */
   postpone(recipients: readonly PostponedRecipient[]): Promise<readonly RecipientKey[]>;
-  /** Counts each message's move in the usage; a reason given for its former status holds no longer. */
+  /** Stores the moves of messages in the usage, and clears the reasons of their former status. */
   countMoves(moves: readonly StatusMove[]): Promise<void>;
-  /** `mostAlike`: of notes that say the same of a recipient no more are added once there are so many; no bound when absent. */
+  /** With `mostAlike`, adds a note only while a recipient has fewer notes with the same text. */
   note(notes: readonly TimelineNote[], mostAlike?: number): Promise<void>;
   /**
-   * Production messages of a status that were to leave before `before`, in that order, after `mark`: what a sweep
-   * looks at. Messages that are not scheduled are ordered by their ids, which begin with the time.
+   * Production messages of a status with a send time before `before`, by send time, after `mark`; for sweeps.
+   * Messages that are not scheduled are ordered by id, which begins with the time.
    */
   agedBefore(
     status: MessageStatus,
@@ -134,11 +131,11 @@ export interface MessageStore {
     limit: number,
   ): Promise<readonly Message[]>;
   setStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
-  /** Takes the reason away where it is `reason`. */
+  /** Clears the reason if it is `reason`. */
   clearStatusReason(messageIds: readonly string[], reason: string): Promise<void>;
 }
 
-/** What is to be given back for a recipient that failed although an earlier hand-over may have left. */
+/** The refund of a recipient that failed after a submission of unknown outcome (R218). */
 export interface DeferredRefund {
   readonly messageId: string;
   readonly position: number;
@@ -147,23 +144,23 @@ export interface DeferredRefund {
   readonly amountMinor: number;
 }
 
-/** A hand-over that was accepted, as its provider told after the recipient had failed. */
+/** A provider reported after the failure of a recipient that it had accepted the submission. */
 export interface LateAcceptance extends Pick<DeferredRefund, 'messageId' | 'position'> {
   readonly at: Date;
   readonly provider: string | null;
   readonly sid: string | null;
 }
 
-/** Refunds that wait until no delivery report can come any more. */
+/** Refunds that wait until no delivery report can arrive (R218). */
 export interface RefundStore {
-  /** Keeps refunds for `delayMs`, by PostgreSQL's clock. */
+  /** Defers refunds for `delayMs` by PostgreSQL's clock. */
   defer(refunds: readonly DeferredRefund[], delayMs: number): Promise<void>;
-  /** Takes out refunds that are due, `limit` at the most; those that another transaction has at hand are passed over. */
+  /** Removes and returns up to `limit` due refunds. Skips locked ones. */
   takeDue(limit: number): Promise<readonly DeferredRefund[]>;
-  /** Takes out the refunds of recipients that a provider had accepted, and records that; returns those there were. */
+  /** Removes the refunds of recipients that a provider had accepted, and stores that. Returns those that existed. */
   cancel(
     accepted: readonly LateAcceptance[],
   ): Promise<readonly Pick<DeferredRefund, 'messageId' | 'position'>[]>;
-  /** Of the messages those with a refund that is not settled yet. */
+  /** The messages with a deferred refund. */
   withDeferred(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -2,18 +2,18 @@ import type { User } from '../accounts/user.ts';
 import type { AccountRole, Role } from '../caller.ts';
 
 export interface UserStore {
-  /** False when the email is somebody's in the account, or that of somebody else whom an operator added, too. */
+  /** Returns false when the email is taken: in the account or, for people added by an operator, among those. */
   insert(user: User, passwordHash: string): Promise<boolean>;
-  /** Nobody who was removed is found, by any of these, and no invitation that has expired. */
+  /** Neither this nor the other queries find removed people and expired invitations. */
   withEmail(email: string): Promise<readonly User[]>;
   /**
-   * Password hashes of people with the email, one for each salt among them, the oldest first: one in all, since a new
-   * one is made like those there are, and 3 at the most.
+   * Password hashes of people with the email, one for each salt, oldest first. Usually one, because new hashes reuse
+   * a salt; at most 3.
    */
   saltsOf(email: string): Promise<readonly string[]>;
   /**
-   * Who of the people with the email has one of the hashes; `userId` narrows it to one person. Of several it is who was
-   * added by an operator, then who has accepted first, then who was invited first.
+   * The person with the email and one of the hashes. `userId` restricts it to one person. Of several, the one that
+   * an operator added, then the first to accept, then the first invited.
    */
   findByPassword(
     email: string,
@@ -21,17 +21,17 @@ export interface UserStore {
     userId?: string,
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
-  /** The person's role, or that they were removed; undefined for nobody. */
+  /** The role of a person, or `removed`; undefined if unknown. */
   roleOf(id: string): Promise<Role | 'removed' | undefined>;
   /** The people of an account, by email. */
   members(accountId: string): Promise<readonly User[]>;
-  /** Locks the people of an account, so that two changes at once cannot both leave it without an owner. */
+  /** Locks the people of an account, so that concurrent changes cannot leave it without an owner. */
   lockMembers(accountId: string): Promise<readonly User[]>;
   setRole(id: string, role: AccountRole): Promise<void>;
   accept(id: string, at: Date): Promise<void>;
-  /** Frees the emails of the account's invitations that have expired. */
+  /** Releases the emails of expired invitations of the account. */
   forgetExpired(accountId: string): Promise<void>;
-  /** False, and nothing is changed, when what is stored is not `knownHash`, where that is given. */
+  /** Returns false and changes nothing when `knownHash` is given and is not the stored hash. */
   setPassword(
     id: string,
     passwordHash: string,
@@ -42,7 +42,7 @@ export interface UserStore {
 }
 
 export interface SessionStore {
-  /** False, and nothing is stored, when the person's password is another one by now, or the person is gone. */
+  /** Returns false and stores nothing when the person was removed or has another password by now. */
   insert(session: {
     tokenHash: Buffer;
     userId: string;
@@ -50,28 +50,28 @@ export interface SessionStore {
     createdAt: Date;
     expiresAt: Date;
   }): Promise<boolean>;
-  /** The session that has not expired at `now`, with whom it stands for. */
+  /** The session, if it has not expired at `now`, with its person. */
   find(tokenHash: Buffer, now: Date): Promise<{ user: User; expiresAt: Date } | undefined>;
-  /** Those of the sessions that have not expired at `now`, with whom they stand for. */
+  /** The sessions that have not expired at `now`, with their people. */
   findMany(
     tokenHashes: readonly Buffer[],
     now: Date,
   ): Promise<readonly { readonly tokenHash: Buffer; readonly user: User }[]>;
   extend(tokenHash: Buffer, expiresAt: Date): Promise<void>;
   remove(tokenHash: Buffer): Promise<void>;
-  /** Ends the sessions of a person, except the one with `keptHash`. */
+  /** Ends the sessions of a person except the one with `keptHash`. */
   removeOf(userId: string, keptHash?: Buffer): Promise<void>;
-  /** Forgets sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
+  /** Deletes sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
   forgetOld(now: Date, failuresBefore: Date): Promise<void>;
 }
 
-/** Failed sign-ins by bucket: an email's, or an address's. */
+/** Failed sign-ins by bucket: an email's or an address's. */
 export interface SignInFailureStore {
-  /** Locks the buckets and gives the times of their failures since `since`, the oldest first. */
+  /** Locks the buckets and returns the times of their failures after `since`, oldest first. */
   lock(buckets: readonly string[], since: Date): Promise<ReadonlyMap<string, readonly Date[]>>;
   add(attemptId: string, buckets: readonly string[], at: Date): Promise<void>;
-  /** Takes an attempt back that did not fail; once it turned out well, all failures of `bucket` too. */
+  /** Removes an attempt, and all failures of `bucket` if given. */
   forget(attemptId: string, bucket?: string): Promise<void>;
-  /** Takes back every attempt that `bucket` holds, in its other buckets too. */
+  /** Removes every attempt in `bucket`, from its other buckets too. */
   forgetAttempts(bucket: string): Promise<void>;
 }

@@ -1,29 +1,29 @@
 /**
- * The one port behind which every carrier (SMS) and provider (email, push, WhatsApp) stands.
- * A new one is one file in `channels/<channel>/` that implements `Provider`.
+ * The port of every carrier (SMS) and provider (email, push, WhatsApp). A new one is a file in `channels/<channel>/`
+ * that implements `Provider`.
  *
- * Terms. **Submission**: what is handed over for one recipient. **Outcome**: the answer to it, a value
- * and never an exception. **sid**: the id under which the provider knows it. **Delivery report**: what
- * the provider says later about a sid; it may come before the outcome does.
+ * **Submission**: a message to one recipient. **Outcome**: the result of submitting it, a value and never an
+ * exception. **sid**: the provider's id of it. **Delivery report**: a later report about a sid; it may arrive before
+ * the outcome.
  */
 import type { SmsEncoding } from '../messages/sms-text.ts';
 
-/** What every channel hands over. `messageId` and `position` name the recipient and are stable across retries. */
+/** Members of all channels. `messageId` and `position` identify the recipient and stay the same in retries. */
 export interface Submission {
   readonly messageId: string;
   readonly position: number;
   readonly to: string;
   readonly from: string;
-  /** Hand-overs of this recipient that came before this one. */
+  /** Earlier submissions of this recipient. */
   readonly attempt: number;
-  /** After this instant the message must not leave any more (R14). */
+  /** Must not be sent after this time (R14). */
   readonly expiresAt: Date;
 }
 
 export interface SmsSubmission extends Submission {
   readonly text: string;
   readonly encoding: SmsEncoding;
-  /** How many parts the text takes on the wire (160/153, 70/67). */
+  /** Parts of the text on the wire (160/153, 70/67). */
   readonly segments: number;
 }
 
@@ -41,10 +41,10 @@ export interface EmailBody {
   readonly attachments: readonly EmailAttachment[];
 }
 
-/** One mail to `to` alone, but for the copies that go with it. `from` and `replyTo` may have names (`mailboxText`). */
+/** One mail to `to`, and to the copies that go with it. `from` and `replyTo` may have names (`mailboxText`). */
 export interface EmailSubmission extends Submission {
   readonly subject: string;
-  /** Fetches the body: not before the mail is about to leave, so that mails that wait take no memory. May reject. */
+  /** Loads the body. Call it just before sending, so that waiting mails take no memory. May reject. */
   body(): Promise<EmailBody>;
   readonly replyTo: string | undefined;
   readonly cc: readonly string[];
@@ -52,13 +52,13 @@ export interface EmailSubmission extends Submission {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Where one device is reached. `token` is an endpoint's address on the web, which has keys as well. */
+/** A device. On the web, `token` is the endpoint's URL and there are keys. */
 export interface PushTarget {
   /** The account that the device belongs to. */
   readonly accountId: string;
   readonly token: string;
   readonly keys: { readonly p256dh: string; readonly auth: string } | null;
-  /** When the app last gave this token. */
+  /** When the app last registered this token. */
   readonly registeredAt: Date;
 }
 
@@ -70,12 +70,12 @@ export interface PushSubmission extends Submission {
   readonly imageUrl?: string | undefined;
   readonly clickUrl?: string | undefined;
   readonly collapseKey?: string | undefined;
-  /** Until when the platform may keep it for a device that is away; as long as it likes when absent. */
+  /** Until when the platform may store it for an offline device; the platform decides when absent. */
   readonly keepUntil?: Date | undefined;
   readonly priority: 'high' | 'normal';
 }
 
-/** The code of a rejection that says that the device's token is dead: the device is then forgotten (R24). */
+/** Rejection code for a dead device token. The device is then deleted (R24). */
 export const UNREGISTERED = 'unregistered';
 
 export type WhatsAppContent =
@@ -98,14 +98,16 @@ export interface WhatsAppSubmission extends Submission {
 }
 
 export type SubmitOutcome =
-  /** The provider took it. `partSids` holds every part's sid, in order, when there is more than one. */
+  /** The provider accepted it. `partSids` has the sids of all parts, in order, when there are several. */
   | { readonly kind: 'accepted'; readonly sid: string; readonly partSids?: readonly string[] }
-  /** The provider refused it for good. `code` is the provider's own, `reason` says it in words. */
+  /** The provider refused it for good. `code` is the provider's own. */
   | { readonly kind: 'rejected'; readonly code: string; readonly reason: string }
   /**
-   * Not now: throttled, unreachable, no answer. Worth trying again, not before `retryAfterMs` when given.
-   * `definitelyNotSent` when it is certain that the provider has nothing of it, so that it can still be canceled.
-   * `onlyThis` when the provider works and puts off this one alone (a greylisted mailbox): no sign that it is dead.
+   * Throttled, unreachable or without an answer: retry, not before `retryAfterMs` if given.
+   *
+   * `definitelyNotSent`: the provider certainly has nothing of it, so it can still be canceled.
+   *
+   * `onlyThis`: the provider works and postpones this submission only, such as for a greylisted mailbox.
    */
   | {
       readonly kind: 'unavailable';
@@ -117,46 +119,49 @@ export type SubmitOutcome =
 
 export interface DeliveryReport {
   readonly sid: string;
-  /** The recipient as the provider names it (digits or E.164), when it does: makes matching by sid safer. */
+  /**
+   * The recipient as the provider names it (digits or E.164), if it does. Matching then also checks the number
+   * (R220).
+   */
   readonly to?: string;
   /** `read` implies delivered. */
   readonly status: 'delivered' | 'read' | 'failed';
-  /** The provider's own code and words for a failure. */
+  /** The provider's code and text of a failure. */
   readonly code?: string;
   readonly reason?: string;
 }
 
 /**
- * Records reports, or keeps them on this host's disk while the database is away; rejects where neither is possible. A
- * provider acknowledges a report to its peer only after this resolves.
+ * Records reports, or stores them on this host's disk while the database is away; rejects when neither is possible.
+ * A provider acknowledges a report to its peer only after this resolves.
  */
 export type ReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<void>;
 
-/** Takes the reports whose messages are known, and tells how many were not taken. */
+/** Records the reports whose sids are known. Returns how many are unknown. */
 export type KnownReportSink = (provider: string, reports: readonly DeliveryReport[]) => Promise<number>;
 
 export interface ProviderHealth {
   readonly name: string;
   readonly state: 'up' | 'down' | 'starting';
   readonly detail?: string;
-  /** Submissions on the wire without an answer yet. */
+  /** Submissions without an answer yet. */
   readonly inFlight: number;
 }
 
 export interface Provider<S extends Submission> {
   /**
-   * The peer and the account there, stable across restarts, without credentials: delivery reports are matched within it.
-   * Providers that share both share the name; health and metrics tell them apart (`#2`).
+   * The peer and the account there, without credentials and stable across restarts. Delivery reports are matched
+   * within it. Providers with the same peer and account share the name; health and metrics distinguish them (`#2`).
    */
   readonly name: string;
-  /** Opens what it needs and returns at once; connecting goes on in the background with growing pauses. */
+  /** Returns at once and connects in the background, with growing pauses. */
   start(onReports: ReportSink): void;
   /**
-   * Hands one submission over. Never rejects. While `signal` is not aborted it may wait for a connection
-   * or a free place in the window; once aborted, what is not on the wire yet ends as `unavailable`.
+   * Submits to the provider. Never rejects. May wait for a connection or a slot in the window until `signal` aborts;
+   * a submission that is not on the wire by then ends as `unavailable`.
    */
   submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome>;
-  /** Takes no new submissions, lets those on the wire finish (bounded), closes. */
+  /** Takes no new submissions, waits a bounded time for those on the wire, and closes. */
   stop(): Promise<void>;
   health(): ProviderHealth;
 }

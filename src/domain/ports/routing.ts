@@ -1,53 +1,56 @@
 import type { Channel } from '../messages/message.ts';
 import type { Provider, ProviderHealth, ReportSink, Submission } from './provider.ts';
 
-/** What became of what a provider was handed in the last five minutes. */
+/** Counts of a provider's submissions in the last five minutes. */
 export interface ProviderRecord {
   readonly submitted: number;
   readonly rejected: number;
-  /** Not taken, and tried again or elsewhere. */
+  /** Not accepted, and retried or submitted to another provider. */
   readonly failed: number;
-  /** Its words for the last one that was not taken; no secret is in them. */
+  /** Text of the last failure, without secrets. */
   readonly lastError: string | null;
   readonly lastErrorAt: Date | null;
   readonly lastSuccessAt: Date | null;
 }
 
-/** **Degraded**: it can be reached, and did not take what it was handed last. */
+/** **Degraded**: reachable, but the last submission failed. */
 export const PROVIDER_STATES = ['up', 'degraded', 'down', 'starting'] as const;
 export type ProviderState = (typeof PROVIDER_STATES)[number];
 
-/** How a provider of a channel is, for those who run the platform. */
+/** The status of a provider in a channel, for operators. */
 export interface ProviderStatus extends ProviderRecord {
   readonly name: string;
   readonly channel: Channel;
-  /** Of its routes: leading digits, '' for all. */
+  /** Prefixes of its routes: leading digits, '' for all. */
   readonly prefixes: readonly string[];
   readonly state: ProviderState;
   readonly detail: string | null;
   readonly inFlight: number;
 }
 
-/** Which providers carry what. A **route** has a name (the route key of its jobs) and providers in the order of failover. */
+/**
+ * Which providers carry which addresses. A **route** has a name, which is the route key of its jobs, and providers
+ * in failover order.
+ */
 export interface Routing {
-  /** The route for an address, undefined when no provider is configured for the channel. */
+  /** The route for an address; undefined when no provider is configured for it. */
   routeFor(channel: Channel, address: string): string | undefined;
-  /** The providers of a route, best first; empty when the route is gone from the configuration. */
+  /** The providers of a route in failover order; empty when it is no longer configured. */
   providers(route: string): readonly Provider<Submission>[];
   health(): readonly ProviderHealth[];
   /** By channel, in the order of its routes. */
   status(): readonly ProviderStatus[];
-  /** Opens every provider. */
+  /** Starts every provider. */
   start(onReports: ReportSink): void;
   stop(): Promise<void>;
 }
 
-/** What the worker processes say of their carriers and providers, each for itself. */
+/** The status of the providers, as each worker process publishes it. */
 export interface ProviderHealthStore {
-  /** Puts in place what `process` says; what anybody said before `forgetBefore` is forgotten. */
+  /** Replaces the statuses of `process`, and deletes those published before `forgetBefore`. */
   publish(process: string, statuses: readonly ProviderStatus[], at: Date, forgetBefore: Date): Promise<void>;
   withdraw(process: string): Promise<void>;
-  /** What was said since, by channel, provider and process. */
+  /** Statuses published since a time, by channel, provider and process. */
   publishedSince(
     time: Date,
   ): Promise<readonly (ProviderStatus & { readonly process: string; readonly seenAt: Date })[]>;

@@ -2,11 +2,11 @@ import type { DeliveryReport } from './provider.ts';
 
 /** A carrier's call to `/callbacks/sms/<carrier>` (R15). */
 export interface SmsCallback {
-  /** The carrier that the path names. */
+  /** The carrier in the path. */
   readonly carrier: string;
-  /** Path and query, as they came. */
+  /** Path and query as sent. */
   readonly target: string;
-  /** The fields of the form. */
+  /** The form fields. */
   readonly form: URLSearchParams;
   header(name: string): string | undefined;
 }
@@ -16,13 +16,13 @@ export type SmsCallbackReading =
       readonly kind: 'reports';
       readonly provider: string;
       readonly reports: readonly DeliveryReport[];
-      /** Whether a signature or a token shows that the carrier sent it; otherwise anybody may have. */
+      /** A signature or token proves that the carrier sent it (R211). */
       readonly isProven: boolean;
     }
-  /** The signature, or the token, is not right. */
+  /** Wrong signature or token. */
   | { readonly kind: 'refused' }
-  /** No carrier of that kind is configured. */
+  /** No such carrier is configured. */
   | { readonly kind: 'unknown' };
 
-/** Reads carriers' callbacks. */
+/** Parses carriers' callbacks. */
 export type ReadSmsCallback = (callback: SmsCallback) => SmsCallbackReading;

@@ -1,7 +1,7 @@
 /**
- * What the domain asks of storage. Every query that serves a caller carries the account id, so that another
- * account's object is simply not found; where things belong to an environment and an API key may ask, it carries a
- * `Visibility` or an `AccountEnvironment` (caller.ts). `find*` may return undefined.
+ * The storage ports. Every query for a caller has the account id, so that objects of other accounts are not found.
+ * Queries for API keys on rows with an environment have a `Visibility` or an `AccountEnvironment` (caller.ts).
+ * `find*` may return undefined.
  */
 
 import type {
@@ -58,16 +58,16 @@ export interface Stores {
   readonly usage: UsageStore;
 }
 
-/** The stores inside one transaction, with the jobs that commit with it. */
+/** The stores in one transaction, with the jobs that commit with it. */
 export interface Tx extends Stores {
   readonly jobs: JobSink;
-  /** Tells every process, this one included, that cached copies are out of date once this commits. */
+  /** On commit, invalidates cached copies in every process. */
   announce(kind: ChangeKind, id: string): void;
-  /** Tells whoever watches, in any process, that these objects are new or have changed, once this commits. */
+  /** On commit, notifies the subscribers of these objects in every process. */
   announceLive(kind: LiveKind, objects: readonly LiveObject[]): void;
 }
 
-/** Runs `work` in one transaction: inside, only `tx` may be touched, and nothing may wait for the network. */
+/** Runs `work` in one transaction. Inside, use only `tx` and never wait for the network. */
 export interface UnitOfWork {
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }

@@ -1,33 +1,33 @@
 import type { Channel } from '../messages/message.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
 
-/** How far each sweep over the messages has come. */
+/** The progress of each sweep over the messages. */
 export interface SweepStore {
-  /** Locks a sweep's mark until the transaction ends; undefined when another process is at it. */
+  /** Locks the mark of a sweep until the transaction ends. Undefined while another process has it. */
   claim(name: string): Promise<SweepMark | undefined>;
   advance(name: string, mark: SweepMark): Promise<void>;
-  /** Forgets idempotency records that have expired by the store's own clock; how many. */
+  /** Deletes expired idempotency records, by PostgreSQL's clock. Returns how many. */
   forgetExpiredClaims(limit: number): Promise<number>;
 }
 
-/** The last message that a sweep has looked at: when it was to leave, and its id. */
+/** The send time and id of the last message that a sweep visited. */
 export interface SweepMark {
   readonly at: Date;
   readonly id: string;
 }
 
-/** One channel of an account that keeps its messages for a limited time. */
+/** A channel of an account with a retention. */
 export interface RetentionLane {
   readonly accountId: string;
   readonly channel: Channel;
 }
-/** How far a lane has come, and what its account asks for; days are null for ever. */
+/** The progress of a lane and the retention of its account; null days keep for ever. */
 export interface RetentionProgress extends RetentionLane {
   readonly contentDays: number | null;
   readonly messageDays: number | null;
-  /** The messages up to this number have lost their text, but for those that wait. */
+  /** Messages up to this number are erased, except waiting ones. */
   readonly erasedSeq: number;
-  /** The messages up to this number are gone. */
+  /** Messages up to this number are deleted. */
   readonly removedSeq: number;
 }
 export interface AgedMessage {
@@ -39,41 +39,44 @@ export interface AgedMessage {
 export type ErasableEvent = RecordedEvent & NewEvent;
 
 /**
- * What a retention forgets. Nothing here waits for a row that somebody else holds: what is locked is left out, so
- * no send, report or delivery ever waits in a ring with it.
+ * Erasing and deleting. Locked rows are skipped, so that retention causes no deadlock with sends, reports and
+ * deliveries.
  */
 export interface RetentionStore {
-  /** The lanes whose next message has reached its age at `now`. */
+  /** Lanes whose next message is due at `now`. */
   due(now: Date): Promise<readonly RetentionLane[]>;
-  /** Locks a lane until the transaction ends; undefined when another process is at it. */
+  /** Locks a lane until the transaction ends. Undefined while another process has it. */
   claim(lane: RetentionLane): Promise<RetentionProgress | undefined>;
   advance(
     lane: RetentionLane,
     mark: { readonly erasedSeq?: number; readonly removedSeq?: number },
   ): Promise<void>;
-  /** Locks the messages numbered after `afterSeq` and made before `before`, up to the first that cannot be locked. */
+  /**
+   * Locks the messages after `afterSeq` that were created before `before`, up to the first one that cannot be
+   * locked.
+   */
   aged(lane: RetentionLane, afterSeq: number, before: Date, limit: number): Promise<readonly AgedMessage[]>;
-  /** Of locked messages, those with a delivery that is open or being recorded; the other deliveries are locked. */
+  /** The messages with a delivery that is open or being recorded. Locks the deliveries of the other messages. */
   delivering(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** The events of messages, which may be rewritten with `erase`. */
+  /** The events of messages, to be rewritten with `erase`. */
   events(messageIds: readonly string[]): Promise<readonly ErasableEvent[]>;
-  /** Takes texts away: of messages, of what carriers and endpoints answered about them, and of their events. */
+  /** Removes the texts of messages, of carriers' and endpoints' answers about them, and of their events. */
   erase(
     payloads: ReadonlyMap<string, Readonly<Record<string, unknown>> | null>,
     events: readonly ErasableEvent[],
   ): Promise<void>;
-  /** Deletes messages and all that speaks of them, except the ledger. */
+  /** Deletes messages with everything about them except the ledger. */
   remove(messageIds: readonly string[]): Promise<void>;
-  /** Remembers messages whose text could not be taken away in its turn. */
+  /** Marks messages that could not be erased when they were due. */
   wait(messageIds: readonly string[]): Promise<void>;
-  /** Those of the messages that wait. */
+  /** The messages that are marked. */
   areWaiting(messageIds: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Locks messages that wait and are of their age at `now`, after `afterId` in the order of ids. */
+  /** Locks marked messages that are due at `now`, after `afterId` in the order of ids. */
   waiting(now: Date, afterId: string, limit: number): Promise<readonly AgedMessage[]>;
   stopWaiting(messageIds: readonly string[]): Promise<void>;
   /**
-   * Forgets the sids of messages that were to leave before `before`, after `mark`: of scheduled ones or of the
-   * others. Looks at up to `limit` rows and returns how far it came; undefined when there were none.
+   * Deletes sids of messages with a send time before `before`, after `mark`, either of scheduled messages or of the
+   * others. Visits up to `limit` rows and returns the new mark; undefined when there were none.
    */
   forgetSids(
     isScheduled: boolean,
@@ -81,6 +84,6 @@ export interface RetentionStore {
     before: Date,
     limit: number,
   ): Promise<SweepMark | undefined>;
-  /** Forgets reports received before `before` that never found their message; how many. */
+  /** Deletes unmatched reports received before `before`. Returns how many. */
   forgetReports(before: Date, limit: number): Promise<number>;
 }

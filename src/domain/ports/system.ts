@@ -1,43 +1,42 @@
-/** What the domain needs of the world besides stores: time, ids, secrets. Tests hand in fixed ones. */
+/** Time, ids and secrets. Tests use fixed ones. */
 export interface Clock {
   now(): Date;
 }
 
-/** The database's time, and whether the clock of this machine is the same. */
+/** The database's time (R222). */
 export interface AgreedClock extends Clock {
-  /** Asks the database: whether its clock and this machine's agree. What expires or deletes must not begin where they do not. */
+  /** Whether the clocks of the database and of this machine agree. If not, nothing may be expired or deleted. */
   agrees(): Promise<boolean>;
 }
 
 export interface Ids {
-  /** UUID version 7: ordered by time of creation. */
+  /** UUID version 7, ordered by creation time. */
   uuid(): string;
-  /** `bytes` random bytes. */
   random(bytes: number): Buffer;
 }
 
-/** Seals secrets at rest with the master key (AES-256-GCM). */
+/** Encrypts stored secrets with the master key (AES-256-GCM). */
 export interface SecretBox {
   seal(plain: string): string;
-  /** Opens what `seal` made, also under a previous master key. Throws when no key fits. */
+  /** Decrypts, also with a previous master key. Throws when no key fits. */
   open(sealed: string): string;
 }
 
-/** Time that passes, for waiting and for measuring; never for deciding about rows, which `Clock` does. */
+/** Elapsed time, for waiting and measuring. Decisions about rows use `Clock`. */
 export interface Timers {
-  /** Milliseconds since some moment, by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   monotonicMs(): number;
-  /** Resolves after `ms` milliseconds, or at once when `signal` is aborted. Never rejects. */
+  /** Resolves after `ms` milliseconds, or when `signal` aborts. Never rejects. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Password hashing (argon2id). A few passwords are hashed at once; the others wait. */
+/** Password hashing (argon2id) with bounded parallelism. */
 export interface PasswordHasher {
-  /** How many wait for their turn. */
+  /** Number of waiting computations. */
   readonly waiting: number;
   /**
-   * The hash in PHC form, with a salt of its own or with salt and cost of another hash: the same password makes the same
-   * hash then. Throws for what is no such hash.
+   * The hash in PHC form, with a new salt or with the salt and cost of `like`; the same password then has the same
+   * hash. Throws when `like` is no such hash.
    */
   hash(password: string, like?: string): Promise<string>;
 }

@@ -1,4 +1,4 @@
-/** What the domain asks of storage for events, the endpoints that are told of them, and what is owed to each. */
+/** Storage of events, endpoints and deliveries. */
 import type { AccountEnvironment, Visibility } from '../caller.ts';
 import type { Page, PageRequest } from '../paging.ts';
 import type { NewEvent, RecordedEvent } from '../webhooks/event.ts';
@@ -11,16 +11,15 @@ import type {
 } from '../webhooks/webhook.ts';
 
 export interface EventStore {
-  /** Appends events to their accounts' feeds. A kind that already fired for a recipient breaks a constraint. */
+  /** Appends events to their accounts' feeds. Fails for a second event of the same type and recipient. */
   append(events: readonly NewEvent[]): Promise<readonly RecordedEvent[]>;
-  /** The number of an account's newest event, in any environment; 0 before the first. */
+  /** The number of an account's newest event in any environment; 0 before the first. */
   lastNumber(accountId: string): Promise<number>;
-  /** An account's events after a number, in the feed's order. */
+  /** An account's events after a number, in feed order. */
   after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
   /**
-   * Events of an endpoint's environment after a number, recorded in a span of time (ends included), that it subscribes to
-   * and has no delivery for; nobody forgets them before the transaction ends. Tests are not among them: they were meant for one
-   * endpoint.
+   * Events after a number, recorded in a time span, that an endpoint subscribes to and has no delivery of; without
+   * tests. They are not deleted before the transaction ends.
    */
   missing(
     webhook: Webhook,
@@ -28,11 +27,11 @@ export interface EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]>;
-  /** Forgets events recorded before `time`, with their deliveries; how many, at most `limit`. */
+  /** Deletes up to `limit` events recorded before `time`, with their deliveries. Returns how many. */
   forgetBefore(time: Date, limit: number): Promise<number>;
 }
 
-/** From `since` to `until`, both included. */
+/** Both ends included. */
 export interface TimeSpan {
   readonly since: Date;
   readonly until: Date;
@@ -44,26 +43,29 @@ export type WebhookPatch = Partial<
 
 export interface WebhookStore {
   insert(webhook: Webhook, secretSealed: string): Promise<void>;
-  /** How many endpoints the account has in an environment. Locks the account's registrations until the transaction ends. */
+  /**
+   * Number of endpoints of an account in an environment. Locks the account's registrations until the transaction
+   * ends.
+   */
   count(owner: AccountEnvironment): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Webhook | undefined>;
-  /** The same, locked until the transaction ends. */
+  /** Like `find`; also locks the endpoint until the transaction ends. */
   lock(visibility: Visibility, id: string): Promise<Webhook | undefined>;
   page(visibility: Visibility, request: PageRequest): Promise<Page<Webhook>>;
   update(id: string, patch: WebhookPatch): Promise<Webhook>;
-  /** The endpoint is not found any more, but its deliveries keep it. */
+  /** Hides the endpoint. Its deliveries stay. */
   markDeleted(id: string, at: Date): Promise<void>;
   /** Active endpoints of these accounts. */
   active(accountIds: readonly string[]): Promise<ActiveEndpoints>;
-  /** Endpoint with its secret, also when inactive; undefined when deleted. */
+  /** An endpoint with its secret, also when inactive; undefined when deleted. */
   findForDelivery(id: string): Promise<SealedEndpoint | undefined>;
-  /** Remembers since when endpoints fail, where they did not fail before. */
+  /** Stores since when endpoints have been failing, unless they already were. */
   markFailing(failedAt: ReadonlyMap<string, Date>): Promise<void>;
-  /** Forgets that endpoints failed; writes nothing where they did not. */
+  /** Clears the failures of endpoints. Writes nothing without any. */
   clearFailing(ids: readonly string[]): Promise<void>;
   /**
-   * Those that are active, fail since the first of `days` or longer, and had on each of them a delivery (no test) that
-   * was attempted; locked.
+   * Locks and returns the active endpoints that have been failing since the first of `days` and had an attempted
+   * delivery (no test) on each of them.
    */
   failingOn(
     ids: readonly string[],
@@ -76,40 +78,40 @@ export interface DueDelivery {
   readonly accountId: string;
   readonly event: EventType;
   readonly body: string;
-  /** Attempts behind it. */
+  /** Attempts so far. */
   readonly attempts: number;
-  /** So many of them do not count against `maxRetries`: a recovery gave the retries anew. */
+  /** Attempts that do not count against `maxRetries`, because a recovery granted new retries. */
   readonly retriesFrom: number;
-  /** When it was to be tried again; null before the first attempt. */
+  /** When the retry was due; null before the first attempt. */
   readonly dueAt: Date | null;
 }
 
-/** An endpoint with its secret as it is stored. */
+/** An endpoint with its sealed secret. */
 export interface SealedEndpoint {
   readonly webhook: Webhook;
   readonly secretSealed: string;
 }
 
-/** Active endpoints, and when they were read. */
+/** Active endpoints and when they were read. */
 export interface ActiveEndpoints {
   readonly endpoints: readonly SealedEndpoint[];
-  /** Monotonic time in milliseconds (performance.now). */
+  /** Monotonic milliseconds (performance.now). */
   readonly readAt: number;
 }
 
-/** Deliveries that are due, and their endpoint as it was when it was read. */
+/** Due deliveries with their endpoint as read at `readAt`. */
 export interface DueAtEndpoint {
   readonly endpoint: SealedEndpoint;
-  /** Monotonic time in milliseconds (performance.now). */
+  /** Monotonic milliseconds (performance.now). */
   readonly readAt: number;
   readonly due: readonly DueDelivery[];
 }
 
-/** What an attempt made of a delivery. */
+/** The result of an attempt. */
 export interface AttemptRecord {
   readonly deliveryId: string;
   readonly accountId: string;
-  /** `dueAt` of the delivery when the attempt was taken up. */
+  /** `dueAt` of the delivery when the attempt began. */
   readonly dueAt: Date | null;
   readonly status: DeliveryStatus;
   readonly nextRetryAt: Date | null;
@@ -129,12 +131,9 @@ export interface DeliveryStore {
   find(visibility: Visibility, id: string): Promise<WebhookDelivery | undefined>;
   /** Newest first. */
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
-  /** What was attempted, by delivery, oldest first. */
+  /** Attempts by delivery, oldest first. */
   attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
-  /**
-   * Those of the deliveries that are open and to be tried again at `dueAt`, ISO 8601; without one, those with exactly
-   * `attempts` attempts behind them.
-   */
+  /** The open deliveries that are due at `dueAt` (ISO 8601) or, without it, have had exactly `attempts` attempts. */
   due(
     webhookId: string,
     deliveryIds: readonly string[],
@@ -142,14 +141,14 @@ export interface DeliveryStore {
     dueAt: string | undefined,
   ): Promise<readonly DueDelivery[]>;
   /**
-   * Counts and logs attempts, each once however often it is given. A success ends its delivery; a failure decides
-   * over it only where it was not tried or made due beside this attempt. What was canceled stays so. Returns how the
-   * deliveries of those that are logged now stand.
+   * Stores attempts, each once. A success ends its delivery. A failure decides only if the delivery was not retried
+   * or made due meanwhile. Canceled deliveries stay canceled. Returns the state of the deliveries whose attempts are
+   * new.
    */
   record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>>;
   /**
-   * Makes those that have one of `statuses` due at `at`, with their retries `anew` where that is said, unless they are
-   * due already; returns those.
+   * Makes deliveries in one of `statuses` due at `at`, with new retries if `anew`, unless they are already due.
+   * Returns them.
    */
   reopen(
     deliveryIds: readonly string[],
@@ -157,17 +156,17 @@ export interface DeliveryStore {
     at: Date,
     anew: boolean,
   ): Promise<readonly WebhookDelivery[]>;
-  /** Failed deliveries of events (no tests) recorded in a span of time, by id, after `afterId`. */
+  /** Failed deliveries of events (no tests) recorded in a time span, by id, after `afterId`. */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;
-  /** Ends open deliveries without an attempt; returns those that were open. */
+  /** Ends open deliveries without an attempt. Returns those that were open. */
   close(
     deliveryIds: readonly string[],
     status: DeliveryStatus,
     errorMessage: string,
   ): Promise<readonly { readonly id: string; readonly accountId: string }[]>;
   /**
-   * Cancels the open ones among an endpoint's next `limit` deliveries after `afterId`; returns the last id looked
-   * at, undefined when there were none.
+   * Cancels the open ones of an endpoint's next `limit` deliveries after `afterId`. Returns the last id visited;
+   * undefined when there were none.
    */
   cancelOpen(
     webhookId: string,

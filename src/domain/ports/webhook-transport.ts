@@ -1,6 +1,9 @@
-/** How a webhook attempt leaves the house: one signed POST to a customer's URL, and the record of what came back. */
+/** Sends webhook attempts: one signed POST to a customer's URL, and its result. */
 
-/** The URL may not be a webhook target; `reason` says why in words for the customer, which do not tell an unknown name from an address inside (R160–R162). */
+/**
+ * The URL is not allowed as a target. `reason` is for the customer and does not distinguish an unknown name from an
+ * internal address (R210).
+ */
 export class TargetRefused extends Error {
   readonly reason: string;
 
@@ -15,14 +18,14 @@ export interface AttemptRequest {
   /** The account that the endpoint belongs to. */
   readonly accountId: string;
   readonly url: string;
-  /** The endpoint's secret as the customer has it, `whsec_` included. */
+  /** The endpoint's secret, `whsec_` included. */
   readonly secret: string;
-  /** Stable across the attempts of a delivery. */
+  /** The same in all attempts of a delivery. */
   readonly deliveryId: string;
   readonly event: string;
-  /** The envelope exactly as it is to be sent; strings go out as UTF-8. */
+  /** The envelope as sent; strings are sent as UTF-8. */
   readonly body: string | Uint8Array;
-  /** The time of this attempt: its whole seconds are signed as `t`. */
+  /** The time of this attempt; its whole seconds are signed as `t`. */
   readonly at: Date;
 }
 
@@ -30,14 +33,14 @@ export interface AttemptResult {
   /** A 2xx answer, read to its end or to the limit. */
   readonly ok: boolean;
   readonly httpStatus: number | null;
-  /** The first 10 kB of the answer as text, null when no answer came. */
+  /** The first 10 kB of the answer as text; null without an answer. */
   readonly responseBody: string | null;
-  /** Null when `ok`; otherwise words for the customer, which name no address on the inside. */
+  /** Null when `ok`. Otherwise a text for the customer that names no internal address. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
 }
 
-/** Names of the headers that come with every attempt (R151–R154). */
+/** Names of the headers of every attempt (R151–R154). */
 export interface WebhookHeaderNames {
   readonly signature: string;
   readonly event: string;
@@ -46,14 +49,14 @@ export interface WebhookHeaderNames {
 
 export interface WebhookTransport {
   readonly headerNames: WebhookHeaderNames;
-  /** Where webhooks of newcomers may go: a receiver that the gateway serves itself. Null where it does not. */
+  /** URL of the gateway's own receiver for trials; null if there is none. */
   readonly simulatorUrl: string | null;
-  /** Resolves with the canonical URL, to store and show; rejects with `TargetRefused` (R32, R160–R162). */
+  /** Resolves with the canonical URL; rejects with `TargetRefused` (R32, R160–R162). */
   checkTarget(url: string): Promise<string>;
-  /** Judges the address of something that is no webhook as strictly, the gateway's own receiver included. */
+  /** Checks a URL that is no webhook as strictly. It may be the gateway's own receiver. */
   checkAddress(url: string): Promise<void>;
-  /** Makes one attempt, 10 s at most, name lookup included. Never rejects. */
+  /** Makes one attempt of at most 10 s, name resolution included. Never rejects. */
   attempt(request: AttemptRequest): Promise<AttemptResult>;
-  /** Breaks off attempts under way and closes every connection. */
+  /** Aborts attempts in progress and closes every connection. */
   close(): Promise<void>;
 }

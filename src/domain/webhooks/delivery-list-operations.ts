@@ -10,10 +10,10 @@ import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 
-/** Looking through deliveries, and what belongs to many of them at once. */
+/** Lists of deliveries, and batch look-ups of what belongs to them. */
 export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {
   return {
-    /** Deliveries to the account's endpoints, deleted ones too, the newest first. */
+    /** Deliveries to the account's endpoints, deleted ones too, newest first. */
     list: operation(
       'delivery.list',
       READ,
@@ -34,7 +34,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
-    /** Deliveries to each endpoint, the newest first, by the endpoint's id. */
+    /** Deliveries to each endpoint, newest first, by endpoint id. */
     toEach: operation(
       'delivery.toEach',
       READ,
@@ -63,7 +63,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       },
     ),
 
-    /** One delivery, also to an endpoint that was deleted. */
+    /** One delivery, also to a deleted endpoint. */
     find: operation('delivery.find', READ, async (caller, input: { readonly id: string }) => {
       const delivery = isUuid(input.id)
         ? await stores.deliveries.find(visibilityOf(caller), input.id)
@@ -72,7 +72,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       return delivery;
     }),
 
-    /** How the deliveries of each endpoint stand, by its id. */
+    /** Counts of deliveries by status, by endpoint id. */
     counts: operation(
       'delivery.counts',
       READ,
@@ -93,7 +93,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         stores.lists.attempts(accountIdOf(caller), input.deliveryIds),
     ),
 
-    /** The events of the account's feed with these numbers: what deliveries carry. */
+    /** The events with these numbers in the account's feed. */
     events: operation(
       'delivery.events',
       READ,

@@ -16,22 +16,22 @@ import { attemptRecord, recordAttempts } from './record-attempts.ts';
 import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
 import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
 
-/** Deliveries that a recovery queues in one transaction. */
+/** Deliveries queued in one transaction of a recovery. */
 const RECOVER_BATCH = 1_000;
-/** Clocks of processes differ by less than this. */
+/** Largest difference between the clocks of processes. */
 const ID_SLACK_MS = 60_000;
-/** What somebody may have tried again: the others wait for their first attempt, or for an endpoint that is gone. */
+/** Statuses from which a person may retry. `pending` has its first attempt ahead; `canceled` has no endpoint. */
 const RETRIED_BY_HAND: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
-/** A test whose process died before it could record the attempt is made up for after this long. */
+/** A test whose process died before recording the attempt is attempted again after this time. */
 const TEST_MAKE_UP_MS = 30_000;
 
-/** A delivery with what was attempted, oldest first (R30). */
+/** A delivery with its attempts, oldest first (R30). */
 export interface DeliveryDetails {
   readonly delivery: WebhookDelivery;
   readonly attemptLog: readonly DeliveryAttempt[];
 }
 
-/** What is owed to endpoints: looking at it, and having it tried again. */
+/** Reading and retrying deliveries. */
 export function deliveryOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport, holdGate } = deps;
 
@@ -41,7 +41,7 @@ export function deliveryOperations(deps: Dependencies) {
     return webhook;
   }
 
-  /** A delivery to an endpoint that still exists; `webhookId`, when given, must be its. */
+  /** A delivery whose endpoint exists. Throws `not_found` if it does not belong to `webhookId`, where given. */
   async function deliveryOf(caller: Caller, id: string, webhookId: string | undefined) {
     const visibility = visibilityOf(caller);
     const delivery = isUuid(id) ? await stores.deliveries.find(visibility, id) : undefined;
@@ -60,10 +60,10 @@ export function deliveryOperations(deps: Dependencies) {
     await tx.jobs.enqueue(jobs);
   }
 
-  /** Queues failed deliveries again, under their ids and with their retries anew; how many. */
+  /** Queues failed deliveries again, with the same ids and new retries. Returns how many. */
   async function requeueFailed(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
-    // Ids tell when deliveries were made, which was after their events.
+    // A delivery's id holds the time of its creation, which is after its event.
     const first = uuidFloor(shiftedTime(span.since, -ID_SLACK_MS));
     for (let afterId: string | undefined = first; afterId !== undefined; ) {
       const failed: readonly string[] = await stores.deliveries.failed(
@@ -83,13 +83,13 @@ export function deliveryOperations(deps: Dependencies) {
     return queued;
   }
 
-  /** Owes the endpoint the events that it has no delivery for; how many. */
+  /** Creates and queues deliveries of the events that have none. Returns how many. */
   async function queueMissing(webhook: Webhook, span: TimeSpan): Promise<number> {
     let queued = 0;
     for (let afterSeq: number | undefined = 0; afterSeq !== undefined; ) {
       const from: number = afterSeq;
       const events = await uow.run(async (tx) => {
-        // Locked, so that two recoveries at once do not owe an event twice.
+        // Locked, so that two concurrent recoveries do not deliver an event twice.
         if (!(await tx.webhooks.lock(webhook, webhook.id))) throw notFound('Webhook');
         const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
         const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
@@ -104,7 +104,7 @@ export function deliveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** An endpoint's deliveries, the newest first (R112). */
+    /** An endpoint's deliveries, newest first (R112). */
     deliveries: operation(
       'webhook.deliveries',
       READ_WEBHOOKS,
@@ -130,8 +130,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Makes a delivery due now, whatever came of it, under the same id (R28). One that has used up its
-     * retries gets this one attempt; one that is due already, or under way, stays as it is.
+     * Makes a delivery due now, whatever its result was, with the same id (R28). Without retries left it gets this
+     * one attempt. A delivery that is already due or in progress stays as it is.
      */
     retry: operation(
       'webhook.retry',
@@ -151,9 +151,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Queues what an endpoint missed in a span of time: deliveries that failed, with their retries anew, and events
-     * that it subscribes to and has no delivery for, as those recorded while it was inactive (R28 and R31).
-     * Returns how many.
+     * Queues what an endpoint missed in a time span (R28, R31): failed deliveries, with new retries, and subscribed
+     * events without a delivery, such as those recorded while it was inactive. Returns how many.
      */
     recover: operation(
       'webhook.recover',
@@ -191,9 +190,8 @@ export function deliveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Sends a `webhook.test` event to the endpoint, active or not, in one attempt made now; there are no retries
-     * (R28, R113). `isSuccess` is the attempt's, also where the
-     * endpoint is deleted meanwhile.
+     * Sends a `webhook.test` event to the endpoint, active or not, in one immediate attempt without retries (R28,
+     * R113). `isSuccess` is the result of the attempt, even if the endpoint was deleted meanwhile.
      */
     test: operation(
       'webhook.test',

@@ -2,12 +2,12 @@ import type { Channel } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
 
-/** What a subscriber can know of an event type before the first one comes (R28). */
+/** The documentation of an event type for subscribers (R28). */
 export interface EventDescription {
   readonly event: EventType;
   readonly channel: Channel | 'system';
   readonly description: string;
-  /** An envelope of the type, as it would be delivered. */
+  /** A sample envelope. */
   readonly sample: Readonly<Record<string, unknown>>;
 }
 
@@ -113,7 +113,6 @@ const TOLD: Readonly<Record<EventType, Told>> = {
   },
 };
 
-/** Every event type that an endpoint can subscribe to, with a sample envelope. */
 export const EVENT_CATALOG: readonly EventDescription[] = EVENT_TYPES.map((type) => {
   const { channel, description, data } = TOLD[type];
   const messageId = type === 'webhook.test' ? null : SAMPLE_ID;

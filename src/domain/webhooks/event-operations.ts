@@ -6,25 +6,25 @@ import type { RecordedEvent } from './event.ts';
 import { EVENT_CATALOG } from './event-catalog.ts';
 import { READ_WEBHOOKS } from './webhook-operations.ts';
 
-/** A stretch of an account's feed (R33). */
+/** A slice of an account's feed (R33). */
 export interface FeedSlice {
-  /** In the order of the feed; their bodies are the envelopes byte for byte as delivered. */
+  /** In feed order. Their bodies are the envelopes as delivered, byte for byte. */
   readonly events: readonly RecordedEvent[];
-  /** Where to go on: the number of the last event seen, as text. */
+  /** The number of the last event seen, as text. */
   readonly cursor: string;
   readonly hasMore: boolean;
 }
 
-/** In place of a cursor: the end of the feed. */
+/** Used instead of a cursor: the end of the feed. */
 const FEED_END = 'latest';
 
-/** What happened in an account, in its order. */
+/** The event feed of an account. */
 export function eventOperations({ stores, transport }: Dependencies) {
   return {
     /** Every event type with a sample (R28). */
     types: operation('event.types', READ_WEBHOOKS, async () => EVENT_CATALOG),
 
-    /** An address of the gateway itself that newcomers can register; null in production. */
+    /** URL of the gateway's own webhook receiver for trials; null in production. */
     simulatorUrl: operation(
       'event.simulatorUrl',
       { roles: ACCOUNT_ROLES, operator: true },
@@ -32,9 +32,9 @@ export function eventOperations({ stores, transport }: Dependencies) {
     ),
 
     /**
-     * The account's events after a cursor, from the oldest kept when there is none; for a sandbox key those of the sandbox.
-     * Events are numbered without gaps in the order in which they become visible, so none can appear behind a cursor
-     * (R33). After `latest` there are none: its cursor is that of the newest event.
+     * The account's events after a cursor, or from the oldest on. A sandbox key sees sandbox events. Events are
+     * numbered without gaps in the order of their commits, so none can appear before a cursor (R33). After `latest`
+     * there are none; the answer has the cursor of the newest event.
      */
     feed: operation(
       'event.feed',

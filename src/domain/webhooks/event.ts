@@ -3,12 +3,12 @@ import { isoTime } from '../iso-time.ts';
 import type { Channel } from '../messages/message.ts';
 import type { EventType } from './webhook.ts';
 
-/** A recorded event. `body` is the envelope exactly as every endpoint receives it. */
+/** `body` is the envelope exactly as every endpoint receives it. */
 export interface RecordedEvent {
   readonly accountId: string;
-  /** Where what it tells of happened; events of the sandbox are tests of its endpoints. */
+  /** The environment of its message or endpoint. Events of the sandbox are tests of its endpoints. */
   readonly environment: Environment;
-  /** Dense number within the account, from 1: the feed's cursor (R33). */
+  /** Dense number within the account, from 1; the cursor of the feed (R33). */
   readonly seq: number;
   readonly type: EventType;
   readonly messageId: string | null;

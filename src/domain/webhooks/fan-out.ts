@@ -6,13 +6,16 @@ import { settleAll } from '../settle-all.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
 import type { Webhook, WebhookDelivery } from './webhook.ts';
 
-/** Deliveries that one job carries at the most. */
+/** Deliveries of one job. */
 const DELIVERIES_PER_JOB = 100;
 
-/** Records events and owes each to every active endpoint of its environment that subscribed to it, with the jobs that deliver them. */
+/**
+ * Records events and creates a delivery of each for every active endpoint of its environment that subscribed to it,
+ * with the jobs.
+ */
 export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
-  // Asked together: the one does not need to know of the other.
+  // Independent of each other, so both are sent at once.
   const [recorded, { endpoints, readAt }] = await settleAll([
     tx.events.append(events),
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
@@ -42,7 +45,7 @@ function dueDelivery({ id, accountId, event }: WebhookDelivery, body: string): D
   return { id, accountId, event, body, attempts: 0, retriesFrom: 0, dueAt: null };
 }
 
-/** A delivery of `event` to `webhook` with no attempt yet. */
+/** A delivery of `event` to `webhook` without an attempt. */
 export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): WebhookDelivery {
   return {
     id: ids.uuid(),
@@ -62,7 +65,7 @@ export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): W
   };
 }
 
-/** Jobs for the first attempts of deliveries, to be made at once or after `startAfter`. */
+/** Jobs for the first attempts of deliveries, now or after `startAfter`. */
 export function firstJobs(
   deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId'>[],
   startAfter?: Date,
@@ -71,10 +74,10 @@ export function firstJobs(
   return merged(data).map((job) => newJob(job, startAfter));
 }
 
-/** A delivery that is to be tried again at its `nextRetryAt`. */
+/** A delivery to retry at its `nextRetryAt`. */
 type RetriedDelivery = Pick<WebhookDelivery, 'id' | 'webhookId' | 'attempts' | 'nextRetryAt'>;
 
-/** Jobs that try deliveries again when they are due; at once where that is not after `now`. */
+/** Jobs that retry deliveries when they are due, or now if that is not after `now`. */
 export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): NewJob<'webhook'>[] {
   const data = deliveries.flatMap(({ id, webhookId, attempts, nextRetryAt }) =>
     nextRetryAt
@@ -87,7 +90,10 @@ export function retryJobs(deliveries: readonly RetriedDelivery[], now: Date): Ne
   });
 }
 
-/** Jobs of the backlog for what an endpoint cannot take now. Retries go first: their time was promised. */
+/**
+ * Jobs in the backlog for deliveries that an endpoint cannot take now. Retries have priority, because their time was
+ * announced.
+ */
 export function backlogJobs(jobs: readonly WebhookJob[]): NewJob<'webhook-backlog'>[] {
   return merged(jobs).map((data) => ({
     queue: 'webhook-backlog',
@@ -101,7 +107,7 @@ function newJob(data: WebhookJob, startAfter: Date | undefined): NewJob<'webhook
   return { queue: 'webhook', routeKey: data.webhookId, data, ...(startAfter ? { startAfter } : {}) };
 }
 
-/** The same work in as few jobs as may be: deliveries that differ in nothing else go together. */
+/** Merges jobs for the same endpoint, attempt and time, up to `DELIVERIES_PER_JOB`. */
 function merged(jobs: readonly WebhookJob[]): WebhookJob[] {
   const groups = Map.groupBy(
     jobs,

@@ -8,9 +8,9 @@ import { retryJobs } from './fan-out.ts';
 import { type EventType, RETRY_DELAYS_SECONDS, type Webhook } from './webhook.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** An endpoint that did nothing but fail on so many days is switched off (R31). */
+/** An endpoint that only failed for this many days is disabled (R31). */
 const DISABLE_AFTER_DAYS = 5;
-/** Retries of one endpoint that are due within this long share a job. */
+/** Retries of one endpoint due within this time share a job. */
 const RETRY_STEP_MS = 20;
 const WEBHOOKS: SystemCaller = { kind: 'system', name: 'webhooks' };
 
@@ -21,9 +21,9 @@ export interface RecordedAttempt {
 }
 
 /**
- * What an attempt makes of its delivery (R30): success on 2xx, else a retry while one is left, counted
- * from the end of this attempt (R165). `number` is the attempt's, from 1, among those that
- * count against `maxRetries`. A test is attempted once.
+ * The result of an attempt (R30): success on 2xx, otherwise a retry while one is left, counted from the end of the
+ * attempt (R165). `number` counts from 1 and only the attempts that count against `maxRetries`. A test is attempted
+ * once.
  */
 export function attemptRecord(
   webhook: Pick<Webhook, 'maxRetries'>,
@@ -54,8 +54,8 @@ export function attemptRecord(
 }
 
 /**
- * Stores attempts and, in the same transaction, the jobs of the retries they call for and what they say of their
- * endpoints: one in which every attempt of 5 days failed is switched off, with the reason and an audit entry.
+ * Stores attempts with the jobs of their retries in one transaction, and disables endpoints that only failed for 5
+ * days, with a reason and an audit entry.
  */
 export async function recordAttempts(
   tx: Tx,
@@ -70,7 +70,7 @@ export async function recordAttempts(
   );
   const retries = counted.flatMap(({ webhookId, record }) => {
     const { attempts: made = 0, nextRetryAt = null } = stands.get(record) ?? {};
-    // An attempt made beside this one may have decided otherwise.
+    // A concurrent attempt may have decided otherwise.
     if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
     return { id: record.deliveryId, webhookId, attempts: made, nextRetryAt };
   });
@@ -79,9 +79,9 @@ export async function recordAttempts(
 }
 
 /**
- * Switches endpoints off that fail since 5 days or longer and were attempted on each of the 5 days up to now (decision
- * 31). Two failures with silence between say nothing of the time between, so they are not enough. A test that fails
- * is somebody at work on the endpoint, and says nothing either; one that succeeds shows that it is well.
+ * Disables endpoints that have been failing for at least 5 days and were attempted on each of the last 5 days (R31).
+ * Two failures with no attempts between them are not enough. Failed tests do not count, because somebody is working
+ * on the endpoint; a successful test shows that it works.
  */
 async function judgeEndpoints(
   tx: Tx,
@@ -116,7 +116,7 @@ async function judgeEndpoints(
   }
 }
 
-/** The days that an endpoint is judged by, the first one first; each is 24 hours long. */
+/** The last `DISABLE_AFTER_DAYS` periods of 24 hours, oldest first. */
 function daysBefore(now: Date): TimeSpan[] {
   const start = now.getTime() - DISABLE_AFTER_DAYS * DAY_MS;
   return Array.from({ length: DISABLE_AFTER_DAYS }, (_, day) => ({

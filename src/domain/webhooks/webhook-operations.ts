@@ -34,10 +34,10 @@ export interface RegisterWebhookInput {
   readonly events: readonly string[];
   readonly description?: string | undefined;
   readonly maxRetries?: number | undefined;
-  /** A person's choice, production when absent; a key registers in its own. */
+  /** For people, by default production. A key registers in its own environment. */
   readonly environment?: Environment | undefined;
 }
-/** What is absent stays as it is; a description of null is none. */
+/** Absent members stay as they are. A null `description` removes it. */
 export interface UpdateWebhookInput {
   readonly id: string;
   readonly url?: string | undefined;
@@ -46,23 +46,23 @@ export interface UpdateWebhookInput {
   readonly isActive?: boolean | undefined;
   readonly maxRetries?: number | undefined;
 }
-/** An endpoint with its secret, which is shown this once. */
+/** An endpoint with its secret, which is shown only this once. */
 export interface WebhookWithSecret {
   readonly webhook: Webhook;
   readonly secret: string;
 }
 
-/** What it takes to change endpoints, and to look at them. */
+/** Access for changing and for reading endpoints. */
 export const MANAGE_WEBHOOKS = {
   scopes: ['MANAGE_WEBHOOKS'],
   roles: ['OWNER', 'ADMIN', 'DEVELOPER'],
 } as const;
 export const READ_WEBHOOKS = { scopes: ['MANAGE_WEBHOOKS'], roles: ACCOUNT_ROLES } as const;
 
-/** Deliveries that are canceled in one statement when their endpoint is deleted. */
+/** Deliveries canceled in one statement when their endpoint is deleted. */
 const CANCEL_BATCH = 5_000;
 
-/** Endpoints that are told of events. */
+/** Managing webhook endpoints. */
 export function webhookOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, transport } = deps;
 
@@ -85,7 +85,7 @@ export function webhookOperations(deps: Dependencies) {
     }
   }
 
-  /** Changes an endpoint that is locked meanwhile, with an audit entry. */
+  /** Locks an endpoint and changes it, with an audit entry. */
   function change(caller: Caller, id: string, action: string, patchOf: (webhook: Webhook) => WebhookPatch) {
     return uow.run(async (tx) => {
       const before = await tx.webhooks.lock(visibilityOf(caller), id);
@@ -148,8 +148,8 @@ export function webhookOperations(deps: Dependencies) {
     ),
 
     /**
-     * The account's endpoints, the newest first (R28), without the values in their URLs' queries: of the
-     * environment that is asked for, else a key's own, and both for people.
+     * The account's endpoints, newest first (R28), with masked URLs (R212): of the requested environment, by default
+     * the key's own, and for people both.
      */
     list: operation(
       'webhook.list',
@@ -166,7 +166,7 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** One endpoint; whoever may change it sees its whole URL. */
+    /** One endpoint. Callers who may change it see its whole URL (R212). */
     get: operation('webhook.get', READ_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       const webhook = isUuid(input.id)
         ? await stores.webhooks.find(visibilityOf(caller), input.id)
@@ -175,13 +175,12 @@ export function webhookOperations(deps: Dependencies) {
       return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
     }),
 
-    /** Names of the headers that deliveries come with (R151–R154). */
+    /** Names of the headers of deliveries (R151–R154). */
     headers: operation('webhook.headers', READ_WEBHOOKS, async () => transport.headerNames),
 
     /**
-     * Changes an endpoint; the next attempt is made with what it says (R28). Activating it or giving it
-     * another URL is a new start: what failed before does not count any more (R31). The URL as lists show it,
-     * with its values masked, leaves it as it is.
+     * Changes an endpoint, with effect from the next attempt (R28). Activating it or changing its URL resets its
+     * failures (R31). The masked URL leaves the URL as it is (R212).
      */
     update: operation('webhook.update', MANAGE_WEBHOOKS, async (caller, input: UpdateWebhookInput) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
@@ -189,7 +188,7 @@ export function webhookOperations(deps: Dependencies) {
       const description = input.description === undefined ? undefined : checkDescription(input.description);
       const events = input.events && checkEvents(input.events);
       const maxRetries = input.maxRetries === undefined ? undefined : checkMaxRetries(input.maxRetries);
-      // Found before its address is looked up: another account's id must not make this process resolve names.
+      // Found before its URL is resolved: an unknown id must not make this process resolve names.
       const known = await stores.webhooks.find(visibilityOf(caller), input.id);
       if (!known) throw notFound('Webhook');
       const isAsListed = input.url !== known.url && input.url === maskedUrl(known.url);
@@ -205,7 +204,7 @@ export function webhookOperations(deps: Dependencies) {
       }));
     }),
 
-    /** Issues a new secret; the next attempt is signed with it, and the old one is gone (R111). */
+    /** Issues a new secret and discards the old one. The next attempt uses it (R111). */
     rotateSecret: operation(
       'webhook.rotateSecret',
       MANAGE_WEBHOOKS,
@@ -218,7 +217,7 @@ export function webhookOperations(deps: Dependencies) {
       },
     ),
 
-    /** Deletes an endpoint. What is still owed to it is canceled; its records stay (R30). */
+    /** Deletes an endpoint and cancels its open deliveries. The records stay (R30). */
     remove: operation('webhook.delete', MANAGE_WEBHOOKS, async (caller, input: { readonly id: string }) => {
       if (!isUuid(input.id)) throw notFound('Webhook');
       const visibility = visibilityOf(caller);
@@ -234,7 +233,7 @@ export function webhookOperations(deps: Dependencies) {
           before: auditedPart(webhook),
         });
       });
-      // Apart from the deletion, which holds by itself: a job that finds its endpoint gone cancels what it carries.
+      // After the deletion has committed: a job that finds the endpoint deleted cancels its deliveries, too.
       for (let last: string | undefined = uuidFloor(new Date(0)); last !== undefined; ) {
         last = await stores.deliveries.cancelOpen(input.id, last, CANCEL_BATCH, 'The endpoint was deleted.');
       }
@@ -244,7 +243,7 @@ export function webhookOperations(deps: Dependencies) {
   };
 }
 
-/** What the audit log keeps of an endpoint: everything but its secret and the values in its URL's query. */
+/** The audited properties of an endpoint, without its secret and the values in the query of its URL. */
 function auditedPart({
   environment,
   url,

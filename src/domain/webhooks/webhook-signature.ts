@@ -1,18 +1,17 @@
-/** The signature on webhook deliveries and the check that receivers make (R155–R159). */
+/** The signature of webhook deliveries, and the check for receivers (R155–R159). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** How old a `t` a receiver should accept, seconds (R158). */
+/** Maximum age of `t` in seconds (R158). */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
 /**
- * Hex HMAC-SHA-256 (`v1`) of `<t>.<raw body>`. The key is the UTF-8 of the whole secret as given, `whsec_`
- * included (R29).
+ * Hex HMAC-SHA-256 (`v1`) of `<t>.<raw body>`. The key is the UTF-8 of the whole secret, `whsec_` included (R29).
  */
 export function signWebhook(secret: string, timestampSeconds: number, rawBody: string | Uint8Array): string {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(rawBody).digest('hex');
 }
 
-/** The signature header's value, `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
+/** The value of the signature header, `t=<unix seconds>,v1=<hex hmac>` (R151–R154). */
 export function webhookSignatureHeader(
   secret: string,
   timestampSeconds: number,
@@ -22,8 +21,8 @@ export function webhookSignatureHeader(
 }
 
 /**
- * True when `header` signs exactly these raw bytes with this secret and its `t` is at most 300 s from
- * `nowSeconds`. Compares in constant time; anything malformed is false, never an exception.
+ * Whether `header` signs exactly these bytes with this secret, with `t` at most 300 s from `nowSeconds`. Compares in
+ * constant time. Never throws.
  */
 export function verifyWebhook(
   secret: string,

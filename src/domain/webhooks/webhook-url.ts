@@ -1,9 +1,9 @@
-/** Stands for what is not shown of a webhook's URL. */
+/** Replaces a masked value. */
 const MASK = '***';
 
 /**
- * A webhook's URL as lists and the audit log show it: receivers know their callers by tokens in the query, so its values
- * are masked, and a fragment, a user name and a password too. Names of parameters, host and path stay.
+ * A webhook URL with masked query values, fragment, user name and password (R212). Receivers authenticate callers by
+ * tokens in the query. Parameter names, host and path stay.
  */
 export function maskedUrl(url: string): string {
   const { address, parameters, hasFragment } = partsOf(url);
@@ -12,7 +12,7 @@ export function maskedUrl(url: string): string {
   return `${shown}${query ?? ''}${hasFragment ? `#${MASK}` : ''}`;
 }
 
-/** Whether a URL was copied from where it is masked: with it, what the receiver knows its caller by would be lost. */
+/** Whether a URL was copied from a masked one. Storing it would lose the receiver's token. */
 export function isMasked(url: string): boolean {
   const { parameters = [] } = partsOf(url);
   return parameters.some((parameter) => parameter === MASK || parameter.endsWith(`=${MASK}`));
@@ -24,7 +24,7 @@ function partsOf(url: string) {
   const query = beforeHash.indexOf('?');
   return {
     address: query < 0 ? beforeHash : beforeHash.slice(0, query),
-    /** Undefined where there is no query. */
+    /** Undefined without a query. */
     parameters: query < 0 ? undefined : beforeHash.slice(query + 1).split('&'),
     hasFragment: hash >= 0 && hash < url.length - 1,
   };

@@ -1,9 +1,11 @@
 import type { Environment } from '../caller.ts';
 
 /**
- * **Event → delivery → attempt.** An event is a fact, recorded once with the state change it tells of. A
- * delivery is one event owed to one endpoint; its id is the same on every attempt. An attempt is one POST. Events go to
- * endpoints of their own environment only; sandbox messages cause none, so a sandbox endpoint is told of tests only.
+ * **Event → delivery → attempt.** An event is recorded once, with the change of state that it reports. A delivery
+ * sends one event to one endpoint; its id is the same in every attempt. An attempt is one POST.
+ *
+ * Events go to endpoints of their own environment. Sandbox messages cause no events, so sandbox endpoints get only
+ * tests.
  */
 export interface Webhook {
   readonly id: string;
@@ -38,15 +40,15 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 export const DEFAULT_MAX_RETRIES = 3;
 export const MAX_RETRIES_LIMIT = 5;
-/** Endpoints an account may have in an environment (R29). */
+/** Endpoints of an account in one environment (R29). */
 export const WEBHOOK_LIMIT = 10;
-/** Pause before the nth retry, counted from the end of the attempt before it (R165). */
+/** Delay before the nth retry, from the end of the attempt before it (R165). */
 export const RETRY_DELAYS_SECONDS = [5, 15, 35, 75, 155] as const;
 
 export interface WebhookDelivery {
   readonly id: string;
   readonly accountId: string;
-  /** That of its event and its endpoint. */
+  /** The environment of its event and its endpoint. */
   readonly environment: Environment;
   readonly webhookId: string;
   readonly eventSeq: number;

@@ -12,10 +12,10 @@ import { FIRST_UUID, uuidFloor } from '../../domain/uuid.ts';
 
 const HOUR_MS = 3_600_000;
 const BATCH = 500;
-/** A hand-over that began just before the deadline has this long to be recorded. */
+/** Time to record a submission that began just before the deadline. */
 const GRACE_MS = 15 * 60_000;
 
-/** What a sweep looks for: messages of `status` that were to leave `ageMs` ago. */
+/** Messages of `status` whose send time was `ageMs` ago. */
 interface Sweep {
   readonly name: string;
   readonly status: 'pending' | 'sent';
@@ -24,8 +24,8 @@ interface Sweep {
 }
 
 /**
- * Every message ends (R14). Jobs end nearly all of them; these sweeps catch what no job speaks of any
- * more. Each looks once at every message, when it has reached the sweep's age, counted from when it was to leave.
+ * Every message ends (R14). Jobs end nearly all messages; these sweeps find the ones that no job refers to any more.
+ * Each sweep visits every message once, when it reaches the sweep's age after its send time.
  */
 export class ExpireMessages {
   readonly #uow: UnitOfWork;
@@ -47,7 +47,7 @@ export class ExpireMessages {
     const sweeps: Sweep[] = [
       { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
       { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: confirm },
-      // What left only after some tries was too young for the sweep before.
+      // A message that was sent after retries was too young for the sweep before.
       {
         name: 'unconfirmed-late',
         status: 'sent',
@@ -103,7 +103,7 @@ export class ExpireMessages {
           provider: null,
           sids: [],
           error: { code: 'expired', message: 'No carrier took it before its deadline.' },
-          // A hand-over after which nothing had left would have freed it.
+          // A submission that certainly sent nothing would have released the claim.
           possiblySent: recipient.attempts > 0 && recipient.isClaimed,
         }),
       );

@@ -17,15 +17,15 @@ import type { HeldJob } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import type { Clock, Ids } from '../../domain/ports/system.ts';
 
-/** Rows of one transaction: the account's contacts are locked for some ten milliseconds. */
+/** Rows of one transaction, which locks the account's contacts for about 10 ms. */
 const BATCH = 500;
 const FORGOTTEN_AT_ONCE = 5_000;
 
 type Done = Omit<ImportProgress, 'rowsTotal'>;
-/** A row as it was read: good by itself, or with its faults. */
+/** A valid row, or its faults. */
 type Outcome = ReadRow | readonly RowFault[];
 
-/** Carries imports out, batch by batch; contacts and progress of a batch commit together, so a crash loses nothing. */
+/** Runs imports in batches. The contacts and the progress of a batch commit together, so a crash loses nothing. */
 export class ImportContacts {
   readonly #stores: Pick<Stores, 'contactImports'>;
   readonly #uow: UnitOfWork;
@@ -47,7 +47,7 @@ export class ImportContacts {
     this.#ids = ids;
   }
 
-  /** Goes on with an import from where it stands to its end. Rejects when `signal` aborts: the job then comes back. */
+  /** Continues an import to its end. Rejects when `signal` aborts; the job then comes back. */
   async handle({ data }: HeldJob<'contact-import'>, signal: AbortSignal): Promise<void> {
     const opened = await this.#stores.contactImports.open(data.importId);
     if (!opened) return;
@@ -61,7 +61,7 @@ export class ImportContacts {
     await this.#stores.contactImports.finish(data.importId, failure, this.#clock.now());
   }
 
-  /** Ends the imports that nobody works on any more, and forgets those that ended long ago. */
+  /** Ends abandoned imports and deletes old ones. */
   async cleanUp(): Promise<void> {
     const now = this.#clock.now();
     const { contactImports } = this.#stores;
@@ -71,7 +71,7 @@ export class ImportContacts {
     while ((await contactImports.forgetBefore(before, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
   }
 
-  /** False when another process goes on with the import. */
+  /** False when another process continues the import. */
   async #importRows(started: ContactImport, csv: string, signal: AbortSignal): Promise<boolean> {
     let reader: RowReader | undefined;
     let done: Done = started.progress;
@@ -82,7 +82,7 @@ export class ImportContacts {
       done = next ?? done;
       return next !== undefined;
     };
-    /** Whether the batch was written that is being written while the rows of the next one are read. */
+    /** Resolves with whether the last batch was written. The rows of the next one are read meanwhile. */
     let writing: Promise<boolean> = Promise.resolve(true);
     try {
       for await (const row of this.#csv.rows(csv)) {
@@ -90,7 +90,7 @@ export class ImportContacts {
           reader = new RowReader(readColumns(row));
           continue;
         }
-        // Rows that are done are read all the same: a later one may be a duplicate of them.
+        // Finished rows are read too: a later row may be a duplicate of them.
         const outcome = reader.read(row);
         if (toSkip > 0) {
           toSkip -= 1;
@@ -101,12 +101,12 @@ export class ImportContacts {
         if (!(await writing)) return false;
         if (signal.aborted) throw new Error('the process stops');
         writing = flush(batch);
-        // It may fail before it is waited for, which is where that is told.
+        // Handled where it is awaited. Without this a rejection before that would end the process.
         writing.catch(() => undefined);
         batch = [];
       }
     } finally {
-      // Nobody is told that the import has ended while a batch of it is being written.
+      // The import must not end while a batch is being written.
       await Promise.allSettled([writing]);
     }
     return (await writing) && (batch.length === 0 || flush(batch));
@@ -146,7 +146,7 @@ export class ImportContacts {
     });
   }
 
-  /** Writes a row into the book; its faults when it cannot be. */
+  /** Adds or changes the contact of a row; returns the row's faults if it cannot. */
   #importRow(
     owner: AccountEnvironment,
     book: ContactBook,
@@ -179,7 +179,7 @@ function findNamed(tx: Tx, owner: AccountEnvironment, rows: readonly ReadRow[]):
   });
 }
 
-/** The contact that a row is about. Throws `contact_exists` when that could be several. */
+/** The contact of a row. Throws `contact_exists` when several match. */
 function contactOf(book: ContactBook, { phone, externalId, emailAlone }: ReadRow): Contact | undefined {
   if (emailAlone !== null) {
     const [first, second] = book.byEmail(emailAlone);

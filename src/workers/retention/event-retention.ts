@@ -3,10 +3,10 @@ import type { EventStore } from '../../domain/ports/webhook-stores.ts';
 
 /** How long events are kept (R33). */
 const EVENT_RETENTION_MS = 30 * 24 * 3_600_000;
-/** Small, so that no lock is held for long. */
+/** Small, so that locks are held briefly. */
 const BATCH = 500;
 
-/** Forgets events that are older than 30 days, with their deliveries; returns how many. */
+/** Deletes events older than 30 days, with their deliveries. Returns how many. */
 export async function forgetOldEvents(
   events: Pick<EventStore, 'forgetBefore'>,
   clock: Clock,

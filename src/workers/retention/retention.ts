@@ -5,28 +5,28 @@ import type { Clock } from '../../domain/ports/system.ts';
 import { FIRST_UUID } from '../../domain/uuid.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** Messages of one transaction: their rows are locked for some ten milliseconds. */
+/** Messages of one transaction, which locks their rows for about 10 ms. */
 const BATCH = 200;
-/** Batches of one round: a process that is to stop does not wait long for it. */
+/** Batches of one round, so that a stopping process waits only briefly. */
 const BATCHES = 100;
-/** A provider speaks of a message for 72 hours at the most (R14); what comes later finds nothing. */
+/** Reports arrive within 72 hours (R14). Older sids match nothing. */
 const REPORTS_MS = 7 * DAY_MS;
 
 /**
- * Forgets, in small transactions that take no account's lock: the texts of messages that their account keeps for a
- * limited time, then the messages, oldest first, by their dense number in the account and channel.
+ * Erases and deletes messages of accounts with a retention, oldest first by `seq`, in small transactions that do not
+ * lock the account.
  *
- * **Text**: content and payload, the carriers' words on recipients, notes, the endpoints' answers, and every text in
- * the events that KEPT_MEMBERS of redact-content.ts does not name. A message is left alone while it is pending or an event of it is being
- * delivered, so that every attempt of a delivery carries the same bytes; it waits, and its turn comes when that has
- * ended. Answers kept for idempotency expire after 24 hours, before any text's time comes.
+ * **Erasing** removes content and payload, the carriers' texts about recipients, notes, the endpoints' answers, and
+ * every text in events that KEPT_MEMBERS of redact-content.ts does not name. Pending messages and messages with a
+ * delivery in progress wait, so that all attempts of a delivery have the same bytes. Stored answers of idempotency
+ * keys expire after 24 hours, which is earlier.
  *
- * **Message**: with its recipients, notes, sids, events and deliveries. Only a beginning of the sequence is removed,
- * so that histories stay ranges of numbers: behind a message that is still under way the others wait. The ledger and
- * the counts of usage stay.
+ * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Only a prefix of the
+ * sequence is deleted, so that histories stay ranges of numbers; messages behind one in progress wait. The ledger
+ * and the usage stay.
  *
- * Rows are deleted and not whole partitions dropped: each account has its own days, and one process erases some 9,000
- * and removes some 12,000 messages a second on two cores, while 5 million a day are 58 a second.
+ * Rows are deleted, not partitions, because each account has its own days. One process erases about 9,000 and
+ * deletes about 12,000 messages a second on two cores; 5 million a day are 58 a second.
  */
 export class Retention {
   readonly #uow: UnitOfWork;
@@ -39,7 +39,7 @@ export class Retention {
     this.#clock = clock;
   }
 
-  /** One round: every account in turn, batch by batch, until nothing is left or the round's share is done. */
+  /** One round: all accounts in turn, one batch each, until nothing is left or the round has had its batches. */
   async run(): Promise<void> {
     while ((await this.#stores.sweeps.forgetExpiredClaims(BATCH)) === BATCH);
     await this.#eraseWaiting();
@@ -56,7 +56,7 @@ export class Retention {
     await this.#forgetReports();
   }
 
-  /** One batch of a lane; true when there may be more. */
+  /** One batch of a lane. Returns true when there may be more. */
   #advance(lane: RetentionLane): Promise<boolean> {
     return this.#uow.run(async (tx) => {
       const progress = await tx.retention.claim(lane);
@@ -68,7 +68,7 @@ export class Retention {
   }
 
   async #erase(tx: Tx, progress: RetentionProgress): Promise<number> {
-    // A message takes its text with it.
+    // Deleting a message erases its text.
     const days = progress.contentDays ?? progress.messageDays;
     if (days === null) return 0;
     const aged = await tx.retention.aged(progress, progress.erasedSeq, this.#daysAgo(days), BATCH);
@@ -97,7 +97,7 @@ export class Retention {
     return gone.length;
   }
 
-  /** The messages that were under way when their time came. */
+  /** Erases the messages that were in progress when they were due. */
   async #eraseWaiting(): Promise<void> {
     for (let afterId: string | undefined = FIRST_UUID; afterId !== undefined; ) {
       const from: string = afterId;
@@ -109,7 +109,7 @@ export class Retention {
     }
   }
 
-  /** Sids that no report can name any more, and reports that no sid will come for. */
+  /** Deletes sids that no report can match any more, and reports that never matched. */
   async #forgetReports(): Promise<void> {
     const before = new Date(this.#clock.now().getTime() - REPORTS_MS);
     for (const isScheduled of [false, true]) {
@@ -132,7 +132,7 @@ export class Retention {
   }
 }
 
-/** Takes the text of the messages that are not under way; returns which. */
+/** Erases the messages that are not in progress. Returns their ids. */
 async function eraseQuiet(tx: Tx, messages: readonly AgedMessage[]): Promise<ReadonlySet<string>> {
   const settled = messages.filter(({ isPending }) => !isPending);
   const delivering = await tx.retention.delivering(settled.map(({ id }) => id));

@@ -12,7 +12,7 @@ import { Batcher } from '../../runtime/batcher.ts';
 import type { OpenJob } from '../open-job.ts';
 import { leaseLost, type SubmitOutcomes } from './submit-outcomes.ts';
 
-/** Thrown when the process drains or loses a job before all of it was handed over: the rest goes back to the queue. */
+/** Thrown when the process drains or loses a job before all of it was submitted. The rest goes back to the queue. */
 export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 
@@ -21,10 +21,10 @@ export class JobInterrupted extends Error {
   }
 }
 
-/** A job that was held for so long, with no more recipients without an answer than these, waits for its carrier. */
+/** After this time, a job with at most `FEW` unanswered recipients releases its slot. */
 const WAITS_MS = 250;
 const FEW = 20;
-/** Devices that one query looks up at the most. */
+/** Devices of one look-up. */
 const LOOKUPS = 500;
 const GONE: SubmitOutcome = {
   kind: 'rejected',
@@ -35,24 +35,24 @@ const GONE: SubmitOutcome = {
 interface ProviderAnswer {
   readonly provider: string;
   readonly outcome: SubmitOutcome;
-  /** A provider before this one gave no answer and may have taken it. */
+  /** An earlier provider gave no answer and may have sent it. */
   readonly possiblySentBefore?: boolean;
 }
 
-/** A recipient that this worker holds. `isUntouched`: no worker before can have handed over anything of it. */
+/** A recipient that this worker has claimed. `neverSubmitted`: no worker can have submitted it before. */
 interface HeldRecipient {
   readonly message: OutgoingMessage;
   readonly recipient: OutgoingRecipient;
-  readonly isUntouched: boolean;
+  readonly neverSubmitted: boolean;
 }
 
 /**
- * Hands a job's messages to their carriers. Replayable: only recipients that are still pending and whose next try is this job's
- * are handed over, so a job that comes back after a crash goes on where the records end.
+ * Submits the messages of a job to their providers. Repeatable: only recipients that are pending and whose next
+ * attempt is this job's are submitted, so a job that comes back after a crash continues after the recorded outcomes.
  *
- * Nothing is handed over unclaimed, and what is claimed cannot be canceled (R18). What is due at once is
- * claimed from birth; what is scheduled is claimed when its time has come; and a try of which it is certain that
- * nothing left frees the recipient until the next one.
+ * Only claimed recipients are submitted, and a claimed one cannot be canceled (R18). Messages due at once are
+ * claimed when accepted, scheduled ones when due. An attempt that certainly sent nothing releases the claim until
+ * the next one.
  */
 export class SubmitMessages {
   readonly #stores: Pick<Stores, 'messages'>;
@@ -77,7 +77,7 @@ export class SubmitMessages {
     this.#clock = clock;
   }
 
-  /** Resolves when every recipient's outcome is stored; throws `JobInterrupted` when `signal` came first. */
+  /** Resolves when every recipient's outcome is stored. Throws `JobInterrupted` when `signal` aborts before that. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
     const held = await this.#hold(job);
     const open = { held: job, open: held.length };
@@ -87,8 +87,8 @@ export class SubmitMessages {
       unanswered -= 1;
       await this.#record(job, each, answer, open, signal);
     };
-    // A carrier that does not answer some messages would soon have no place for those of all others. What waits for the
-    // database keeps its place: more jobs would only give it more to do.
+    // Otherwise a few unanswered messages would block all others of their carrier. A job that waits for the database
+    // keeps its slot: more jobs would only add to its load.
     const timer = setInterval(
       () => unanswered > 0 && unanswered <= FEW && job.releaseSlotWhileWaiting(),
       WAITS_MS,
@@ -114,16 +114,16 @@ export class SubmitMessages {
     );
     return all.flatMap(({ message, recipient }): HeldRecipient[] => {
       const isMine = claimed.has(keyOf(recipient));
-      // Free when looked at and not to be had: canceled in between.
+      // It was unclaimed when read and could not be claimed: it was canceled in between.
       if (!recipient.isClaimed && !isMine) return [];
       const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
-      return [{ message, recipient, isUntouched: isMine || isFirstTry }];
+      return [{ message, recipient, neverSubmitted: isMine || isFirstTry }];
     });
   }
 
   async #record(
     job: HeldJob<'submit'>,
-    { message, recipient, isUntouched }: HeldRecipient,
+    { message, recipient, neverSubmitted }: HeldRecipient,
     { provider, outcome, possiblySentBefore = false }: ProviderAnswer,
     open: OpenJob,
     signal: AbortSignal,
@@ -137,7 +137,7 @@ export class SubmitMessages {
         attempt: job.data.attempt,
         outcome,
         possiblySent:
-          !isUntouched ||
+          !neverSubmitted ||
           possiblySentBefore ||
           (outcome.kind === 'unavailable' && outcome.definitelyNotSent !== true),
         at: this.#clock.now(),
@@ -148,7 +148,7 @@ export class SubmitMessages {
     if (leaseLost({ outcome, signal })) throw new JobInterrupted();
   }
 
-  /** The first answer that is not `unavailable`, or the last one that is. */
+  /** The first outcome that is not `unavailable`, otherwise the last one. */
   async #tryProviders(
     job: HeldJob<'submit'>,
     message: OutgoingMessage,
@@ -163,7 +163,7 @@ export class SubmitMessages {
       } as const;
       return { provider: 'none', outcome };
     }
-    // Routes may have changed since the message was accepted.
+    // The configured routes may have changed since the message was accepted.
     const route = this.#routing.providers(job.routeKey).length
       ? job.routeKey
       : this.#routing.routeFor(message.channel, recipient.address);
@@ -193,7 +193,7 @@ export class SubmitMessages {
   }
 }
 
-/** Looks up devices, those that are asked for together in one query. */
+/** Looks up devices, several in one query. */
 function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
   const devices = new Batcher<string, Device | undefined>(
     async (ids) => {

@@ -14,51 +14,54 @@ import { OutageLog } from '../../runtime/outage-log.ts';
 import { type OpenJob, recordParts } from '../open-job.ts';
 import { applyReports } from '../reports/delivery-reports.ts';
 
-/** Between two tries to record outcomes while the database is away. */
+/** Pause between attempts to record outcomes while the database is away. */
 const RECORD_PAUSE_MS = 250;
-/** How long a process that stops goes on trying. */
+/** How long a stopping process keeps trying. */
 const LAST_TRIES_MS = 10_000;
 
-/** So many tries of a recipient are noted in its timeline, and then those that double their number. */
+/**
+ * The first attempts of a recipient noted in its timeline; after them every attempt that doubles the number is
+ * noted.
+ */
 const NOTED_TRIES = 8;
 
-/** What came of handing one recipient over. */
+/** The outcome of one submission. */
 export interface SubmitResult {
   readonly message: Pick<OutgoingMessage, 'id' | 'channel' | 'expiresAt'>;
   readonly position: number;
   readonly routeKey: string;
   /** The provider that answered. */
   readonly provider: string;
-  /** Hand-overs before this one. */
+  /** Number of earlier submissions. */
   readonly attempt: number;
   readonly outcome: SubmitOutcome;
   /**
-   * Something of it may have left without an answer, before this try or in it. Where nothing has, it may be canceled until
-   * the next try (R18), and is refunded at once where it fails.
+   * An attempt, this one included, got no answer and may have sent it. If false, the recipient can be canceled until
+   * the next attempt (R18) and is refunded at once if it fails.
    */
   readonly possiblySent: boolean;
   readonly at: Date;
   /** The job that this is a part of. */
   readonly job: OpenJob;
-  /** Aborts when others may have the job. */
+  /** Aborts when another process may have the job. */
   readonly signal: AbortSignal;
 }
 
-/** Whoever has the job now tries its recipient: another try by the one who lost it would be one message more. */
+/** The lease was lost. Another process retries the recipient, so a retry here would duplicate the message. */
 export function leaseLost({ outcome, signal }: Pick<SubmitResult, 'outcome' | 'signal'>): boolean {
   return outcome.kind === 'unavailable' && signal.aborted;
 }
 
 interface OutcomesOptions {
-  /** Whether an error says that the database is away, and not that what it was given is wrong. */
+  /** Whether an error means that the database is away, not that the outcome is invalid. */
   readonly isFault: (error: unknown) => boolean;
   readonly logger: Logger;
 }
 
 /**
- * Records outcomes of hand-overs, many in one transaction: states, sids, refunds, events and the next tries. While the
- * database is away they are kept: a message whose fate is known must not be handed over again. They are no more than
- * what is under way, which the places of the jobs bound.
+ * Records outcomes of submissions, many in one transaction: moves, sids, refunds, events and retries. While the
+ * database is away it keeps them in memory, because a submitted message must not be submitted again. The number of
+ * job slots bounds them.
  */
 export class SubmitOutcomes {
   readonly #uow: UnitOfWork;
@@ -66,7 +69,7 @@ export class SubmitOutcomes {
   readonly #options: OutcomesOptions;
   readonly #batches: Batcher<SubmitResult, undefined>;
   readonly #outage: OutageLog;
-  /** When trying ends (performance.now, ms). */
+  /** When to stop trying (performance.now, ms). */
   #triesUntil = Number.POSITIVE_INFINITY;
 
   constructor(uow: UnitOfWork, system: { clock: Clock; ids: Ids }, options: OutcomesOptions) {
@@ -85,14 +88,14 @@ export class SubmitOutcomes {
   }
 
   /**
-   * Resolves once the outcome is stored, or another try where it cannot be, or where it is for others to try (`leaseLost`);
-   * rejects when the database does not come back.
+   * Resolves when the outcome is stored, or a retry if it cannot be stored, or when the lease was lost. Rejects when
+   * the database does not come back.
    */
   record(result: SubmitResult): Promise<void> {
     return this.#batches.add(result);
   }
 
-  /** The process stops: what cannot be recorded within `LAST_TRIES_MS` fails. */
+  /** The process is stopping: outcomes not recorded within `LAST_TRIES_MS` fail. */
   endSoon(): void {
     this.#triesUntil = performance.now() + LAST_TRIES_MS;
   }
@@ -110,11 +113,11 @@ export class SubmitOutcomes {
     return results.map(() => undefined);
   }
 
-  /** Tries until the database is there. Steps that were recorded already, by a commit without an answer, change nothing. */
+  /** Tries until the database is back. Steps that a commit without an answer already recorded change nothing. */
   async #persist(results: readonly SubmitResult[], steps: readonly Step[]): Promise<void> {
     for (;;) {
       try {
-        // By now, which may be long after the hand-over.
+        // Checked now, which may be long after the submission.
         const isOwn = results.map((result) => !leaseLost(result));
         if (isOwn.includes(true)) {
           await this.#store(
@@ -164,7 +167,7 @@ interface Retry {
 }
 type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
-/** What an outcome means for the recipient: a move, or another try while the message's deadline allows one. */
+/** The step after an outcome: a move, or a retry before the message's deadline. */
 function stepOf(result: SubmitResult): Step {
   const outcome = sanitizeOutcome(result.outcome);
   switch (outcome.kind) {
@@ -179,7 +182,7 @@ function stepOf(result: SubmitResult): Step {
   }
 }
 
-/** Another try, not before `retryAfterMs`, or the end where that would come too late. */
+/** A retry, not before `retryAfterMs`; a failure if that would be after the deadline. */
 function laterStep(
   result: SubmitResult,
   reason: string,
@@ -202,7 +205,7 @@ function moveFrom({ message, position, at, provider }: SubmitResult) {
   return { messageId: message.id, position, from: 'pending' as const, at, provider };
 }
 
-/** Of the retries those that are to be: a recipient that is not pending any more needs none, and nobody needs two. */
+/** Keeps the retries whose recipients are still pending and have none yet. */
 async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
   const keys = await tx.messages.postpone(
     retries.map(({ result }) => ({
@@ -217,8 +220,8 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
 }
 
 /**
- * A carrier that is away for a day has each recipient put off some 290 times: all of them in the timelines would be more
- * than anybody can read, and than a lookup of a message to a thousand can hold.
+ * A day of outage means about 290 attempts of a recipient. Noting all of them would make the timeline unreadable,
+ * and too large for a message to 1,000 recipients.
  */
 function isNoted({ result: { attempt } }: Retry): boolean {
   return attempt < NOTED_TRIES || Number.isInteger(Math.log2(attempt));
@@ -233,7 +236,7 @@ function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): Timeli
   return [{ accountId: message.accountId, messageId, position, at, status: 'pending', detail }];
 }
 
-/** One job for all that is due at the same second on the same route. */
+/** One job for all retries on a route that are due in the same second. */
 function retryJobs(retries: readonly Retry[]): NewJob<'submit'>[] {
   const groups = Map.groupBy(
     retries,

@@ -15,11 +15,14 @@ import { type OpenJob, recordParts } from '../open-job.ts';
 import { JobInterrupted } from '../submit/submit-messages.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 
-/** How long what a job carries may wait for a place on the wire before it goes (back) into the backlog. */
+/** How long a delivery waits for its endpoint's lane before it goes back to the backlog. */
 const PATIENCE_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
-/** An endpoint read longer ago than this is read again before an attempt: a new URL or secret holds at once. */
+/**
+ * An endpoint is read again before an attempt if it was read longer ago, so that a new URL or secret takes effect at
+ * once.
+ */
 const FRESH_MS = 20;
-/** Nobody waits for the record of an attempt, and each batch of them has its price. */
+/** Batches records of attempts. Nobody waits for them. */
 const RECORD_EVERY_MS = 25;
 
 interface Endpoint {
@@ -27,7 +30,7 @@ interface Endpoint {
   readonly secret: string;
 }
 
-/** Carries out webhook jobs: attempts, their records and the retries they call for (R163–R167). */
+/** Runs webhook jobs: attempts, their records and retries (R163–R167). */
 export class DeliverWebhooks {
   readonly #stores: Pick<Stores, 'webhooks' | 'deliveries'>;
   readonly #uow: UnitOfWork;
@@ -70,8 +73,8 @@ export class DeliverWebhooks {
   }
 
   /**
-   * Resolves when every delivery of the job has its attempt recorded or waits in the backlog; throws
-   * `JobInterrupted` on `signal`.
+   * Resolves when every delivery of the job has a recorded attempt or is in the backlog. Throws `JobInterrupted`
+   * when `signal` aborts.
    */
   async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
     const { webhookId, deliveryIds, attempt, dueAt } = job.data;
@@ -79,7 +82,7 @@ export class DeliverWebhooks {
     if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
     if (job.prefetched) endpoint.learn(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
-    // Whoever ordered it may have changed the endpoint just before.
+    // A retry may follow a change of the endpoint directly.
     else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
@@ -94,7 +97,7 @@ export class DeliverWebhooks {
     else await this.#moves.add({ ...job.data, deliveryIds: left });
   }
 
-  /** Attempts what gets a place within `patienceMs`; returns the ids of the rest. */
+  /** Attempts the deliveries that enter the lane within `patienceMs`. Returns the ids of the others. */
   async #attemptAll(
     due: readonly DueDelivery[],
     open: OpenJob,
@@ -131,7 +134,7 @@ export class DeliverWebhooks {
     }
   }
 
-  /** One attempt; undefined when the endpoint takes none any more. */
+  /** One attempt; undefined when the endpoint is inactive or deleted. */
   async #attempt(endpoint: Endpoint | undefined, delivery: DueDelivery) {
     if (!endpoint || refusalOf(endpoint)) return undefined;
     const { webhook, secret } = endpoint;
@@ -156,7 +159,7 @@ export class DeliverWebhooks {
     });
   }
 
-  /** One for all jobs of an endpoint, for as long as it has its lane. */
+  /** The endpoint that all jobs of a lane share. */
   #endpointOf(lane: Lane, webhookId: string): FreshEndpoint {
     let endpoint = this.#endpoints.get(lane);
     if (endpoint === undefined) {
@@ -176,13 +179,13 @@ export class DeliverWebhooks {
   }
 }
 
-/** What becomes of deliveries to an endpoint that takes none. */
+/** The result of deliveries to an inactive or deleted endpoint. */
 interface Refusal {
   readonly status: 'canceled' | 'failed';
   readonly why: string;
 }
 
-/** Why an endpoint takes nothing (R30 and R31); undefined when it does. */
+/** Why an endpoint accepts no deliveries (R30, R31); undefined when it does. */
 function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
   if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' };
   if (endpoint.webhook.isActive) return undefined;
@@ -190,7 +193,7 @@ function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
   return { status: 'failed', why };
 }
 
-/** An endpoint as it stands, read again when the last look is not fresh any more; looks at once share one read. */
+/** A cached endpoint, read again when it is not fresh. Concurrent reads are shared. */
 class FreshEndpoint {
   readonly #read: () => Promise<Endpoint | undefined>;
   #last: Promise<Endpoint | undefined> | undefined;
@@ -200,12 +203,12 @@ class FreshEndpoint {
     this.#read = read;
   }
 
-  /** Takes what somebody else has read at `readAt` (performance.now, ms). */
+  /** Takes a value that was read at `readAt` (performance.now, ms). */
   learn(value: Endpoint, readAt: number): void {
     if (readAt > this.#readAt) [this.#last, this.#readAt] = [Promise.resolve(value), readAt];
   }
 
-  /** Reads it now, however lately it was read. Its failure is `get`'s. */
+  /** Reads the endpoint now. `get` reports a failure. */
   renew(): Promise<Endpoint | undefined> {
     this.#readAt = performance.now();
     this.#last = this.#read();

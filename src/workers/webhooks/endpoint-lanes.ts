@@ -1,28 +1,30 @@
 /**
- * **Lane**: the attempts of one endpoint in this process. So many are on the wire at once, the others wait in order.
- * An endpoint is **slow** when it holds its places without answering, or lately failed to answer in time: its jobs
- * then wait in the backlog, where they are in nobody's way.
+ * **Lane**: the attempts of one endpoint in this process. A bounded number runs at once, the others wait in order.
+ * An endpoint is **slow** when all its attempts are unanswered, or when it recently failed to answer in time. Jobs
+ * of slow endpoints wait in the backlog, where they block no other endpoint.
  */
 import { Semaphore } from '../../runtime/semaphore.ts';
 
-/** Attempts that one endpoint has on the wire at once, in one process. */
+/** Concurrent attempts of one endpoint in one process. */
 const IN_FLIGHT_PER_ENDPOINT = 10;
-/** Attempts on the wire in one process beyond which a slow endpoint gets one at a time: sockets are finite. */
+/** Above this number of attempts in a process, slow endpoints get one at a time, to save sockets. */
 const IN_FLIGHT_UNDER_PRESSURE = 1_000;
-/** Attempts that may wait in one lane, a second's work where answers come at once; what comes beyond belongs into the backlog. */
+/** Waiting attempts of one lane: about a second's work. Further ones go to the backlog. */
 const MAX_WAITING = 4_000;
-/** An attempt that fails after this long, or a full lane in which none ended for this long, makes its endpoint slow. */
+/**
+ * An attempt that fails after this time, or a full lane in which none ended for this time, makes its endpoint slow.
+ */
 const SLOW_MS = 1_000;
-/** How long an endpoint is called slow after it last was. An answer in time ends it at once. */
+/** How long an endpoint stays slow. An answer in time ends it. */
 const SLOW_MEMORY_MS = 60_000;
-/** Lanes kept before those that say nothing any more are dropped. */
+/** Above this number of lanes, idle ones are dropped. */
 const MAX_IDLE_LANES = 1_000;
 
 export class EndpointLanes {
   readonly #lanes = new Map<string, Lane>();
   #inFlight = 0;
 
-  /** The lane of an endpoint; the same one as long as it has anything to remember. */
+  /** The lane of an endpoint. */
   of(webhookId: string): Lane {
     let lane = this.#lanes.get(webhookId);
     if (lane === undefined) {
@@ -37,7 +39,7 @@ export class EndpointLanes {
     return this.#inFlight > IN_FLIGHT_UNDER_PRESSURE;
   }
 
-  /** Counts the attempts of all lanes; lanes call it. */
+  /** Adds to the attempts of all lanes. Only lanes call it. */
   count(change: 1 | -1): void {
     this.#inFlight += change;
   }
@@ -67,7 +69,7 @@ export class Lane {
     return now < this.#slowUntil || (this.#permits.isFull && now - this.#movedAt > SLOW_MS);
   }
 
-  /** True when another attempt would have to wait long, or behind many. */
+  /** Whether a further attempt would wait long. */
   get isFull(): boolean {
     return this.isSlow || this.#permits.waiting >= MAX_WAITING;
   }
