@@ -378,14 +378,14 @@ describe('IP allowlists (R70, R118)', () => {
     expect(await status('[::1]', await keyFor('0.0.0.0/0'))).toBe(403);
   });
 
-  it('X-Forwarded-For and similar headers are ignored from untrusted peers', async () => {
+  it('X-Forwarded-For and similar headers are ignored from untrusted peers (R245)', async () => {
     const key = await keyFor('203.0.113.0/24');
     for (const name of ['x-forwarded-for', 'x-real-ip', 'forwarded', 'true-client-ip', 'cf-connecting-ip']) {
       expect(await from(gateway, key, { [name]: '203.0.113.7' })).toBe(403);
     }
   });
 
-  it('with trusted proxies (TRUST_PROXY) the rightmost untrusted address counts', async () => {
+  it('with trusted proxies (TRUST_PROXY) the rightmost untrusted address counts (R245)', async () => {
     await using behind = await startTestGateway(
       { TRUST_PROXY: '127.0.0.0/8, 192.0.2.0/24' },
       gateway.database,

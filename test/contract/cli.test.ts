@@ -46,7 +46,7 @@ function refusalOf({ code, stdout, stderr }: Finished): string {
   return stderr.trimEnd();
 }
 
-describe('the command line beside a running gateway', () => {
+describe('the command line beside a running gateway (R246)', () => {
   let gateway: TestGateway;
   let accountId: string;
   const cli = (...args: string[]) =>
@@ -664,7 +664,7 @@ describe('the command line on a DATA_DIR', () => {
     },
   );
 
-  it('starts the embedded PostgreSQL and stops it again, also after it was killed during the command', async () => {
+  it('starts the embedded PostgreSQL and stops it again, also after it was killed during the command (R240)', async () => {
     const dataDir = await workplace.directory('alone');
     const create = ['account', 'create', '--email', 'a@b.example', '--currency', 'UGX', '--json'];
     const killed = startCli(workplace, create, { DATA_DIR: dataDir });

@@ -29,7 +29,7 @@ function faultOf(variables: Record<string, string>): string {
   throw new Error(`${JSON.stringify(variables)} was accepted`);
 }
 
-describe('defaults', () => {
+describe('defaults (R241)', () => {
   const names = [
     ...['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'NODE_ENV', 'ROLES'],
     ...['PUBLIC_URL', 'TRUST_PROXY', 'SERVICE_NAME', 'DEFAULT_SENDER_ID', 'RATE_LIMIT_PER_MINUTE'],
@@ -68,7 +68,7 @@ describe('defaults', () => {
     expect(parseConfig(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(parseConfig({}));
   });
 
-  it('include no simulator in production: it must be configured', () => {
+  it('include no simulator in production: it must be configured (R242)', () => {
     const production = { NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway', MASTER_KEY: KEY };
     expect(parseConfig(production)).toMatchObject({ smsRoutes: [], emailUrls: [] });
     expect(parseConfig({ ...production, EMAIL_URL: 'simulator:' }).emailUrls).toEqual(['simulator:']);
@@ -125,7 +125,7 @@ describe('values', () => {
   });
 });
 
-describe('a bad value', () => {
+describe('a bad value (R241)', () => {
   it.each([
     ['PORT', '65536', 'is "65536", but must be a whole number from 0 to 65535'],
     ['PORT', '3000x', 'is "3000x", but must be a whole number from 0 to 65535'],
@@ -223,7 +223,7 @@ describe('a bad value', () => {
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(['LOG_LEVEL', 'PORT', 'ROLES']);
   });
 
-  it('in production includes what is missing', () => {
+  it('in production includes what is missing (R242)', () => {
     expect(faultOf({ NODE_ENV: 'production' })).toBe(
       'DATABASE_URL is required when NODE_ENV is production, such as postgres://user:password@host:5432/db.\n' +
         'MASTER_KEY is required when NODE_ENV is production; make one with: openssl rand -base64 32.',
@@ -333,7 +333,7 @@ describe('a setting that is found bad only when it is used', () => {
   });
 });
 
-describe('.env', () => {
+describe('.env (R241)', () => {
   async function faultWith(env: string | Buffer, variables: Record<string, string>): Promise<string> {
     const cwd = await workplace.directory('env');
     await writeFile(join(cwd, '.env'), env);

@@ -7,7 +7,7 @@ describe('docs/rules.md', () => {
     expect(rulesIn('x (R2, R13–R15)')).toEqual(['R2', 'R13', 'R14', 'R15']);
   });
 
-  it('rules are numbered from R1 without a gap', () => {
+  it('the numbers of the rules have no gap', () => {
     expect(RULE_NUMBERS).toEqual(RULE_NUMBERS.map((_, index) => `R${index + 1}`));
   });
 

@@ -7,7 +7,7 @@ const BROWSER_TIMEOUT_MS = 60_000;
 /** The packaged Chromium is a program for this platform only. */
 const inBrowser = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
 
-describe('the reference page at /docs (R5)', () => {
+describe('the reference page at /docs (R5, R244)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let browser: Browser | undefined;

@@ -183,7 +183,7 @@ const schema = createSchema();
 const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
 const rootFields = rootTypes.flatMap((type) => Object.values(type?.getFields() ?? {}));
 
-describe('permissions of GraphQL operations', () => {
+describe('permissions of GraphQL operations (R235)', () => {
   let gateway: TestGateway;
   let table: Record<string, Role[]>;
   const tokens = new Map<Role, string>();

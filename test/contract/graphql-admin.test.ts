@@ -4,7 +4,7 @@ import { type Answer, startTestGateway, type TestAccount, type TestGateway } fro
 import { codesOf, graphql, signIn, signInOperator } from '../support/graphql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-describe('administration over GraphQL', () => {
+describe('administration over GraphQL (R238)', () => {
   let gateway: TestGateway;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>> | undefined;
   let account: TestAccount;

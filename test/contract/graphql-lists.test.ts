@@ -151,7 +151,7 @@ describe('lists for dashboards over GraphQL', () => {
     expect([messages.totalCount, messages.nodes.length]).toEqual([count, count]);
   });
 
-  it('show a message as REST does, with its events and deliveries', async () => {
+  it('show a message as REST does, with its events and deliveries (R236)', async () => {
     const [{ id }] = (await data('{ messages(filter: { status: FAILED }, first: 1) { nodes { id } } }'))
       .messages.nodes;
     const fields = `id sid channel to from content status cost currency sandbox createdAt
@@ -242,7 +242,7 @@ describe('lists for dashboards over GraphQL', () => {
     expect(seen).toEqual(lists.map(({ nodes }) => nodes.map(({ id }) => id)));
   });
 
-  it('count usage of everything committed, before and after counts are folded', async () => {
+  it('count usage of everything committed, before and after counts are folded (R237)', async () => {
     const from = new Date(Date.now() - 3_600_000).toISOString();
     const to = new Date(Date.now() + 3_600_000).toISOString();
     const usage = async (rest: string) =>

@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('signing in', () => {
+describe('signing in (R233)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   beforeAll(async () => {
@@ -93,7 +93,7 @@ describe('signing in', () => {
     expect(answer.headers.get('set-cookie')).toMatch(/; Secure$/);
   });
 
-  it('accepts no API key on GraphQL and no session on REST', async () => {
+  it('accepts no API key on GraphQL and no session on REST (R233)', async () => {
     const answer = await graphql(gateway, VIEWER, {
       token: account.key,
       headers: { 'X-Api-Key': account.key },
@@ -255,7 +255,7 @@ describe('signing in', () => {
     expect(codesOf(await tryPassword(person.email, password))).toEqual([]);
   });
 
-  it.each(['known', 'unknown'])('refuses an email after ten failures: %s', async (kind) => {
+  it.each(['known', 'unknown'])('refuses an email after ten failures: %s (R234)', async (kind) => {
     const person = await gateway.createAccount();
     const email = kind === 'known' ? person.email : 'nobody@test.example';
     const answers = [];
@@ -283,7 +283,7 @@ describe('signing in', () => {
     );
   });
 
-  it('refuses an address after ten failures, also concurrent ones', async () => {
+  it('refuses an address after ten failures, also concurrent ones (R234)', async () => {
     const address = '192.0.2.77';
     const guesses = Array.from({ length: 25 }, (_, index) =>
       tryPassword(`who${index}@test.example`, 'x', address),
@@ -380,7 +380,7 @@ describe('signing in', () => {
     }
   });
 
-  it('members sign in with a one-time password; a changed role applies at once and ends their sessions', async () => {
+  it('members sign in with a one-time password; a changed role applies at once and ends their sessions (R238)', async () => {
     const owner = await signIn(gateway, account);
     const member = await inviteMember(gateway, owner, 'VIEWER');
     const token = await signIn(gateway, member);

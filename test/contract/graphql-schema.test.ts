@@ -41,7 +41,7 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
   return roots.includes(type) ? fields : [own, ...fields];
 }
 
-describe('the schema of the GraphQL API', () => {
+describe('the schema of the GraphQL API (R236)', () => {
   it('equals the committed file: npm run schema writes it', async () => {
     expect(await inSchemaFolder('schema.graphql')).toBe(schemaText());
   });
@@ -76,7 +76,7 @@ describe('the schema of the GraphQL API', () => {
     }
   });
 
-  it('has one shape of connections, and plain lists for the fixed names', () => {
+  it('has one shape of connections, and plain lists for the fixed names (R237)', () => {
     const connections = types.filter((type) => type.name.endsWith('Connection'));
     expect(connections.map((type) => type.name)).toEqual(
       expect.arrayContaining(['MessageConnection', 'WebhookDeliveryConnection', 'ContactConnection']),

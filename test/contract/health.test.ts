@@ -11,7 +11,7 @@ const outside = Object.values(networkInterfaces())
   .flat()
   .find((address) => address && address.family === 'IPv4' && !address.internal)?.address;
 
-describe('health', () => {
+describe('health (R244)', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
@@ -98,7 +98,7 @@ describe('health', () => {
   });
 });
 
-describe('/metrics without METRICS_TOKEN', () => {
+describe('/metrics without METRICS_TOKEN (R244)', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway({ HOST: '0.0.0.0' });
@@ -155,7 +155,7 @@ describe('/metrics with METRICS_TOKEN', () => {
   });
 });
 
-describe('/metrics in production', () => {
+describe('/metrics in production (R244)', () => {
   const environment = { NODE_ENV: 'production' };
 
   it("is closed without METRICS_TOKEN, also on loopback, because a local proxy's requests come from there", async () => {

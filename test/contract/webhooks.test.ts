@@ -327,7 +327,7 @@ describe('rotate-secret (R111)', () => {
     expect([isSignedWith(rotated.body.secret, hook), isSignedWith(secret, hook)]).toEqual([true, false]);
   });
 
-  it('keeps secrets sealed in the database, and out of the audit log', async () => {
+  it('keeps secrets sealed in the database, and out of the audit log (R243)', async () => {
     const { webhook, secret } = await register({});
     const rotated = await call('POST', `/${webhook.id}/rotate-secret`);
     await withKnex(gateway.database.connection, async (knex) => {

@@ -105,7 +105,7 @@ describe('an outage of the database', () => {
   });
   afterAll(() => workplace.remove());
 
-  it('an embedded PostgreSQL that was killed is started again', async () => {
+  it('an embedded PostgreSQL that was killed is started again (R240)', async () => {
     const dataDir = await workplace.directory('outage');
     const server = closeAtEnd(
       startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '100000' }),

@@ -68,7 +68,7 @@ const isDelivered = (url: string, key: string, id: string) =>
     return ((await response.json()) as { status: string }).status === 'delivered';
   });
 
-describe('npm start', () => {
+describe('npm start (R239)', () => {
   // Only Linux has /proc.
   const itOnLinux = process.platform === 'linux' ? it : it.skip;
   itOnLinux('becomes Node itself, with its flags, so that signals reach the server', async () => {
@@ -107,7 +107,7 @@ describe('npm start', () => {
     expect(await again.json()).toMatchObject({ id: accountId });
   });
 
-  it('prints no secret in production, where the command line creates the accounts', async () => {
+  it('prints no secret in production, where the command line creates the accounts (R242)', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const variables = { NODE_ENV: 'production', DATABASE_URL: database.url, MASTER_KEY };
@@ -121,6 +121,37 @@ describe('npm start', () => {
       variables,
     );
     expect(created).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('logs no key, password, message text or whole phone number, at any level (R243)', async () => {
+    const dataDir = await workplace.directory('private');
+    const server = start({ DATA_DIR: dataDir, LOG_LEVEL: 'debug', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+    const url = await server.ready();
+    const { key, email, password } = quickstartOf(server.stdout());
+    const post = (path: string, body: unknown, headers: Record<string, string> = { 'X-Api-Key': key }) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      });
+    const wrongKey = key.replace(/.{8}$/, '31415926');
+    const hook = { url: 'http://127.0.0.1:9/hook?token=161803', events: ['sms.sent'] };
+    expect((await post('/api/v1/developers/webhooks', hook)).status).toBe(201);
+    const sent = await post('/api/v1/developers/sms', {
+      to: '+256772345678',
+      message: 'Your code is 271828',
+    });
+    await isDelivered(url, key, ((await sent.json()) as { id: string }).id);
+    expect((await post('/api/v1/developers/sms', {}, { 'X-Api-Key': wrongKey })).status).toBe(401);
+    const signIn = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
+    for (const p of [password, `${password}x`])
+      await post('/graphql', { query: signIn, variables: { e: email, p } }, {});
+    const { stderr } = await server.stop();
+    const lines = stderr.trim().split('\n');
+    expect(lines.length).toBeGreaterThan(3);
+    expect(lines.filter((line) => !line.startsWith('{'))).toEqual([]);
+    const secrets = [key.split('_')[2] ?? key, '31415926', password, '161803', '271828', '772345678'];
+    expect(secrets.filter((secret) => stderr.includes(secret))).toEqual([]);
   });
 
   it.each([
@@ -167,7 +198,7 @@ describe('npm start', () => {
   });
 });
 
-describe('SIGTERM and SIGINT', () => {
+describe('SIGTERM and SIGINT (R239)', () => {
   it('let requests in flight finish, also when repeated, and exit with 0', async () => {
     const dataDir = await workplace.directory('drain');
     const server = start({ DATA_DIR: dataDir });
@@ -238,7 +269,7 @@ describe('SIGTERM and SIGINT', () => {
 });
 
 describe('several processes', () => {
-  it('divide the work by ROLES: a message that the API process accepts is sent by the worker process', async () => {
+  it('divide the work by ROLES: a message that the API process accepts is sent by the worker process (R247)', async () => {
     const database = await createTestDatabase();
     closings.push(() => database.drop());
     const variables = {
@@ -258,7 +289,7 @@ describe('several processes', () => {
     expect(await api.stop()).toMatchObject({ code: 0 });
   });
 
-  it('share the embedded PostgreSQL of one DATA_DIR; the second takes over when the first is killed', async () => {
+  it('share the embedded PostgreSQL of one DATA_DIR; the second takes over when the first is killed (R240)', async () => {
     const dataDir = await workplace.directory('shared');
     const first = start({ DATA_DIR: dataDir });
     const firstUrl = await first.ready();

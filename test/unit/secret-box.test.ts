@@ -16,7 +16,7 @@ describe('the secret box (MASTER_KEY, MASTER_KEY_PREVIOUS)', () => {
     }
   });
 
-  it('opens what a previous key sealed, and seals with the current key', () => {
+  it('opens what a previous key sealed, and seals with the current key (R243)', () => {
     const sealed = createSecretBox(OLD).seal(SECRET);
     const rotated = createSecretBox(NEW, [Buffer.alloc(32, 9), OLD]);
     expect(rotated.open(sealed)).toBe(SECRET);
