@@ -25,8 +25,8 @@ describe('npm packages', () => {
   it('install with the Node versions that README and engines name', () => {
     expect(manifest.engines).toEqual({ node: '>=20' });
     expect(lock.packages[''].engines).toEqual(manifest.engines);
-    expect(read('README.md')).toContain('npm and any Node from 20 on are all that must be there');
-    expect(read('README.md')).toContain('have Node 24.7 or newer there');
+    expect(read('README.md')).toContain('You need npm and any Node from version 20.');
+    expect(read('README.md')).toContain('install Node 24.7 or newer');
   });
 
   it('have no unreviewed install script, and npm does not warn about the packaged Node', () => {
