@@ -14,7 +14,14 @@ const KINDS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscriptio
 const CONFIG = {
   immutableTypes: true,
   skipTypename: true,
-  scalars: { ID: 'string', DateTime: 'string', JSONObject: 'Readonly<Record<string, unknown>>' },
+  scalars: {
+    ID: 'string',
+    DateTime: 'string',
+    Currency: 'string',
+    Decimal: 'string',
+    BigInt: 'string',
+    JSONObject: 'Readonly<Record<string, unknown>>',
+  },
 };
 
 /** The generated files, path to text. Throws, naming file and fault, when a document does not fit the schema. */

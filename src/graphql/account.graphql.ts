@@ -1,46 +1,39 @@
-import {
-  Arg,
-  Args,
-  Ctx,
-  Field,
-  FieldResolver,
-  Float,
-  ID,
-  InputType,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
-import type { Account, LedgerEntry, Plan, RetentionDays } from '../domain/accounts/account.ts';
+import { Args, Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
+import type {
+  Account,
+  LedgerEntry,
+  LedgerEntryKind,
+  Plan,
+  RetentionDays,
+} from '../domain/accounts/account.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { LedgerEntryKindEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Money, moneyOf } from './money.graphql.ts';
 import { PlanType } from './plan.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { Currency, DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('Retention', {
-  description:
-    'For how many days, counted from its acceptance, an account keeps a message. Null is for ever.',
+  description: 'How long an account keeps messages, in days after acceptance. Null means forever.',
   simpleResolvers: true,
 })
-class RetentionType {
-  @Field(() => Int, { nullable: true, description: 'Days until the text of a message is erased.' })
+class RetentionType implements RetentionDays {
+  @Field(() => Int, { nullable: true, description: 'Days until the text of a message is deleted.' })
   contentDays!: number | null;
 
   @Field(() => Int, {
     nullable: true,
-    description: 'Days until a message is deleted; its ledger entries stay.',
+    description: 'Days until a message is deleted. Its ledger entries stay.',
   })
   messageDays!: number | null;
 }
 
 @ObjectType('Account', {
-  description: 'Owns keys, messages, webhooks and a balance, which always equals the sum of its ledger.',
+  description: 'A customer of the gateway. The balance always equals the sum of the ledger.',
   simpleResolvers: true,
 })
 export class AccountType {
@@ -53,7 +46,7 @@ export class AccountType {
   @Field(() => String, { description: 'Email address of the account.' })
   email!: string;
 
-  @Field(() => String, { description: 'Currency of the balance, ISO 4217.' })
+  @Field(() => Currency, { description: 'Currency of the balance.' })
   currency!: string;
 
   @Field(() => RetentionType, { description: 'How long messages are kept.' })
@@ -61,7 +54,7 @@ export class AccountType {
 
   @Field(() => PlanType, {
     nullable: true,
-    description: 'How many requests keys may make; null where the limits of the platform hold.',
+    description: 'The request limits of keys and people. Null if the defaults of the gateway apply.',
   })
   plan!: Plan | null;
 
@@ -70,21 +63,23 @@ export class AccountType {
 
   @Field(() => String, {
     nullable: true,
-    description: "The owner's one-time password; only in the answer of createAccount, null everywhere else.",
+    description: "The owner's one-time password. Null except in the answer of `createAccount`.",
   })
   ownerPassword?: string;
 }
 
 @ObjectType('LedgerEntry', {
-  description: 'One movement of the balance. Entries are never changed.',
+  description: 'One change of the balance. Entries never change.',
   simpleResolvers: true,
 })
 class LedgerEntryType {
-  @Field(() => Int, { description: 'Number of the entry within the account, from 1, without gaps.' })
+  @Field(() => Float, {
+    description: 'Number of the entry within the account: a whole number, from 1, without gaps.',
+  })
   seq!: number;
 
-  @Field(() => String, { description: 'Cause: `opening`, `topup`, `charge` or `refund`.' })
-  kind!: string;
+  @Field(() => LedgerEntryKindEnum, { description: 'The cause of the entry.' })
+  kind!: LedgerEntryKind;
 
   @Field(() => ID, { nullable: true, description: 'The message that was charged or refunded.' })
   messageId!: string | null;
@@ -94,29 +89,29 @@ class LedgerEntryType {
 
   @Field(() => String, {
     nullable: true,
-    description: 'Who made the entry, as `user:…`, `key:…` or `system:…`.',
+    description: 'Who made the entry: `user:…`, `key:…` or `system:…`.',
   })
   actor!: string | null;
 
-  @Field(() => DateTime, { description: 'When the balance moved.' })
+  @Field(() => DateTime, { description: 'When the balance changed.' })
   createdAt!: Date;
 }
 
-/** A ledger entry with the currency that its amounts are shown in. */
+/** A ledger entry with the currency of its account. */
 type ShownEntry = LedgerEntry & { readonly currency: string };
 
 @InputType({ description: 'A new account.' })
 class CreateAccountInput {
-  @Field(() => String, { description: 'Email address of the account and sign-in of its owner.' })
+  @InputField(() => String, { description: 'Email address of the account. Its owner signs in with it.' })
   email!: string;
 
-  @Field(() => String, { description: 'Currency, ISO 4217, such as `UGX`.' })
+  @InputField(() => String, { description: 'Currency (ISO 4217), such as `UGX`.' })
   currency!: string;
 
-  @Field(() => String, { nullable: true, description: 'Name; the email address when absent.' })
+  @InputField(() => String, { nullable: true, description: 'Name. Default: the email address.' })
   name?: string | null;
 
-  @Field(() => Float, { nullable: true, description: 'Opening balance in the currency; 0 when absent.' })
+  @InputField(() => Float, { nullable: true, description: 'Opening balance in the currency. Default: 0.' })
   balance?: number | null;
 }
 
@@ -127,20 +122,22 @@ const LedgerConnection = connectionOf('LedgerEntry', () => LedgerEntryType);
 export class AccountResolver {
   @Query(() => AccountType, {
     nullable: true,
-    description: "The caller's own account, or for an operator any one.",
+    description: 'Your own account. Operators: any account.',
   })
   account(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { nullable: true, description: 'The account; the own one when absent.' }) id?:
-      | string
-      | null,
+    @Arg('id', () => ID, {
+      nullable: true,
+      description: 'The account. Default: your own. Required for operators.',
+    })
+    id?: string | null,
   ) {
     return run(operations.accounts.find, { id });
   }
 
   @Query(() => AccountConnection, {
     nullable: true,
-    description: 'All accounts, the newest first. For operators.',
+    description: 'All accounts, newest first. For operators.',
   })
   async accounts(
     @Ctx() { run, operations }: GraphqlContext,
@@ -151,7 +148,7 @@ export class AccountResolver {
     return connection(await run(operations.accounts.list, { ...slice, search }));
   }
 
-  @Mutation(() => AccountType, { description: 'Creates an account with its owner. For operators.' })
+  @Mutation(() => AccountType, { description: 'Creates an account and its owner. For operators.' })
   async createAccount(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateAccountInput, { description: 'The account.' }) input: CreateAccountInput,
@@ -162,15 +159,17 @@ export class AccountResolver {
 
   @Mutation(() => AccountType, {
     description:
-      'Adds to a balance; the same payment again changes nothing, and another amount under its reference is refused. For operators.',
+      'Adds to a balance. Repeating a payment with the same reference and amount changes nothing; another amount under the same reference is refused. For operators.',
   })
   topUpAccount(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
-    @Arg('amount', () => Float, { description: "What to add, in the account's currency." }) amount: number,
-    @Arg('reference', () => String, { nullable: true, description: 'Names the payment.' }) reference?:
-      | string
-      | null,
+    @Arg('amount', () => Float, { description: "Amount to add, in the account's currency." }) amount: number,
+    @Arg('reference', () => String, {
+      nullable: true,
+      description: 'Unique name of the payment, such as its number at the bank.',
+    })
+    reference?: string | null,
   ) {
     return run(operations.accounts.topUp, { accountId, amount, reference: reference ?? undefined });
   }
@@ -181,7 +180,7 @@ export class AccountResolver {
     @Arg('accountId', () => ID, { description: 'The account.' }) accountId: string,
     @Arg('plan', () => String, {
       nullable: true,
-      description: 'Name of the plan; none when absent, so that the limits of the platform hold.',
+      description: 'Name of the plan. Default: no plan, so that the defaults of the gateway apply.',
     })
     plan?: string | null,
   ) {
@@ -190,20 +189,20 @@ export class AccountResolver {
 
   @Mutation(() => RetentionType, {
     description:
-      'Says how long messages are kept. What is forgotten cannot be had back. For owners and operators.',
+      'Sets how long messages are kept. What is deleted cannot be restored. For owners and operators.',
   })
   setRetention(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('accountId', () => ID, { nullable: true, description: 'The account; the own one when absent.' })
+    @Arg('accountId', () => ID, { nullable: true, description: 'The account. Default: your own.' })
     accountId?: string | null,
     @Arg('contentDays', () => Int, {
       nullable: true,
-      description: 'Days to keep texts; for ever when absent.',
+      description: 'Days to keep texts. Default: forever.',
     })
     contentDays?: number | null,
     @Arg('messageDays', () => Int, {
       nullable: true,
-      description: 'Days to keep messages; for ever when absent.',
+      description: 'Days to keep messages. Default: forever.',
     })
     messageDays?: number | null,
   ) {
@@ -215,20 +214,25 @@ export class AccountResolver {
   balance(@Root() account: Account): number {
     return fromMinor(account.balanceMinor, account.currency);
   }
+
+  @FieldResolver(() => Money, { description: 'The same balance, exact.' })
+  balanceMoney(@Root() account: Account): Money {
+    return moneyOf(account.balanceMinor, account.currency);
+  }
 }
 
 @Resolver(() => LedgerEntryType)
 export class LedgerResolver {
   @Query(() => LedgerConnection, {
     nullable: true,
-    description: "What moved the account's balance, the newest first.",
+    description: "Changes of the account's balance, newest first.",
   })
   async ledger(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('from', () => DateTime, { nullable: true, description: 'Only what moved it then or later.' })
+    @Arg('from', () => DateTime, { nullable: true, description: 'Earliest time, inclusive.' })
     from?: Date | null,
-    @Arg('to', () => DateTime, { nullable: true, description: 'Only what moved it then or before.' })
+    @Arg('to', () => DateTime, { nullable: true, description: 'Latest time, inclusive.' })
     to?: Date | null,
   ) {
     const filter = { from: from ?? undefined, to: to ?? undefined };
@@ -239,14 +243,24 @@ export class LedgerResolver {
   }
 
   @FieldResolver(() => Float, {
-    description: "What was added, negative for a charge, in the account's currency.",
+    description: "Amount added, in the account's currency. Negative for a charge.",
   })
   amount(@Root() entry: ShownEntry): number {
     return fromMinor(entry.amountMinor, entry.currency);
   }
 
-  @FieldResolver(() => Float, { description: "The balance after it, in the account's currency." })
+  @FieldResolver(() => Money, { description: 'The same amount, exact.' })
+  amountMoney(@Root() entry: ShownEntry): Money {
+    return moneyOf(entry.amountMinor, entry.currency);
+  }
+
+  @FieldResolver(() => Float, { description: "Balance after the entry, in the account's currency." })
   balanceAfter(@Root() entry: ShownEntry): number {
     return fromMinor(entry.balanceAfterMinor, entry.currency);
+  }
+
+  @FieldResolver(() => Money, { description: 'The same balance, exact.' })
+  balanceAfterMoney(@Root() entry: ShownEntry): Money {
+    return moneyOf(entry.balanceAfterMinor, entry.currency);
   }
 }

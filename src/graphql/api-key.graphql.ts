@@ -1,81 +1,69 @@
-import {
-  Arg,
-  Ctx,
-  Field,
-  FieldResolver,
-  ID,
-  InputType,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Ctx, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { Environment, Scope } from '../domain/caller.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, ScopeEnum } from './enums.ts';
 import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
-/** Keys are a plain list; nobody has this many. */
+/** Keys are a plain list: no account has this many. */
 const ALL_KEYS = { page: 1, limit: 1000 };
 
 @ObjectType({
-  description: "A key's own limits; null where the account's plan holds.",
+  description: "A key's own request limits. Null where the account's plan applies.",
   simpleResolvers: true,
 })
 class RateLimit {
   @Field(() => Int, { nullable: true, description: 'Requests in any 60 seconds.' })
   perMinute!: number | null;
 
-  @Field(() => Int, { nullable: true, description: 'Requests in any second; 0 for no such limit.' })
+  @Field(() => Int, { nullable: true, description: 'Requests in any second. 0 means no limit.' })
   perSecond!: number | null;
 }
 
-@ObjectType('ScopeUse', { description: 'When a scope of a key was last needed.', simpleResolvers: true })
+@ObjectType('ScopeUse', { description: 'A scope of a key and its last use.', simpleResolvers: true })
 class ScopeUseType {
   @Field(() => ScopeEnum, { description: 'The scope.' })
   scope!: Scope;
 
   @Field(() => DateTime, {
     nullable: true,
-    description: 'When it last let a request in, a few seconds late; null for never.',
+    description: 'When the scope last admitted a request, a few seconds late. Null means never.',
   })
   lastUsedAt!: Date | null;
 }
 
-@ObjectType('ApiKey', { description: 'What a program authenticates with on REST.', simpleResolvers: true })
+@ObjectType('ApiKey', { description: 'Authenticates a program on the REST API.', simpleResolvers: true })
 export class ApiKeyType {
-  @Field(() => ID, { description: 'Names the key; safe to log.' })
+  @Field(() => ID, { description: 'Identifier of the key. Safe to log.' })
   keyId!: string;
 
-  @Field(() => String, { description: 'Name given to the key.' })
+  @Field(() => String, { description: 'Name of the key.' })
   name!: string;
 
-  @Field(() => [ScopeEnum], { description: 'What the key may do.' })
+  @Field(() => [ScopeEnum], { description: 'Permissions of the key.' })
   scopes!: readonly Scope[];
 
-  @Field(() => EnvironmentEnum, { description: 'Where the key works.' })
+  @Field(() => EnvironmentEnum, { description: 'Environment of the key.' })
   environment!: Environment;
 
   @Field(() => Boolean, { description: 'Whether every request must be signed.' })
   enableHmac!: boolean;
 
-  @Field(() => [String], { description: 'CIDRs that may use the key; empty for all.' })
+  @Field(() => [String], { description: 'CIDRs that may use the key. Empty means every address.' })
   ipAllowlist!: readonly string[];
 
-  @Field(() => RateLimit, { description: "The key's own limits." })
+  @Field(() => RateLimit, { description: "The key's own request limits." })
   rateLimit!: ApiKey['rateLimit'];
 
   @Field(() => DateTime, { description: 'When the key was created.' })
   createdAt!: Date;
 
-  @Field(() => DateTime, { nullable: true, description: 'When the key ends; null for never.' })
+  @Field(() => DateTime, { nullable: true, description: 'When the key expires. Null means never.' })
   expiresAt!: Date | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When the key was last used; a few seconds late.' })
+  @Field(() => DateTime, { nullable: true, description: 'When the key was last used, a few seconds late.' })
   lastUsedAt!: Date | null;
 
   @Field(() => DateTime, { nullable: true, description: 'When the key was revoked.' })
@@ -83,86 +71,89 @@ export class ApiKeyType {
 
   @Field(() => DateTime, {
     nullable: true,
-    description: 'When another key replaced it: its end can then come sooner, not later.',
+    description: 'When another key replaced it. From then on its expiry can only move earlier.',
   })
   rotatedAt!: Date | null;
 
   @Field(() => String, {
     description:
-      'Who created the key, as `user:…`, `key:…` or `system:…`; a key that replaces another inherits it.',
+      'Who created the key: `user:…`, `key:…` or `system:…`. A key that replaces another inherits it.',
   })
   createdBy!: string;
 
   @Field(() => String, {
     description:
-      'Who was given the secret, as `createdBy` says it: who created the key, or rotated the one before it.',
+      'Who received the secret, in the form of `createdBy`: who created the key, or rotated the key before it.',
   })
   issuedBy!: string;
 }
 
-@ObjectType({ description: 'A new key. Its secrets are shown this once.', simpleResolvers: true })
+@ObjectType({ description: 'A new key. Its secrets are shown only here.', simpleResolvers: true })
 class CreatedApiKey {
-  @Field(() => String, { description: 'The whole key, to be sent as X-Api-Key.' })
+  @Field(() => String, { description: 'The whole key. Send it as `X-Api-Key`.' })
   key!: string;
 
   @Field(() => String, {
     nullable: true,
-    description: 'What requests are signed with; null unless enableHmac.',
+    description: 'Secret that signs requests. Null unless `enableHmac`.',
   })
   signingSecret!: string | null;
 
-  @Field(() => ApiKeyType, { description: "The key's record." })
+  @Field(() => ApiKeyType, { description: 'The key.' })
   apiKey!: ApiKey;
 }
 
 @InputType({ description: 'A new key.' })
 class CreateApiKeyInput {
-  @Field(() => String, { description: 'Name to recognise the key by.' })
+  @InputField(() => String, { description: 'Name, to recognise the key.' })
   name!: string;
 
-  @Field(() => [ScopeEnum], { description: 'What the key may do; at least one scope.' })
-  scopes!: Scope[];
+  @InputField(() => [ScopeEnum], { description: 'Permissions; at least one.' })
+  scopes!: readonly Scope[];
 
-  @Field(() => EnvironmentEnum, { description: 'Where the key works.' })
+  @InputField(() => EnvironmentEnum, { description: 'Environment of the key.' })
   environment!: Environment;
 
-  @Field(() => Boolean, {
+  @InputField(() => Boolean, {
     nullable: true,
-    description: 'Whether every request must be signed; no when absent.',
+    description: 'Whether every request must be signed. Default: false.',
   })
   enableHmac?: boolean | null;
 
-  @Field(() => [String], {
+  @InputField(() => [String], {
     nullable: true,
-    description: 'CIDRs that may use the key; all when absent or empty.',
+    description: 'CIDRs that may use the key. Default: every address.',
   })
-  ipAllowlist?: string[] | null;
+  ipAllowlist?: readonly string[] | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When the key ends; never when absent.' })
+  @InputField(() => DateTime, { nullable: true, description: 'When the key expires. Default: never.' })
   expiresAt?: Date | null;
 
-  @Field(() => ID, {
+  @InputField(() => ID, {
     nullable: true,
-    description: 'The account; only for operators, who have none of their own.',
+    description: 'The account. Only for operators, who belong to none.',
   })
   accountId?: string | null;
 }
 
-@InputType({ description: 'What to change of a key; what is absent stays.' })
+@InputType({ description: 'Changes of a key. Absent fields stay as they are.' })
 class UpdateApiKeyInput {
-  @Field(() => String, { nullable: true, description: 'Name to recognise the key by.' })
+  @InputField(() => String, { nullable: true, description: 'Name, to recognise the key.' })
   name?: string | null;
 
-  @Field(() => [ScopeEnum], { nullable: true, description: 'What the key may do; at least one scope.' })
-  scopes?: Scope[] | null;
+  @InputField(() => [ScopeEnum], { nullable: true, description: 'Permissions; at least one.' })
+  scopes?: readonly Scope[] | null;
 
-  @Field(() => EnvironmentEnum, { nullable: true, description: 'Where the key works.' })
+  @InputField(() => EnvironmentEnum, { nullable: true, description: 'Environment of the key.' })
   environment?: Environment | null;
 
-  @Field(() => [String], { nullable: true, description: 'CIDRs that may use the key; empty for all.' })
-  ipAllowlist?: string[] | null;
+  @InputField(() => [String], {
+    nullable: true,
+    description: 'CIDRs that may use the key. Empty means every address.',
+  })
+  ipAllowlist?: readonly string[] | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When the key ends; null for never.' })
+  @InputField(() => DateTime, { nullable: true, description: 'When the key expires. Null means never.' })
   expiresAt?: Date | null;
 }
 
@@ -170,16 +161,16 @@ class UpdateApiKeyInput {
 export class ApiKeyResolver {
   @Query(() => [ApiKeyType], {
     nullable: true,
-    description: "The account's keys, the newest first, revoked ones too.",
+    description: "The account's keys, newest first, including revoked ones.",
   })
   async apiKeys(@Ctx() { run, operations }: GraphqlContext) {
     return (await run(operations.apiKeys.list, { page: ALL_KEYS })).rows;
   }
 
-  @Query(() => ApiKeyType, { nullable: true, description: 'One key of the account.' })
+  @Query(() => ApiKeyType, { nullable: true, description: 'One API key.' })
   apiKey(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { description: 'The keyId.' }) keyId: string,
+    @Arg('id', () => ID, { description: 'The `keyId`.' }) keyId: string,
   ) {
     return run(operations.apiKeyLists.find, { keyId });
   }
@@ -192,7 +183,9 @@ export class ApiKeyResolver {
     return run(operations.apiKeys.create, { ...given(input), expiresAt: input.expiresAt?.toISOString() });
   }
 
-  @Mutation(() => ApiKeyType, { description: 'Changes a key, from the next request on.' })
+  @Mutation(() => ApiKeyType, {
+    description: 'Changes a key. The next request is checked against the change.',
+  })
   updateApiKey(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('keyId', () => ID, { description: 'The key.' }) keyId: string,
@@ -202,13 +195,15 @@ export class ApiKeyResolver {
     return run(operations.apiKeys.update, { ...given(input), keyId, expiresAt });
   }
 
-  @Mutation(() => CreatedApiKey, { description: 'Issues a key with the same properties and fresh secrets.' })
+  @Mutation(() => CreatedApiKey, {
+    description: 'Replaces a key by one with the same properties and new secrets.',
+  })
   rotateApiKey(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('keyId', () => ID, { description: 'The key to be replaced.' }) keyId: string,
+    @Arg('keyId', () => ID, { description: 'The key to replace.' }) keyId: string,
     @Arg('overlapSeconds', () => Int, {
       nullable: true,
-      description: 'How long the old key still works; 0 when absent.',
+      description: 'Seconds for which the old key still works. Default: 0.',
     })
     overlapSeconds?: number | null,
   ) {
@@ -216,14 +211,14 @@ export class ApiKeyResolver {
   }
 
   @Mutation(() => ApiKeyType, {
-    description: 'Revokes a key at once and for good; `descendants` of the answer are what it made.',
+    description: 'Revokes a key at once and forever.',
   })
   async revokeApiKey(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('keyId', () => ID, { description: 'The key.' }) keyId: string,
     @Arg('withDescendants', () => Boolean, {
       nullable: true,
-      description: 'Whether its descendants are revoked, too; no when absent.',
+      description: 'Whether to revoke its `descendants` too. Default: false.',
     })
     withDescendants?: boolean | null,
   ) {
@@ -232,19 +227,19 @@ export class ApiKeyResolver {
   }
 
   @Mutation(() => ApiKeyType, {
-    description: "Sets a key's own limits, or clears them with null. For operators.",
+    description: "Sets a key's own request limits, or clears them with null. For operators.",
   })
   setRateLimit(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('keyId', () => ID, { description: 'The key.' }) keyId: string,
     @Arg('perMinute', () => Int, {
       nullable: true,
-      description: "Requests in any 60 seconds; null for the plan's.",
+      description: 'Requests in any 60 seconds. Null: the limit of the plan.',
     })
     perMinute?: number | null,
     @Arg('perSecond', () => Int, {
       nullable: true,
-      description: "Requests in any second; null for the plan's.",
+      description: 'Requests in any second. Null: the limit of the plan.',
     })
     perSecond?: number | null,
   ) {
@@ -253,7 +248,7 @@ export class ApiKeyResolver {
   }
 
   @FieldResolver(() => [ScopeUseType], {
-    description: 'Every scope of the key with its last use: those that are never used can be taken off it.',
+    description: 'Each scope of the key with its last use.',
   })
   scopeUse(@Root() key: ApiKey, @Ctx() { loaders }: GraphqlContext): Promise<readonly ScopeUse[]> {
     return loaders.scopeUse.load(key.keyId);
@@ -261,7 +256,7 @@ export class ApiKeyResolver {
 
   @FieldResolver(() => [ApiKeyType], {
     description:
-      'What the key created or rotated, what these keys created or rotated in turn, and what replaced these; ended ones too, the oldest first.',
+      'Keys that this key created or rotated, and the descendants of those, oldest first. Ended keys are included.',
   })
   descendants(@Root() key: ApiKey, @Ctx() { loaders }: GraphqlContext): Promise<readonly ApiKey[]> {
     return loaders.descendants.load(key.keyId);

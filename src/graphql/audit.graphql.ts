@@ -1,57 +1,57 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import { Arg, Args, Ctx, Field, ID, InputType, ObjectType, Query, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { given } from './given.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, InputField, Query } from './typed.ts';
 
 @ObjectType('AuditEntry', {
   description:
-    'One change: who, what, before and after. Or a sign-in, a failed one, a lockout, or a key used outside its allowlist: the first from each address in 15 minutes, and then how many there were.',
+    'One change; or a sign-in, a failed sign-in, a lockout, or a key used outside its allowlist. Of the latter, the log has the first from each address in 15 minutes, then their number.',
   simpleResolvers: true,
 })
 class AuditEntryType {
   @Field(() => ID, { description: 'Identifier of the entry.' })
   id!: string;
 
-  @Field(() => ID, { nullable: true, description: 'The account; null for changes of the platform.' })
+  @Field(() => ID, { nullable: true, description: 'The account. Null for changes of the platform.' })
   accountId!: string | null;
 
-  @Field(() => DateTime, { description: 'When.' })
+  @Field(() => DateTime, { description: 'When it happened.' })
   at!: Date;
 
-  @Field(() => String, { description: 'Who, as `user:…`, `key:…` or `system:…`.' })
+  @Field(() => String, { description: 'Who did it: `user:…`, `key:…` or `system:…`.' })
   actor!: string;
 
   @Field(() => String, { description: 'What was done, such as `apiKey.create`.' })
   action!: string;
 
-  @Field(() => String, { description: 'What it was done to.' })
+  @Field(() => String, { description: 'What was changed.' })
   target!: string;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'What changed, as it was.' })
+  @Field(() => JsonObject, { nullable: true, description: 'The changed values before.' })
   before!: Readonly<Record<string, unknown>> | null;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'What changed, as it became.' })
+  @Field(() => JsonObject, { nullable: true, description: 'The changed values after.' })
   after!: Readonly<Record<string, unknown>> | null;
 }
 
-@InputType({ description: 'Which entries to show; every member given must hold.' })
+@InputType({ description: 'Conditions on audit entries. All that are given must hold.' })
 class AuditLogFilter {
-  @Field(() => String, { nullable: true, description: 'With this action.' })
+  @InputField(() => String, { nullable: true, description: 'The action.' })
   action?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'By this actor.' })
+  @InputField(() => String, { nullable: true, description: 'The actor: `user:…`, `key:…` or `system:…`.' })
   actor?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'On this target.' })
+  @InputField(() => String, { nullable: true, description: 'The identifier of the target.' })
   target?: string | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'At this time or later.' })
+  @InputField(() => DateTime, { nullable: true, description: 'Earliest time, inclusive.' })
   from?: Date | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'At this time or earlier.' })
+  @InputField(() => DateTime, { nullable: true, description: 'Latest time, inclusive.' })
   to?: Date | null;
 }
 
@@ -61,12 +61,12 @@ const AuditConnection = connectionOf('AuditEntry', () => AuditEntryType);
 export class AuditResolver {
   @Query(() => AuditConnection, {
     nullable: true,
-    description: "The account's changes, the newest first; an operator sees those of all accounts.",
+    description: "The account's audit log, newest first. Operators see all accounts.",
   })
   async auditLog(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('filter', () => AuditLogFilter, { nullable: true, description: 'Which ones; all when absent.' })
+    @Arg('filter', () => AuditLogFilter, { nullable: true, description: 'Default: all.' })
     filter?: AuditLogFilter | null,
   ) {
     return connection(await run(operations.audit.list, { ...slice, filter: given(filter) }));

@@ -1,54 +1,75 @@
-import { type ClassType, Field, Int, ObjectType } from 'type-graphql';
+import { type ClassType, Float, Field as LazyField, ObjectType } from 'type-graphql';
 import type { Slice } from '../domain/paging.ts';
+import { Field } from './typed.ts';
 
-@ObjectType({ description: 'Where a slice of a list lies.', simpleResolvers: true })
+@ObjectType({ description: 'The place of a page in its list.', simpleResolvers: true })
 class PageInfo {
-  @Field(() => Boolean, { description: 'Whether there is more after this slice.' })
+  @Field(() => Boolean, { description: 'Whether rows follow the page.' })
   hasNextPage!: boolean;
 
-  @Field(() => Boolean, { description: 'Whether there is something before this slice.' })
+  @Field(() => Boolean, { description: 'Whether rows precede the page.' })
   hasPreviousPage!: boolean;
 
-  @Field(() => String, { nullable: true, description: 'Cursor of the first row; null for an empty slice.' })
+  @Field(() => String, { nullable: true, description: 'Cursor of the first row. Null if the page is empty.' })
   startCursor!: string | null;
 
   @Field(() => String, {
     nullable: true,
-    description: 'Cursor of the last row, to be given as `after`; null for an empty slice.',
+    description: 'Cursor of the last row; pass it as `after`. Null if the page is empty.',
   })
   endCursor!: string | null;
 }
 
-/** The class of the Relay connection of a type, to be returned by fields that take `first` and `after`. */
-export function connectionOf(name: string, node: () => ClassType): ClassType {
-  @ObjectType(`${name}Edge`, { description: `A ${name} and its place in a list.`, simpleResolvers: true })
-  class Edge {
-    @Field(() => String, { description: 'Place of the row, to be given as `after`.' })
+interface EdgeOf<Node> {
+  readonly cursor: string;
+  readonly node: Node;
+}
+interface ConnectionOf<Node> {
+  readonly edges: readonly EdgeOf<Node>[];
+  readonly nodes: readonly Node[];
+  readonly pageInfo: PageInfo;
+  /** Counts when GraphQL executes the field. */
+  readonly totalCount: () => Promise<number>;
+}
+
+/** The class of the Relay connection of a type, for fields that take `first` and `after`. */
+export function connectionOf<Node extends object>(
+  name: string,
+  node: () => ClassType<Node>,
+): ClassType<ConnectionOf<Node>> {
+  @ObjectType(`${name}Edge`, { description: 'One row of a list and its cursor.', simpleResolvers: true })
+  class Edge implements EdgeOf<Node> {
+    @Field(() => String, { description: 'Cursor of the row; pass it as `after`.' })
     cursor!: string;
 
-    @Field(node, { description: 'The row.' })
-    node!: unknown;
+    @LazyField(node, { description: 'The row.' })
+    node!: Node;
   }
 
-  @ObjectType(`${name}Connection`, { description: `A slice of a list of ${name}.`, simpleResolvers: true })
-  class Connection {
-    @Field(() => [Edge], { description: 'The rows with their places.' })
-    edges!: unknown;
+  @ObjectType(`${name}Connection`, {
+    description: 'One page of a list (Relay cursor connection).',
+    simpleResolvers: true,
+  })
+  class Connection implements ConnectionOf<Node> {
+    @Field(() => [Edge], { description: 'The rows with their cursors.' })
+    edges!: readonly Edge[];
 
-    @Field(() => [node()], { description: 'The rows.' })
-    nodes!: unknown;
+    @LazyField(() => [node()], { description: 'The rows.' })
+    nodes!: readonly Node[];
 
-    @Field(() => PageInfo, { description: 'Where the slice lies.' })
-    pageInfo!: unknown;
+    @Field(() => PageInfo, { description: 'The place of the page in the list.' })
+    pageInfo!: PageInfo;
 
-    @Field(() => Int, { description: 'How many rows the whole list has; counted only when it is asked for.' })
-    totalCount!: unknown;
+    @LazyField(() => Float, {
+      description: 'Number of rows in the whole list. It is counted only if you ask for it.',
+    })
+    totalCount!: () => Promise<number>;
   }
   return Connection;
 }
 
-/** A slice in the shape of a connection; the total is counted when the field is executed. */
-export function connection<T>(slice: Slice<T>) {
+/** A slice as a connection. The total is counted when GraphQL executes the field. */
+export function connection<T>(slice: Slice<T>): ConnectionOf<T> {
   return {
     edges: slice.edges,
     nodes: slice.edges.map((edge) => edge.node),

@@ -1,17 +1,4 @@
-import {
-  Arg,
-  Args,
-  Ctx,
-  Field,
-  FieldResolver,
-  ID,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Args, Ctx, ID, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import {
   type ContactImport,
@@ -20,73 +7,77 @@ import {
   type ImportProgress,
   type ImportState,
   type RowFault,
+  type RowFaultCode,
 } from '../domain/contacts/contact-import.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { EnvironmentEnum, ImportStateEnum } from './enums.ts';
-import { codeOf } from './error-format.ts';
+import { EnvironmentEnum, ImportErrorCodeEnum, ImportStateEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 @ObjectType('ImportProgress', {
-  description: 'How many rows an import has, and what became of them.',
+  description: 'The rows of an import and their results so far.',
   simpleResolvers: true,
 })
-class ImportProgressType {
+class ImportProgressType implements ImportProgress {
   @Field(() => Int, {
-    description: 'Rows of the file without its header; rows with nothing in them are none.',
+    description: 'Rows of the file, without the header and empty rows.',
   })
   rowsTotal!: number;
 
-  @Field(() => Int, { description: 'Rows that are created, updated or failed.' })
+  @Field(() => Int, { description: 'Rows processed: created, updated or failed.' })
   rowsDone!: number;
 
-  @Field(() => Int, { description: 'Rows that added a contact.' })
+  @Field(() => Int, { description: 'Rows that created a contact.' })
   created!: number;
 
-  @Field(() => Int, { description: 'Rows that changed a contact, or found it as it was.' })
+  @Field(() => Int, { description: 'Rows that updated a contact, or found it unchanged.' })
   updated!: number;
 
-  @Field(() => Int, { description: 'Rows that changed nothing; `errors` tells why.' })
+  @Field(() => Int, { description: 'Rows that were refused; `errors` has the reasons.' })
   failed!: number;
 }
 
-@ObjectType('ContactImportError', { description: 'What is wrong with a row.', simpleResolvers: true })
+@ObjectType('ContactImportError', { description: 'One fault of a row.', simpleResolvers: true })
 class ContactImportErrorType {
-  @Field(() => String, { nullable: true, description: 'Header of the column; null for the row as a whole.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Header of the column. Null if the whole row is at fault.',
+  })
   column!: string | null;
 
-  @Field(() => String, { nullable: true, description: 'What the column holds in this row, cut when long.' })
+  @Field(() => String, { nullable: true, description: 'Value of the column, at most 100 characters of it.' })
   value!: string | null;
 
-  @Field(() => String, { description: 'What would be right.' })
+  @Field(() => String, { description: 'What is wrong, and what would be right.' })
   message!: string;
 }
 
 @ObjectType('ContactImport', {
-  description: 'An import of contacts. It is forgotten 30 days after its end; the contacts stay.',
+  description: 'An import of contacts. It is deleted 30 days after its end; the contacts stay.',
   simpleResolvers: true,
 })
 class ContactImportType {
   @Field(() => ID, { description: 'Identifier of the import.' })
   id!: string;
 
-  @Field(() => EnvironmentEnum, { description: 'Where its contacts belong.' })
+  @Field(() => EnvironmentEnum, { description: 'Environment of the contacts.' })
   environment!: Environment;
 
-  @Field(() => ImportStateEnum, { description: 'How far it has come.' })
+  @Field(() => ImportStateEnum, { description: 'State of the import.' })
   state!: ImportState;
 
-  @Field(() => ImportProgressType, { description: 'What became of the rows so far.' })
+  @Field(() => ImportProgressType, { description: 'Results so far.' })
   progress!: ImportProgress;
 
-  @Field(() => String, { nullable: true, description: 'Why it ended before its last row.' })
+  @Field(() => String, { nullable: true, description: 'Why the import ended before its last row.' })
   failure!: string | null;
 
-  @Field(() => String, { description: 'Who imports, as `user:…`.' })
+  @Field(() => String, { description: 'Who started the import, as `user:…`.' })
   createdBy!: string;
 
-  @Field(() => DateTime, { description: 'When it was asked for.' })
+  @Field(() => DateTime, { description: 'When it was started.' })
   createdAt!: Date;
 
   @Field(() => DateTime, { nullable: true, description: 'When it ended.' })
@@ -100,29 +91,29 @@ const ContactImportErrorConnection = connectionOf('ContactImportError', () => Co
 export class ContactImportResolver {
   @Mutation(() => ContactImportType, {
     description: [
-      'Adds and changes contacts from a CSV file, and returns at once: `contactImport` tells how far it has come.',
-      'The first row names the columns: name, phone, email, externalId, tags (separated by `;` or `|`); any other',
-      'is an attribute, with or without `attributes.` in front. A row changes the contact with its phone or',
-      'externalId (with neither: with its email), of which empty cells change nothing, or adds one.',
-      'A row about the same contact as one before it is reported and changes nothing.',
+      'Creates and updates contacts from a CSV file. Returns at once; follow `contactImport`.',
+      'The first row names the columns: name, phone, email, externalId, tags (separated by `;` or `|`). Any other',
+      'column is an attribute; the prefix `attributes.` is optional. A row updates the contact with its phone or',
+      'externalId, or without both the contact with its email; otherwise it creates one. Empty cells change nothing.',
+      'A second row about the same contact is reported and changes nothing.',
     ].join(' '),
   })
   importContacts(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('csv', () => String, {
-      description: `The file's text, delimited by commas, semicolons or tabs: ${IMPORT_MAX_ROWS} rows and ${IMPORT_MAX_BYTES} bytes at the most.`,
+      description: `Text of the file, delimited by commas, semicolons or tabs. At most ${IMPORT_MAX_ROWS} rows and ${IMPORT_MAX_BYTES} bytes.`,
     })
     csv: string,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Where the contacts belong; PRODUCTION when absent.',
+      description: 'Environment of the contacts. Default: PRODUCTION.',
     })
     environment?: Environment | null,
   ) {
     return run(operations.contactImports.start, { csv, environment: environment ?? undefined });
   }
 
-  @Query(() => ContactImportType, { nullable: true, description: 'One import of the account.' })
+  @Query(() => ContactImportType, { nullable: true, description: 'One import of contacts.' })
   contactImport(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The import.' }) id: string,
@@ -132,14 +123,14 @@ export class ContactImportResolver {
 
   @Query(() => ContactImportConnection, {
     nullable: true,
-    description: "The account's imports of the last 30 days in an environment, the newest first.",
+    description: "The account's imports of the last 30 days in one environment, newest first.",
   })
   async contactImports(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Where their contacts belong; PRODUCTION when absent.',
+      description: 'Environment of the contacts. Default: PRODUCTION.',
     })
     environment?: Environment | null,
   ) {
@@ -149,7 +140,7 @@ export class ContactImportResolver {
   }
 
   @FieldResolver(() => ContactImportErrorConnection, {
-    description: 'What is wrong with the rows that failed, in the order of the rows.',
+    description: 'Faults of the rows that failed, in the order of the rows.',
   })
   async errors(
     @Root() one: ContactImport,
@@ -162,16 +153,13 @@ export class ContactImportResolver {
 
 @Resolver(() => ContactImportErrorType)
 export class ContactImportErrorResolver {
-  @FieldResolver(() => Int, { description: 'Line of the file on which the row begins, from 1.' })
+  @FieldResolver(() => Int, { description: 'Line of the file where the row begins, from 1.' })
   row(@Root() fault: RowFault): number {
     return fault.line;
   }
 
-  @FieldResolver(() => String, {
-    description:
-      'What kind of fault it is: INVALID_PHONE_NUMBER, BAD_USER_INPUT, CONTACT_EXISTS, DUPLICATE_ROW or MALFORMED_ROW.',
-  })
-  code(@Root() fault: RowFault): string {
-    return codeOf(fault.code);
+  @FieldResolver(() => ImportErrorCodeEnum, { description: 'Kind of the fault.' })
+  code(@Root() fault: RowFault): RowFaultCode {
+    return fault.code;
   }
 }

@@ -1,20 +1,20 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import { Arg, Args, Ctx, Field, ID, InputType, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum } from './enums.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-@ObjectType('Contact', { description: 'A person whom the account writes to.', simpleResolvers: true })
+@ObjectType('Contact', { description: 'A person to send messages to.', simpleResolvers: true })
 class ContactType {
   @Field(() => ID, { description: 'Identifier of the contact.' })
   id!: string;
 
-  @Field(() => EnvironmentEnum, { description: 'Where it belongs.' })
+  @Field(() => EnvironmentEnum, { description: 'Environment of the contact.' })
   environment!: Environment;
 
   @Field(() => String, { nullable: true, description: 'Name.' })
@@ -26,16 +26,16 @@ class ContactType {
   @Field(() => String, { nullable: true, description: 'Email address.' })
   email!: string | null;
 
-  @Field(() => String, { nullable: true, description: "The contact's id in the account's own system." })
+  @Field(() => String, { nullable: true, description: 'Identifier of the contact in your system.' })
   externalId!: string | null;
 
   @Field(() => [String], { description: 'Tags.' })
   tags!: readonly string[];
 
-  @Field(() => GraphQLJSONObject, { description: 'What the account wants to remember.' })
+  @Field(() => JsonObject, { description: 'Your own data about the contact.' })
   attributes!: Attributes;
 
-  @Field(() => DateTime, { description: 'When it was added.' })
+  @Field(() => DateTime, { description: 'When it was created.' })
   createdAt!: Date;
 
   @Field(() => DateTime, { description: 'When it last changed.' })
@@ -44,32 +44,35 @@ class ContactType {
 
 @InputType()
 abstract class ContactInput {
-  @Field(() => String, { nullable: true, description: 'Name.' })
+  @InputField(() => String, { nullable: true, description: 'Name.' })
   name?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'Phone number, in any form that a send takes.' })
+  @InputField(() => String, { nullable: true, description: 'Phone number, in any form that a send accepts.' })
   phone?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'Email address.' })
+  @InputField(() => String, { nullable: true, description: 'Email address.' })
   email?: string | null;
 
-  @Field(() => String, { nullable: true, description: "The contact's id in the account's own system." })
+  @InputField(() => String, { nullable: true, description: 'Identifier of the contact in your system.' })
   externalId?: string | null;
 
-  @Field(() => [String], { nullable: true, description: 'Tags.' })
-  tags?: string[] | null;
+  @InputField(() => [String], { nullable: true, description: 'Tags.' })
+  tags?: readonly string[] | null;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'What the account wants to remember.' })
+  @InputField(() => JsonObject, { nullable: true, description: 'Your own data about the contact.' })
   attributes?: Attributes | null;
 }
 
-@InputType({ description: 'A new contact: at least one of phone, email and externalId.' })
+@InputType({ description: 'A new contact. It needs at least one of phone, email and externalId.' })
 class CreateContactInput extends ContactInput {
-  @Field(() => EnvironmentEnum, { nullable: true, description: 'Where to add it; PRODUCTION when absent.' })
+  @InputField(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'Environment. Default: PRODUCTION.',
+  })
   environment?: Environment | null;
 }
 
-@InputType({ description: 'What to change of a contact; what is absent stays, null empties it.' })
+@InputType({ description: 'Changes of a contact. Absent fields stay as they are; null clears a field.' })
 class UpdateContactInput extends ContactInput {}
 
 const ContactConnection = connectionOf('Contact', () => ContactType);
@@ -78,7 +81,7 @@ const ContactConnection = connectionOf('Contact', () => ContactType);
 export class ContactResolver {
   @Query(() => ContactConnection, {
     nullable: true,
-    description: "The account's contacts in an environment, the newest first.",
+    description: "The account's contacts in one environment, newest first.",
   })
   async contacts(
     @Ctx() { run, operations }: GraphqlContext,
@@ -88,22 +91,22 @@ export class ContactResolver {
       description: 'Part of a name, phone, email or externalId.',
     })
     search?: string | null,
-    @Arg('tag', () => String, { nullable: true, description: 'A tag that the contact has.' })
+    @Arg('tag', () => String, { nullable: true, description: 'A tag of the contact.' })
     tag?: string | null,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Where they belong; PRODUCTION when absent.',
+      description: 'Environment. Default: PRODUCTION.',
     })
     environment?: Environment | null,
   ) {
-    // An empty search asks for all, as that of messages does.
+    // As for messages, an empty search means no search.
     const filter = { search: search || undefined, tag: tag ?? undefined };
     return connection(
       await run(operations.contacts.slice, { ...slice, filter, environment: environment ?? undefined }),
     );
   }
 
-  @Query(() => ContactType, { nullable: true, description: 'One contact of the account.' })
+  @Query(() => ContactType, { nullable: true, description: 'One contact.' })
   contact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The contact.' }) id: string,
@@ -111,7 +114,7 @@ export class ContactResolver {
     return run(operations.contacts.get, { id });
   }
 
-  @Mutation(() => ContactType, { description: 'Adds a contact.' })
+  @Mutation(() => ContactType, { description: 'Creates a contact.' })
   createContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => CreateContactInput, { description: 'The contact.' }) input: CreateContactInput,
@@ -123,12 +126,12 @@ export class ContactResolver {
   updateContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The contact.' }) id: string,
-    @Arg('input', () => UpdateContactInput, { description: 'What changes.' }) input: UpdateContactInput,
+    @Arg('input', () => UpdateContactInput, { description: 'The changes.' }) input: UpdateContactInput,
   ) {
     return run(operations.contacts.update, { id, changes: input });
   }
 
-  @Mutation(() => Boolean, { description: 'Removes a contact.' })
+  @Mutation(() => Boolean, { description: 'Deletes a contact.' })
   async deleteContact(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The contact.' }) id: string,

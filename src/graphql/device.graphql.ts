@@ -1,4 +1,4 @@
-import { Arg, Args, Ctx, Field, ID, InputType, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { Platform } from '../domain/devices/device.ts';
 import { connection, connectionOf } from './connection.ts';
@@ -7,62 +7,67 @@ import { EnvironmentEnum, PlatformEnum } from './enums.ts';
 import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('Device', {
-  description: "One installation of the account's app, or one browser, that push messages can reach.",
+  description: 'An installation of your app, or a browser, that push notifications can reach.',
   simpleResolvers: true,
 })
 class DeviceType {
   @Field(() => ID, { description: 'Identifier of the device.' })
   id!: string;
 
-  @Field(() => EnvironmentEnum, { description: 'Where it belongs: messages of this environment reach it.' })
+  @Field(() => EnvironmentEnum, {
+    description: 'Environment of the device. Messages of this environment reach it.',
+  })
   environment!: Environment;
 
-  @Field(() => PlatformEnum, { description: 'What the device is.' })
+  @Field(() => PlatformEnum, { description: 'Platform of the device.' })
   platform!: Platform;
 
-  @Field(() => String, { description: 'What names it to its platform.' })
+  @Field(() => String, {
+    description: 'Token that the platform gave; on the web, the endpoint of the subscription.',
+  })
   token!: string;
 
-  @Field(() => String, { description: "Who uses it, by the account's own naming." })
+  @Field(() => String, { description: 'Identifier of its user in your system.' })
   userId!: string;
 
   @Field(() => DateTime, { description: 'When it was first registered.' })
   createdAt!: Date;
 
-  @Field(() => DateTime, { description: 'When its token was last registered.' })
+  @Field(() => DateTime, { description: 'When it was last registered.' })
   updatedAt!: Date;
 }
 
-@InputType({ description: "What a browser's subscription holds besides its endpoint." })
+@InputType({ description: 'Keys of a Web Push subscription.' })
 class DeviceKeysInput {
-  @Field(() => String, { description: 'Public key of the subscription, base64url.' })
+  @InputField(() => String, { description: 'Public key of the subscription, base64url.' })
   p256dh!: string;
 
-  @Field(() => String, { description: 'Authentication secret of the subscription, base64url.' })
+  @InputField(() => String, { description: 'Authentication secret of the subscription, base64url.' })
   auth!: string;
 }
 
-@InputType({ description: 'A device; the same token again updates the one that has it.' })
+@InputType({ description: 'A device. Registering a known token updates its device.' })
 class RegisterDeviceInput {
-  @Field(() => String, {
-    description: "What names it to its platform; on the web the subscription's endpoint.",
+  @InputField(() => String, {
+    description: 'Token that the platform gave; on the web, the endpoint of the subscription.',
   })
   token!: string;
 
-  @Field(() => PlatformEnum, { description: 'What the device is.' })
+  @InputField(() => PlatformEnum, { description: 'Platform of the device.' })
   platform!: Platform;
 
-  @Field(() => String, { description: "Who uses it, by the account's own naming." })
+  @InputField(() => String, { description: 'Identifier of its user in your system.' })
   userId!: string;
 
-  @Field(() => DeviceKeysInput, { nullable: true, description: 'Needed on the web.' })
+  @InputField(() => DeviceKeysInput, { nullable: true, description: 'Required on the web.' })
   keys?: DeviceKeysInput | null;
 
-  @Field(() => EnvironmentEnum, {
+  @InputField(() => EnvironmentEnum, {
     nullable: true,
-    description: 'Where to register it; PRODUCTION when absent.',
+    description: 'Environment. Default: PRODUCTION.',
   })
   environment?: Environment | null;
 }
@@ -73,14 +78,14 @@ const DeviceConnection = connectionOf('Device', () => DeviceType);
 export class DeviceResolver {
   @Query(() => DeviceConnection, {
     nullable: true,
-    description: "The account's devices in an environment, the newest first.",
+    description: "The account's devices in one environment, newest first.",
   })
   async devices(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Where they belong; PRODUCTION when absent.',
+      description: 'Environment. Default: PRODUCTION.',
     })
     environment?: Environment | null,
   ) {
@@ -89,7 +94,7 @@ export class DeviceResolver {
     );
   }
 
-  @Mutation(() => DeviceType, { description: 'Registers a device.' })
+  @Mutation(() => DeviceType, { description: 'Registers a device for push notifications.' })
   registerDevice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => RegisterDeviceInput, { description: 'The device.' }) input: RegisterDeviceInput,
@@ -98,7 +103,7 @@ export class DeviceResolver {
     return run(operations.devices.register, { ...input, keys, environment });
   }
 
-  @Mutation(() => Boolean, { description: 'Removes a device.' })
+  @Mutation(() => Boolean, { description: 'Deletes a device.' })
   async removeDevice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The device.' }) id: string,

@@ -1,45 +1,51 @@
 import { registerEnumType } from 'type-graphql';
+import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
-import { IMPORT_STATES } from '../domain/contacts/contact-import.ts';
+import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
-import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
+import { CHANNELS, MESSAGE_STATUSES, STATUS_REASONS } from '../domain/messages/message.ts';
 import { WHATSAPP_TYPES } from '../domain/messages/whatsapp-content.ts';
 import { PROVIDER_STATES } from '../domain/ports/routing.ts';
 import { HOLD_REASONS } from '../domain/recovery/hold.ts';
 import { USAGE_GROUPS, USAGE_INTERVALS } from '../domain/usage/usage.ts';
+import { EVENT_CHANNELS } from '../domain/webhooks/event-catalog.ts';
 import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 
-/** An enum of the domain's words in capitals, registered under `name`. */
+type NameOf<Word extends string> = (word: Word) => string;
+const inCapitals = (word: string) => word.toUpperCase();
+
+/** An enum whose values stand for the domain's words, named in capitals unless `nameOf` names them. */
 function enumOf<Word extends string>(
   name: string,
   description: string,
   words: readonly Word[],
-  told: Readonly<Record<Word, string>>,
+  descriptions: Readonly<Record<Word, string>>,
+  nameOf: NameOf<Word> = inCapitals,
 ): Readonly<Record<string, Word>> {
-  const values = Object.fromEntries(words.map((word) => [word.toUpperCase(), word]));
+  const values = Object.fromEntries(words.map((word) => [nameOf(word), word]));
   const valuesConfig = Object.fromEntries(
-    words.map((word) => [word.toUpperCase(), { description: told[word] }]),
+    words.map((word) => [nameOf(word), { description: descriptions[word] }]),
   );
   registerEnumType(values, { name, description, valuesConfig });
   return values;
 }
 
-export const ScopeEnum = enumOf('Scope', 'What an API key may do.', SCOPES, {
+export const ScopeEnum = enumOf('Scope', 'A permission of an API key.', SCOPES, {
   SEND_SMS: 'Send SMS.',
   SEND_EMAIL: 'Send email.',
   SEND_PUSH: 'Send push notifications and manage devices.',
   SEND_WHATSAPP: 'Send WhatsApp messages.',
-  READ_MESSAGES: 'Read message history and look messages up.',
+  READ_MESSAGES: 'Read message history and look up messages.',
   READ_CONTACTS: 'Read contacts.',
-  MANAGE_CONTACTS: 'Create and change contacts; includes reading them.',
+  MANAGE_CONTACTS: 'Read, create and change contacts.',
   MANAGE_WEBHOOKS: 'Manage webhooks and read their deliveries.',
-  FULL_ACCESS: 'Every scope, including ones added later.',
+  FULL_ACCESS: 'Every scope, including scopes that are added later.',
 });
-export const EnvironmentEnum = enumOf('Environment', 'Where a key works and a message goes.', ENVIRONMENTS, {
-  production: 'Messages are sent and the account is charged.',
-  sandbox: 'Requests are checked and recorded; nothing is sent or charged.',
+export const EnvironmentEnum = enumOf('Environment', 'Production or sandbox.', ENVIRONMENTS, {
+  production: 'Messages are sent, and the account is charged.',
+  sandbox: 'Requests are checked and recorded. Nothing is sent or charged.',
 });
-export const ChannelEnum = enumOf('Channel', 'How a message travels.', CHANNELS, {
+export const ChannelEnum = enumOf('Channel', 'A way to send messages.', CHANNELS, {
   sms: 'SMS.',
   email: 'Email.',
   push: 'Push notification.',
@@ -47,74 +53,120 @@ export const ChannelEnum = enumOf('Channel', 'How a message travels.', CHANNELS,
 });
 export const MessageStatusEnum = enumOf(
   'MessageStatus',
-  'How far a message, or one recipient of it, has come. It only moves forward.',
+  'The status of a message or of one recipient. It only moves forward.',
   MESSAGE_STATUSES,
   {
-    pending: 'Queued for delivery.',
-    sent: 'Handed to the carrier or provider.',
-    delivered: 'Successfully delivered.',
-    failed: 'Delivery failed, or the message was canceled.',
+    pending: 'Queued; no carrier or provider has accepted it yet.',
+    sent: 'A carrier or provider has accepted it.',
+    delivered: 'The carrier or provider reported its delivery.',
+    failed: 'It was not delivered, or it was canceled.',
   },
 );
+export const StatusReasonEnum = enumOf('StatusReason', 'A reason for a status.', STATUS_REASONS, {
+  delivery_unconfirmed: 'The message was sent, but no delivery report came within 72 hours.',
+  refund_pending:
+    'A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more.',
+});
+export const MessageTypeEnum = enumOf('MessageType', 'The type of a WhatsApp message.', WHATSAPP_TYPES, {
+  text: 'Free text, allowed within 24 hours of the last message from the recipient.',
+  template: 'A template that WhatsApp has approved.',
+  media: 'A file at a URL.',
+});
 export const DeliveryStatusEnum = enumOf(
   'DeliveryStatus',
-  'How a webhook delivery stands.',
+  'The status of a webhook delivery.',
   DELIVERY_STATUSES,
   {
     pending: 'No attempt has been made yet.',
-    retrying: 'The last attempt failed; the next is due at nextRetryAt.',
+    retrying: 'The last attempt failed; `nextRetryAt` is the time of the next.',
     success: 'The endpoint answered 2xx.',
     failed: 'Every attempt failed.',
-    canceled: 'The endpoint was deleted before it succeeded.',
+    canceled: 'The webhook was deleted before an attempt succeeded.',
   },
 );
-export const RoleEnum = enumOf('Role', 'What a person may do.', [...ACCOUNT_ROLES, 'OPERATOR'] as const, {
-  OWNER: 'Everything in the account.',
-  ADMIN: 'Manages keys, webhooks and members, and sends.',
-  DEVELOPER: 'Sends, manages contacts, webhooks and the keys they made, none with FULL_ACCESS.',
-  VIEWER: 'Reads.',
-  OPERATOR: 'Runs the platform: stands above accounts and belongs to none.',
+export const EventChannelEnum = enumOf('EventChannel', 'The channel of an event type.', EVENT_CHANNELS, {
+  sms: 'SMS.',
+  email: 'Email.',
+  push: 'Push notifications.',
+  whatsapp: 'WhatsApp.',
+  system: 'Webhooks themselves: test events.',
 });
-export const ImportStateEnum = enumOf('ImportState', 'How far an import has come.', IMPORT_STATES, {
+export const LedgerEntryKindEnum = enumOf(
+  'LedgerEntryKind',
+  'The cause of a ledger entry.',
+  LEDGER_ENTRY_KINDS,
+  {
+    opening: 'The opening balance of the account.',
+    topup: 'A top-up by an operator.',
+    charge: 'The cost of a message.',
+    refund: 'The cost of a recipient that no carrier or provider accepted.',
+  },
+);
+export const RoleEnum = enumOf(
+  'Role',
+  'The permissions of a person.',
+  [...ACCOUNT_ROLES, 'OPERATOR'] as const,
+  {
+    OWNER: 'Everything in the account.',
+    ADMIN: 'Manages keys, webhooks and members, and sends.',
+    DEVELOPER: 'Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS.',
+    VIEWER: 'Reads.',
+    OPERATOR: 'Runs the platform and belongs to no account.',
+  },
+);
+export const ImportStateEnum = enumOf('ImportState', 'The state of an import.', IMPORT_STATES, {
   pending: 'It waits for a worker, or for another import of the account.',
   running: 'Rows are being imported.',
   done: 'Every row was imported or reported.',
-  failed: 'It ended before its last row; `failure` tells why.',
+  failed: 'It ended before its last row; `failure` holds the reason.',
 });
-export const PlatformEnum = enumOf('Platform', 'What a device is.', PLATFORMS, {
-  ios: 'An iPhone or iPad, reached through APNs.',
-  android: 'An Android device, reached through FCM.',
-  web: 'A browser, reached through Web Push.',
+export const ImportErrorCodeEnum = enumOf(
+  'ContactImportErrorCode',
+  'What is wrong with a row of an import.',
+  ROW_FAULT_CODES,
+  {
+    validation_error: 'A value breaks a rule of contacts.',
+    invalid_phone_number: 'The phone number is not valid.',
+    contact_exists: 'The phone and the externalId belong to two contacts.',
+    duplicate_row: 'An earlier row names the same contact.',
+    malformed_row: 'The row is not valid CSV.',
+  },
+  (code) => (code === 'validation_error' ? 'BAD_USER_INPUT' : inCapitals(code)),
+);
+export const PlatformEnum = enumOf('Platform', 'The platform of a device.', PLATFORMS, {
+  ios: 'iPhone or iPad, through APNs.',
+  android: 'Android, through FCM.',
+  web: 'A browser, through Web Push.',
 });
 export const PushPriorityEnum = enumOf(
   'PushPriority',
-  'How urgent a notification is.',
+  'The urgency of a push notification.',
   ['high', 'normal'] as const,
   {
-    high: 'At once, waking the device.',
-    normal: 'When it suits the device.',
+    high: 'Delivered at once; wakes the device.',
+    normal: 'Delivered when it suits the device.',
   },
 );
-export const WhatsAppTypeEnum = enumOf('WhatsAppType', 'What a WhatsApp message is.', WHATSAPP_TYPES, {
-  text: 'Free text, within 24 hours of the last message from the recipient.',
-  template: 'A template that the platform has approved.',
-  media: 'A file at an address.',
+export const ProviderStateEnum = enumOf(
+  'ProviderState',
+  'The state of a carrier or provider.',
+  PROVIDER_STATES,
+  {
+    up: 'It accepts messages.',
+    degraded: 'It can be reached, but it did not accept the last message.',
+    down: 'It cannot be reached, or it is skipped after repeated failures. Messages use another route or wait.',
+    starting: 'The gateway is connecting to it.',
+  },
+);
+export const UsageIntervalEnum = enumOf('UsageInterval', 'The length of a usage bucket.', USAGE_INTERVALS, {
+  hour: 'An hour, in UTC.',
+  day: 'A day, in UTC.',
+  month: 'A month, in UTC.',
 });
-export const ProviderStateEnum = enumOf('ProviderState', 'How a carrier or provider is.', PROVIDER_STATES, {
-  up: 'It takes messages.',
-  degraded: 'It can be reached and did not take what it was handed last.',
-  down: 'It cannot be reached, or rests after failures in a row; messages go elsewhere or wait.',
-  starting: 'It is being connected to.',
-});
-export const UsageIntervalEnum = enumOf('UsageInterval', 'What usage is counted by.', USAGE_INTERVALS, {
-  hour: 'Hours, in UTC.',
-  day: 'Days, in UTC.',
-  month: 'Months, in UTC.',
-});
-export const UsageGroupEnum = enumOf('UsageGroup', 'What usage is told apart by.', USAGE_GROUPS, {
+export const UsageGroupEnum = enumOf('UsageGroup', 'A property to group usage by.', USAGE_GROUPS, {
   channel: 'The channel.',
-  status: 'The status that messages have now.',
-  api_key: 'The API key that sent them.',
+  status: 'The current status of the messages.',
+  api_key: 'The API key that sent the messages.',
 });
 export const HoldReasonEnum = enumOf('HoldReason', 'Why a gateway sends nothing.', HOLD_REASONS, {
   asked: 'RECOVERY=hold was set.',

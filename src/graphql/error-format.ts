@@ -9,7 +9,6 @@ import {
   type ObjectFieldNode,
   visit,
 } from 'graphql';
-import type { RowFaultCode } from '../domain/contacts/contact-import.ts';
 import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
 import { truncate, truncateQuotes } from '../domain/text.ts';
 
@@ -92,8 +91,8 @@ export function isUnforeseen(
 }
 
 /** How GraphQL spells a code of the domain. */
-export function codeOf(code: ErrorCode | RowFaultCode): string {
-  return CODES[code as ErrorCode] ?? code.toUpperCase();
+function codeOf(code: ErrorCode): string {
+  return CODES[code] ?? code.toUpperCase();
 }
 
 function extensionsOf(error: DomainError): Record<string, unknown> {

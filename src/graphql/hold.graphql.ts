@@ -1,28 +1,29 @@
-import { Ctx, Field, ObjectType, Query, Resolver } from 'type-graphql';
+import { Ctx, ObjectType, Resolver } from 'type-graphql';
 import { describeHold, type HoldReason } from '../domain/recovery/hold.ts';
 import type { GraphqlContext } from './context.ts';
 import { HoldReasonEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
+import { Field, Query } from './typed.ts';
 
 @ObjectType('Hold', {
   simpleResolvers: true,
   description:
-    'Why the gateway sends nothing: its data was restored or copied, and another gateway may have gone on with them.',
+    'Why the gateway sends nothing: its data was restored or copied, and another gateway may have sent since.',
 })
 class HoldType {
-  @Field(() => HoldReasonEnum, { description: 'Why it is held.' })
+  @Field(() => HoldReasonEnum, { description: 'Reason of the hold.' })
   reason!: HoldReason;
 
-  @Field(() => DateTime, { description: 'Since when it is held.' })
+  @Field(() => DateTime, { description: 'When the hold began.' })
   at!: Date;
 
   @Field(() => DateTime, {
     nullable: true,
-    description: 'Until when the data is known to be whole; null where nobody knows.',
+    description: 'Time up to which the data is known to be complete. Null if that is unknown.',
   })
   dataUntil!: Date | null;
 
-  @Field(() => String, { description: 'In words, with what ends it.' })
+  @Field(() => String, { description: 'The reason in words, and how to end the hold.' })
   text!: string;
 }
 
@@ -30,7 +31,7 @@ class HoldType {
 class Recovery {
   @Field(() => HoldType, {
     nullable: true,
-    description: 'Why the gateway sends nothing now; null while it sends.',
+    description: 'Why the gateway sends nothing now. Null while it sends.',
   })
   hold!: HoldType | null;
 }
@@ -39,7 +40,7 @@ class Recovery {
 export class HoldResolver {
   @Query(() => Recovery, {
     nullable: true,
-    description: 'Whether the gateway sends, or its data was restored or copied.',
+    description: 'Whether the gateway sends, or holds data that was restored or copied.',
   })
   async recovery(@Ctx() { run, operations }: GraphqlContext): Promise<Recovery> {
     const hold = await run(operations.recovery.hold, {});

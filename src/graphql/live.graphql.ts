@@ -1,16 +1,5 @@
 import { GraphQLError } from 'graphql';
-import {
-  Arg,
-  Field,
-  FieldResolver,
-  Float,
-  ID,
-  Int,
-  ObjectType,
-  Resolver,
-  Root,
-  Subscription,
-} from 'type-graphql';
+import { Float, ID, ObjectType, Resolver, Root, Subscription } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { UsageTick } from '../domain/live/live-operations.ts';
 import { REFETCH, type Shown } from '../domain/live/watch.ts';
@@ -21,75 +10,90 @@ import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, MessageStatusEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageFilter, MessageType } from './message.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { Money, moneyOf } from './money.graphql.ts';
+import { Currency, DateTime } from './scalars.ts';
+import { Arg, Field, FieldResolver } from './typed.ts';
 import { WebhookDeliveryType } from './webhook-delivery.graphql.ts';
 
-const HOW_IT_FLOWS =
-  'Served as an event stream (graphql-sse). An object that changes faster than it can be sent is sent as it is ' +
-  'then, once. An event that is null with the error code `REFETCH` says that changes went by unseen: query again ' +
-  'what is shown; the stream goes on.';
+const DELIVERY_OF_EVENTS =
+  'Served as an event stream (graphql-sse). An object that changes faster than you read is sent once, in its latest ' +
+  'state. An event that is null, with the error code `REFETCH`, means that changes were missed: run your query again. ' +
+  'The stream goes on.';
 
-/** What is asked of a subscription; arguments are checked by the schema. */
+/** The arguments and the context of a subscription. */
 interface Asked<Args> {
   readonly args: Args;
   readonly context: GraphqlContext;
 }
 
-@ObjectType({ description: 'Messages in one status.', simpleResolvers: true })
+@ObjectType({ description: 'Number of messages in one status.', simpleResolvers: true })
 class StatusCount {
-  @Field(() => MessageStatusEnum, { description: 'The status they have now.' })
+  @Field(() => MessageStatusEnum, { description: 'The current status.' })
   status!: MessageStatus;
 
-  @Field(() => Int, { description: 'Number of messages.' })
+  @Field(() => Float, { description: 'Number of messages.' })
   messages!: number;
 }
 
 @ObjectType('UsageTick', {
-  description: 'What the account has sent today, in UTC, and what it has left.',
+  description: "The account's messages of today (UTC) and its balance.",
   simpleResolvers: true,
 })
 class UsageTickType {
   @Field(() => DateTime, { description: 'When it was counted.' })
   at!: Date;
 
-  @Field(() => DateTime, { description: 'Start of the day that is counted.' })
+  @Field(() => DateTime, { description: 'Start of the day, in UTC.' })
   day!: Date;
 
-  @Field(() => [StatusCount], { description: 'Messages accepted today; statuses without any are left out.' })
+  @Field(() => [StatusCount], {
+    description: 'Messages accepted today, by status. Statuses without messages are left out.',
+  })
   counts!: readonly StatusCount[];
 
-  @Field(() => String, { description: 'Currency of the amounts, ISO 4217.' })
+  @Field(() => Currency, { description: 'Currency of the amounts.' })
   currency!: string;
 }
 
 @Resolver(() => UsageTickType)
 export class UsageTickResolver {
-  @FieldResolver(() => Int, { description: 'Messages accepted today, in any status.' })
+  @FieldResolver(() => Float, { description: 'Messages accepted today, in any status.' })
   messages(@Root() { counts }: UsageTick): number {
     return counts.reduce((sum, { messages }) => sum + messages, 0);
   }
 
   @FieldResolver(() => Float, {
-    description: 'What they cost when they were accepted; refunds are in the ledger.',
+    description: 'Their cost at acceptance. Refunds are in the ledger.',
   })
-  cost(@Root() { counts, currency }: UsageTick): number {
-    return fromMinor(
-      counts.reduce((sum, { costMinor }) => sum + costMinor, 0),
-      currency,
-    );
+  cost(@Root() tick: UsageTick): number {
+    return fromMinor(costMinorOf(tick), tick.currency);
+  }
+
+  @FieldResolver(() => Money, { description: 'The same cost, exact.' })
+  costMoney(@Root() tick: UsageTick): Money {
+    return moneyOf(costMinorOf(tick), tick.currency);
   }
 
   @FieldResolver(() => Float, { description: "The account's balance." })
   balance(@Root() { balanceMinor, currency }: UsageTick): number {
     return fromMinor(balanceMinor, currency);
   }
+
+  @FieldResolver(() => Money, { description: 'The same balance, exact.' })
+  balanceMoney(@Root() { balanceMinor, currency }: UsageTick): Money {
+    return moneyOf(balanceMinor, currency);
+  }
+}
+
+function costMinorOf({ counts }: UsageTick): number {
+  return counts.reduce((sum, { costMinor }) => sum + costMinor, 0);
 }
 
 @Resolver()
 export class LiveResolver {
   @Subscription(() => MessageType, {
     nullable: true,
-    description: `Messages that are new or have changed, as they are now. ${HOW_IT_FLOWS}`,
+    description: `New and changed messages, in their current state. ${DELIVERY_OF_EVENTS}`,
     subscribe: ({ args, context }: Asked<{ id?: string | null; filter?: MessageFilter | null }>) =>
       context.run(context.operations.live.messages, {
         id: args.id ?? undefined,
@@ -99,10 +103,10 @@ export class LiveResolver {
   })
   messageUpdated(
     @Root() message: Shown<Message>,
-    @Arg('id', () => ID, { nullable: true, description: 'Only this one.' }) _id?: string | null,
+    @Arg('id', () => ID, { nullable: true, description: 'Only this message.' }) _id?: string | null,
     @Arg('filter', () => MessageFilter, {
       nullable: true,
-      description: 'Only those that match as they are now; one that matches no more is not told of.',
+      description: 'Only messages that match in their current state.',
     })
     _filter?: MessageFilter | null,
   ) {
@@ -111,7 +115,7 @@ export class LiveResolver {
 
   @Subscription(() => WebhookDeliveryType, {
     nullable: true,
-    description: `Deliveries that are new or have changed, as they are now. ${HOW_IT_FLOWS}`,
+    description: `New and changed deliveries, in their current state. ${DELIVERY_OF_EVENTS}`,
     subscribe: ({ args, context }: Asked<{ webhookId?: string | null }>) =>
       context.run(context.operations.live.deliveries, {
         webhookId: args.webhookId ?? undefined,
@@ -120,7 +124,7 @@ export class LiveResolver {
   })
   deliveryUpdated(
     @Root() delivery: Shown<WebhookDelivery>,
-    @Arg('webhookId', () => ID, { nullable: true, description: 'Only those to this endpoint.' })
+    @Arg('webhookId', () => ID, { nullable: true, description: 'Only deliveries to this webhook.' })
     _webhookId?: string | null,
   ) {
     return shown(delivery);
@@ -129,8 +133,8 @@ export class LiveResolver {
   @Subscription(() => UsageTickType, {
     nullable: true,
     description:
-      "The day's counts and the balance whenever one of them has changed, at most once a second. Served as an " +
-      'event stream (graphql-sse).',
+      "The day's counts and the balance whenever one of them changes, at most once a second. Served as an event " +
+      'stream (graphql-sse).',
     subscribe: ({ args, context }: Asked<{ environment?: Environment | null }>) =>
       context.run(context.operations.live.usage, {
         environment: args.environment ?? undefined,
@@ -141,7 +145,7 @@ export class LiveResolver {
     @Root() tick: UsageTick,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Only this one; both when absent.',
+      description: 'Only this environment. Default: both.',
     })
     _environment?: Environment | null,
   ): UsageTick {
@@ -151,7 +155,7 @@ export class LiveResolver {
 
 function shown<T>(object: Shown<T>): T {
   if (object !== REFETCH) return object as T;
-  throw new GraphQLError('Changes went by unseen. Query again what is shown.', {
+  throw new GraphQLError('Changes were missed. Run your query again.', {
     extensions: { code: 'REFETCH' },
   });
 }

@@ -1,36 +1,28 @@
-import {
-  Arg,
-  Ctx,
-  Field,
-  FieldResolver,
-  ID,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Ctx, ID, ObjectType, Resolver, Root } from 'type-graphql';
 import { invitationExpiresAt, type User } from '../domain/accounts/user.ts';
 import type { ApiKey } from '../domain/api-keys/api-key.ts';
-import type { AccountRole, Role } from '../domain/caller.ts';
+import type { Role } from '../domain/caller.ts';
 import { AccountType } from './account.graphql.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { RoleEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
+import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 @ObjectType('User', { description: 'A person who signs in with email and password.', simpleResolvers: true })
 class UserType {
   @Field(() => ID, { description: 'Identifier of the person.' })
   id!: string;
 
-  @Field(() => String, { description: 'Email address, with which the person signs in.' })
+  @Field(() => String, { description: 'Email address; the person signs in with it.' })
   email!: string;
 
-  @Field(() => RoleEnum, { description: 'What the person may do.' })
+  @Field(() => RoleEnum, { description: 'Permissions of the person.' })
   role!: Role;
 
-  @Field(() => Boolean, { description: 'True until a one-time password is changed; nothing is blocked.' })
+  @Field(() => Boolean, {
+    description: 'True until the person changes a one-time password. Nothing is blocked meanwhile.',
+  })
   mustChangePassword!: boolean;
 
   @Field(() => DateTime, { description: 'When the person was added.' })
@@ -38,45 +30,45 @@ class UserType {
 
   @Field(() => DateTime, {
     nullable: true,
-    description: 'When the account invited the person; null for those whom an operator added.',
+    description: 'When the account invited the person. Null for people whom an operator added.',
   })
   invitedAt!: Date | null;
 
   @Field(() => DateTime, {
     nullable: true,
     description:
-      'When the invitation was accepted, by a change of the one-time password; null while it is pending.',
+      'When the person accepted the invitation by changing the one-time password. Null while it is pending.',
   })
   acceptedAt!: Date | null;
 }
 
 @ObjectType('Session', {
-  description: 'Stands for a person who signed in; ends 12 hours after its last use.',
+  description: 'The session of a person who signed in. It ends 12 hours after its last use.',
   simpleResolvers: true,
 })
 class SessionType {
   @Field(() => String, {
-    description: 'To be sent as `Authorization: Bearer`. Also set as an HttpOnly cookie.',
+    description: 'Send it as `Authorization: Bearer`. It is also set as an HttpOnly cookie.',
   })
   token!: string;
 
-  @Field(() => DateTime, { description: 'When it ends unless it is used before.' })
+  @Field(() => DateTime, { description: 'When the session ends unless it is used before.' })
   expiresAt!: Date;
 
-  @Field(() => UserType, { description: 'The person it stands for.' })
+  @Field(() => UserType, { description: 'The person.' })
   user!: User;
 }
 
-@ObjectType({ description: 'A person and the password made for them.', simpleResolvers: true })
+@ObjectType({ description: 'A person with their one-time password.', simpleResolvers: true })
 class InvitedMember {
   @Field(() => UserType, { description: 'The person.' })
   user!: User;
 
-  @Field(() => String, { description: 'One-time password, shown this once.' })
+  @Field(() => String, { description: 'One-time password, shown only here.' })
   password!: string;
 }
 
-const KEPT_KEYS = "Whether the person's keys go on working. When absent they are revoked.";
+const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
 
 @Resolver(() => UserType)
 export class MemberResolver {
@@ -87,14 +79,13 @@ export class MemberResolver {
 
   @Query(() => [String], {
     nullable: true,
-    description:
-      'Names of the operations that the person may run, such as `apiKey.create`; any other is FORBIDDEN.',
+    description: 'Names of the operations that you may run, such as `apiKey.create`. Any other is FORBIDDEN.',
   })
   permissions(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.permissions.list, {});
   }
 
-  @Query(() => [UserType], { nullable: true, description: 'The people of the account, by email.' })
+  @Query(() => [UserType], { nullable: true, description: 'People of the account, by email.' })
   members(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.members.list, {});
   }
@@ -120,10 +111,10 @@ export class MemberResolver {
     return true;
   }
 
-  @Mutation(() => Boolean, { description: "Sets a new password and ends the person's other sessions." })
+  @Mutation(() => Boolean, { description: 'Sets a new password and ends your other sessions.' })
   async changePassword(
     @Ctx() context: GraphqlContext,
-    @Arg('current', () => String, { description: 'The password so far.' }) current: string,
+    @Arg('current', () => String, { description: 'Your current password.' }) current: string,
     @Arg('new', () => String, { description: 'The new password, 12 to 256 characters.' }) next: string,
   ) {
     const { run, operations, client: address } = context;
@@ -134,28 +125,28 @@ export class MemberResolver {
 
   @Mutation(() => InvitedMember, {
     description:
-      'Invites a person to the account. The invitation is pending until they sign in with the one-time password and change it, for 7 days at the most.',
+      'Invites a person to the account. The invitation is pending until they sign in with the one-time password and change it. It ends after 7 days.',
   })
   inviteMember(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('email', () => String, { description: 'Email address, with which the person will sign in.' })
+    @Arg('email', () => String, { description: 'Email address of the person.' })
     email: string,
-    @Arg('role', () => RoleEnum, { description: 'What the person may do; not OPERATOR.' }) role: AccountRole,
+    @Arg('role', () => RoleEnum, { description: 'Role of the person. OPERATOR is refused.' }) role: Role,
   ) {
     return run(operations.members.invite, { email, role });
   }
 
   @Mutation(() => InvitedMember, {
     description:
-      'Gives a person who has lost their password a one-time one and ends their sessions; for operators.',
+      'Replaces a lost password by a one-time password and ends the sessions of the person. For operators.',
   })
   resetUserPassword(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('email', () => String, { description: 'Email address, with which the person signs in.' })
+    @Arg('email', () => String, { description: 'Email address of the person.' })
     email: string,
     @Arg('accountId', () => ID, {
       nullable: true,
-      description: 'The account of the person, where several sign in with the email.',
+      description: 'The account of the person. Required if several people have the email.',
     })
     accountId: string | null | undefined,
   ) {
@@ -163,16 +154,16 @@ export class MemberResolver {
   }
 
   @Mutation(() => UserType, {
-    description: 'Changes what a person of the account may do, from their next request on.',
+    description: 'Changes the role of a member. Their next request has the new role.',
   })
   setMemberRole(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('userId', () => ID, { description: 'The person.' }) userId: string,
-    @Arg('role', () => RoleEnum, { description: 'The new role; not OPERATOR.' }) role: AccountRole,
+    @Arg('role', () => RoleEnum, { description: 'The new role. OPERATOR is refused.' }) role: Role,
     @Arg('keepKeys', () => Boolean, {
       nullable: true,
       description:
-        'Whether keys that go beyond the new role go on working: for a VIEWER all, for a DEVELOPER those with FULL_ACCESS. When absent they are revoked.',
+        'Whether keys that exceed the new role keep working: all keys of a VIEWER, and FULL_ACCESS keys of a DEVELOPER. Default: false, they are revoked.',
     })
     keepKeys?: boolean | null,
   ) {
@@ -181,7 +172,7 @@ export class MemberResolver {
 
   @Mutation(() => Boolean, {
     description:
-      'Takes a person out of the account, or an invitation back, ends their sessions and revokes their keys. `dismissMember` does the same and returns them.',
+      'Removes a member or an invitation, ends their sessions and revokes their keys. `dismissMember` does the same and returns the person.',
   })
   async removeMember(
     @Ctx() { run, operations }: GraphqlContext,
@@ -193,7 +184,7 @@ export class MemberResolver {
   }
 
   @Mutation(() => UserType, {
-    description: 'Does what `removeMember` does, and returns the person with their keys.',
+    description: 'Does the same as `removeMember`, and returns the person with their keys.',
   })
   dismissMember(
     @Ctx() { run, operations }: GraphqlContext,
@@ -205,7 +196,7 @@ export class MemberResolver {
 
   @FieldResolver(() => [ApiKeyType], {
     description:
-      'The keys that the person created or rotated, and what these keys created or rotated in turn; ended ones too, the oldest first. A key that somebody else has rotated since is no longer theirs.',
+      'Keys that the person created or rotated, and the descendants of those, oldest first. Ended keys are included; keys that somebody else has rotated since are not.',
   })
   apiKeys(@Root() user: User, @Ctx() { loaders }: GraphqlContext): Promise<readonly ApiKey[]> {
     return loaders.keysOf.load(user.id);
@@ -213,13 +204,13 @@ export class MemberResolver {
 
   @FieldResolver(() => DateTime, {
     nullable: true,
-    description: 'When the pending invitation ends; null once it is accepted.',
+    description: 'When the pending invitation ends. Null if it is accepted.',
   })
   invitationExpiresAt(@Root() user: User) {
     return invitationExpiresAt(user);
   }
 
-  @FieldResolver(() => AccountType, { nullable: true, description: 'The account; null for an operator.' })
+  @FieldResolver(() => AccountType, { nullable: true, description: 'The account. Null for an operator.' })
   account(@Root() user: User, @Ctx() { loaders }: GraphqlContext) {
     return user.accountId === null ? null : loaders.account.load(user.accountId);
   }

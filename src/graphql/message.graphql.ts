@@ -1,50 +1,50 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import {
-  Arg,
-  Args,
-  Ctx,
-  Field,
-  FieldResolver,
-  Float,
-  ID,
-  InputType,
-  Int,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Args, Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
-import type { Channel, Message, MessageStatus } from '../domain/messages/message.ts';
+import type {
+  Channel,
+  Message,
+  MessageStatus,
+  StatusReason,
+  TimelineEntry,
+} from '../domain/messages/message.ts';
 import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
+import { whatsAppContent } from '../domain/messages/whatsapp-content.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import { SEARCH_REACH } from '../domain/ports/list-stores.ts';
 import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
-import { ChannelEnum, EnvironmentEnum, MessageStatusEnum } from './enums.ts';
+import {
+  ChannelEnum,
+  EnvironmentEnum,
+  MessageStatusEnum,
+  MessageTypeEnum,
+  StatusReasonEnum,
+} from './enums.ts';
 import { given } from './given.ts';
+import { Money, moneyOf } from './money.graphql.ts';
 import { type PricedRecipient, RecipientType } from './recipient.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { Currency, DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, FieldResolver, InputField, Query } from './typed.ts';
 
-@ObjectType({ description: 'One thing that happened to a message.', simpleResolvers: true })
-class TimelineEntryType {
-  @Field(() => DateTime, { description: 'When.' })
+@ObjectType('TimelineEntry', { description: 'One thing that happened to a message.', simpleResolvers: true })
+class TimelineEntryType implements TimelineEntry {
+  @Field(() => DateTime, { description: 'When it happened.' })
   at!: Date;
 
-  @Field(() => String, { description: 'What: a status, or a note such as `retry`.' })
+  @Field(() => String, { description: 'What happened: a status, or a note such as `retry`.' })
   status!: string;
 
-  @Field(() => String, { nullable: true, description: 'The recipient it happened to.' })
+  @Field(() => String, { nullable: true, description: 'The recipient concerned.' })
   recipient?: string;
 
-  @Field(() => String, { nullable: true, description: 'More about it.' })
+  @Field(() => String, { nullable: true, description: 'Details.' })
   detail?: string;
 }
 
-@ObjectType({ description: 'An event that webhooks are told of.', simpleResolvers: true })
+@ObjectType({ description: 'An event that webhooks receive.', simpleResolvers: true })
 class MessageEvent {
   @Field(() => String, { description: 'Event type, such as `sms.sent`.' })
   type!: string;
@@ -54,7 +54,7 @@ class MessageEvent {
 }
 
 @ObjectType({
-  description: 'Figures of a message; those that its channel does not have are null.',
+  description: 'Figures of a message. Figures of other channels are null.',
   simpleResolvers: true,
 })
 class MessageMetadata {
@@ -85,7 +85,7 @@ class MessageMetadata {
   @Field(() => Int, { nullable: true, description: "The carrier's parts." })
   segments?: number;
 
-  @Field(() => Int, { nullable: true, description: 'Devices aimed at.' })
+  @Field(() => Int, { nullable: true, description: 'Devices targeted.' })
   devicesTargeted?: number;
 
   @Field(() => Int, { nullable: true, description: 'Devices reached.' })
@@ -96,11 +96,14 @@ class MessageMetadata {
 
   @Field(() => Int, {
     nullable: true,
-    description: 'Devices removed since the provider no longer knows them.',
+    description: 'Devices deleted because the provider no longer knows them.',
   })
   devicesRemoved?: number;
 
-  @Field(() => Int, { nullable: true, description: 'Devices left out, having no provider here.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Devices skipped because this gateway has no provider for them.',
+  })
   devicesSkipped?: number;
 
   @Field(() => Float, { nullable: true, description: 'Charge for one WhatsApp message.' })
@@ -108,20 +111,23 @@ class MessageMetadata {
 }
 
 @ObjectType('Message', {
-  description: 'One accepted request to send, over any channel.',
+  description: 'One accepted send, on any channel.',
   simpleResolvers: true,
 })
 export class MessageType {
   @Field(() => ID, { description: 'Identifier of the message.' })
   id!: string;
 
-  @Field(() => String, { nullable: true, description: "The first accepted recipient's provider identifier." })
+  @Field(() => String, {
+    nullable: true,
+    description: "The provider's identifier of the first accepted recipient.",
+  })
   sid!: string | null;
 
-  @Field(() => ChannelEnum, { description: 'How it travels.' })
+  @Field(() => ChannelEnum, { description: 'Channel of the message.' })
   channel!: Channel;
 
-  @Field(() => EnvironmentEnum, { description: 'Where it was sent.' })
+  @Field(() => EnvironmentEnum, { description: 'Environment of the message.' })
   environment!: Environment;
 
   @Field(() => String, { description: 'Sender shown to recipients.' })
@@ -130,52 +136,52 @@ export class MessageType {
   @Field(() => String, { description: 'Text of the message.' })
   content!: string;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'What the channel has beyond its text.' })
+  @Field(() => JsonObject, { nullable: true, description: 'Content of the channel besides the text.' })
   payload!: Readonly<Record<string, unknown>> | null;
 
-  @Field(() => MessageStatusEnum, { description: 'How far it has come; follows from its recipients.' })
+  @Field(() => MessageStatusEnum, { description: 'Status of the message; it follows from its recipients.' })
   status!: MessageStatus;
 
-  @Field(() => String, {
+  @Field(() => StatusReasonEnum, {
     nullable: true,
-    description: 'More about the status: `delivery_unconfirmed` or `refund_pending`.',
+    description: 'The reason for the status, where it needs one.',
   })
-  statusReason!: string | null;
+  statusReason!: StatusReason | null;
 
-  @Field(() => String, { description: 'Currency of the cost, ISO 4217.' })
+  @Field(() => Currency, { description: 'Currency of the cost.' })
   currency!: string;
 
-  @Field(() => DateTime, { description: 'When it was accepted.' })
+  @Field(() => DateTime, { description: 'When the message was accepted.' })
   createdAt!: Date;
 
-  @Field(() => DateTime, { nullable: true, description: 'When it is to be sent; null for at once.' })
+  @Field(() => DateTime, { nullable: true, description: 'When it is sent. Null means at once.' })
   scheduledFor!: Date | null;
 }
 
-@InputType({ description: 'Which messages to show; every member given must hold.' })
+@InputType({ description: 'Conditions on messages. All that are given must hold.' })
 export class MessageFilter {
-  @Field(() => ChannelEnum, { nullable: true, description: 'Of this channel.' })
+  @InputField(() => ChannelEnum, { nullable: true, description: 'The channel.' })
   channel?: Channel | null;
 
-  @Field(() => MessageStatusEnum, { nullable: true, description: 'In this status.' })
+  @InputField(() => MessageStatusEnum, { nullable: true, description: 'The status.' })
   status?: MessageStatus | null;
 
-  @Field(() => EnvironmentEnum, { nullable: true, description: 'Sent in this environment.' })
+  @InputField(() => EnvironmentEnum, { nullable: true, description: 'The environment.' })
   environment?: Environment | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'Accepted at this time or later.' })
+  @InputField(() => DateTime, { nullable: true, description: 'Earliest time of acceptance, inclusive.' })
   from?: Date | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'Accepted at this time or earlier.' })
+  @InputField(() => DateTime, { nullable: true, description: 'Latest time of acceptance, inclusive.' })
   to?: Date | null;
 
-  @Field(() => String, {
+  @InputField(() => String, {
     nullable: true,
-    description: `Part of the text, the sender or a recipient's address, looked for in the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel within \`from\` and \`to\`.`,
+    description: `Part of the text, the sender or the address of a recipient. Only the newest ${SEARCH_REACH.toLocaleString('en')} messages of each channel between \`from\` and \`to\` are searched.`,
   })
   search?: string | null;
 
-  @Field(() => ID, { nullable: true, description: 'Sent with this key.' })
+  @InputField(() => ID, { nullable: true, description: 'The `keyId` of the API key that sent it.' })
   apiKeyId?: string | null;
 }
 
@@ -183,7 +189,7 @@ const MessageConnection = connectionOf('Message', () => MessageType);
 
 @Resolver(() => MessageType)
 export class MessageResolver {
-  @Query(() => MessageType, { nullable: true, description: 'One message of the account, of any channel.' })
+  @Query(() => MessageType, { nullable: true, description: 'One message, of any channel.' })
   message(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('id', () => ID, { description: 'The message.' }) id: string,
@@ -193,19 +199,19 @@ export class MessageResolver {
 
   @Query(() => MessageConnection, {
     nullable: true,
-    description: 'Messages of all channels, the newest first.',
+    description: 'Messages of all channels, newest first.',
   })
   async messages(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
-    @Arg('filter', () => MessageFilter, { nullable: true, description: 'Which ones; all when absent.' })
+    @Arg('filter', () => MessageFilter, { nullable: true, description: 'Default: all.' })
     filter?: MessageFilter | null,
   ) {
     return connection(await run(operations.messageLists.list, { ...slice, filter: given(filter) }));
   }
 
   @FieldResolver(() => [String], {
-    description: 'Whom it goes to: addresses, or for a push message the users and devices that were named.',
+    description: 'Recipients as given: addresses; for a push message, users and devices.',
   })
   to(@Root() message: Message): readonly string[] {
     return shownTo(message);
@@ -213,36 +219,43 @@ export class MessageResolver {
 
   @FieldResolver(() => String, { nullable: true, description: 'Subject of an email.' })
   subject(@Root() message: Message) {
-    return memberOf(message, 'subject');
+    return textOf(message, 'subject');
   }
 
   @FieldResolver(() => String, { nullable: true, description: 'Title of a push message.' })
   title(@Root() message: Message) {
-    return memberOf(message, 'title');
+    return textOf(message, 'title');
   }
 
-  @FieldResolver(() => String, {
-    nullable: true,
-    description: 'Type of a WhatsApp message, such as `template`.',
-  })
+  @FieldResolver(() => MessageTypeEnum, { nullable: true, description: 'Type of a WhatsApp message.' })
   type(@Root() message: Message) {
-    return memberOf(message, 'type');
+    return message.channel === 'whatsapp' ? whatsAppContent(message).type : null;
   }
 
   @FieldResolver(() => DateTime, {
     nullable: true,
-    description: 'When it was first read, where the channel tells.',
+    description: 'When a recipient first read it, on channels that report it.',
   })
   readAt(@Root() message: Message): Date | null {
     return message.tally.readAt;
   }
 
-  @FieldResolver(() => Float, { description: 'Total charge; 0 in the sandbox.' })
+  @FieldResolver(() => Float, { description: 'Total cost at acceptance. 0 in the sandbox.' })
   cost(@Root() message: Message): number {
     return fromMinor(message.costMinor, message.currency);
   }
 
-  @FieldResolver(() => Boolean, { description: 'True when it was sent in the sandbox.' })
+  @FieldResolver(() => Money, { description: 'The same cost, exact.' })
+  costMoney(@Root() message: Message): Money {
+    return moneyOf(message.costMinor, message.currency);
+  }
+
+  @FieldResolver(() => Money, { description: 'Price of one unit for one recipient.' })
+  unitPrice(@Root() message: Message): Money {
+    return moneyOf(message.unitPriceMinor, message.currency);
+  }
+
+  @FieldResolver(() => Boolean, { description: 'True in the sandbox environment.' })
   sandbox(@Root() message: Message): boolean {
     return message.environment === 'sandbox';
   }
@@ -253,26 +266,26 @@ export class MessageResolver {
   }
 
   @FieldResolver(() => [RecipientType], {
-    description: 'The addresses it goes to, each with its own status.',
+    description: 'The recipients, each with their own status.',
   })
   async recipients(@Root() message: Message, @Ctx() { loaders }: GraphqlContext): Promise<PricedRecipient[]> {
     const { currency } = message;
     return (await loaders.recipients.load(message)).map((recipient) => ({ ...recipient, currency }));
   }
 
-  @FieldResolver(() => [MessageEvent], { description: 'The events it caused, in their order.' })
+  @FieldResolver(() => [MessageEvent], { description: 'Events of the message, in order.' })
   events(@Root() message: Message, @Ctx() { loaders }: GraphqlContext) {
     return loaders.events.load(message);
   }
 
-  @FieldResolver(() => [TimelineEntryType], { description: 'What happened to it, in the order of time.' })
+  @FieldResolver(() => [TimelineEntryType], { description: 'History of the message, in order of time.' })
   timeline(@Root() message: Message, @Ctx() { loaders }: GraphqlContext) {
     return loaders.timeline.load(message);
   }
 
   @FieldResolver(() => ApiKeyType, {
     nullable: true,
-    description: 'The key it was sent with; null when a person sent it.',
+    description: 'The API key that sent it. Null if a person sent it.',
   })
   apiKey(@Root() message: Message, @Ctx() { loaders }: GraphqlContext) {
     return message.apiKeyId === null ? null : loaders.apiKey.load(message.apiKeyId);
@@ -281,13 +294,14 @@ export class MessageResolver {
 
 @Resolver(() => MessageEvent)
 export class MessageEventResolver {
-  @FieldResolver(() => GraphQLJSONObject, { description: 'The envelope as webhooks receive it.' })
-  payload(@Root() event: RecordedEvent): unknown {
+  @FieldResolver(() => JsonObject, { description: 'The envelope as webhooks receive it.' })
+  payload(@Root() event: RecordedEvent): Readonly<Record<string, unknown>> {
     return JSON.parse(event.body);
   }
 }
 
-/** A member of the resource that only some channels have. */
-function memberOf(message: Message, member: string): unknown {
-  return (messageResource(message) as Readonly<Record<string, unknown>>)[member];
+/** A text of the resource that only some channels have. */
+function textOf(message: Message, member: 'subject' | 'title'): string | null {
+  const text = (messageResource(message) as Readonly<Record<string, unknown>>)[member];
+  return typeof text === 'string' ? text : null;
 }

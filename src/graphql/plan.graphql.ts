@@ -1,20 +1,22 @@
-import { Arg, Ctx, Field, InputType, Int, Mutation, ObjectType, Query, Resolver } from 'type-graphql';
+import { Ctx, InputType, Int, ObjectType, Resolver } from 'type-graphql';
+import type { Plan } from '../domain/accounts/account.ts';
 import type { GraphqlContext } from './context.ts';
+import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('Plan', {
   description:
-    'How many requests each key of an account may make, unless the key has figures of its own, and each person of it. ' +
-    'What a person sends counts on `perMinute` and `perSecond`, as the requests of one key do.',
+    'Request limits of an account: for each key without limits of its own, and for each person. ' +
+    'Messages that a person sends count against `perMinute` and `perSecond`, like the requests of a key.',
   simpleResolvers: true,
 })
-export class PlanType {
+export class PlanType implements Plan {
   @Field(() => String, { description: 'Name of the plan.' })
   name!: string;
 
   @Field(() => Int, { description: 'Requests in any 60 seconds.' })
   perMinute!: number;
 
-  @Field(() => Int, { description: 'Requests in any second; 0 for no such limit.' })
+  @Field(() => Int, { description: 'Requests in any second. 0 means no limit.' })
   perSecond!: number;
 
   @Field(() => Int, { description: 'Webhook registrations in any 60 seconds.' })
@@ -22,45 +24,44 @@ export class PlanType {
 
   @Field(() => Int, {
     nullable: true,
-    description: 'Requests of a session to GraphQL in any 60 seconds; null for the default of the gateway.',
+    description: 'GraphQL requests of a session in any 60 seconds. Null means the default of the gateway.',
   })
   sessionPerMinute!: number | null;
 }
 
 @InputType({ description: 'A plan.' })
 class SetPlanInput {
-  @Field(() => String, { description: 'Name of the plan, new or there already.' })
+  @InputField(() => String, { description: 'Name of the plan, new or existing.' })
   name!: string;
 
-  @Field(() => Int, { description: 'Requests of a key in any 60 seconds.' })
+  @InputField(() => Int, { description: 'Requests of a key in any 60 seconds.' })
   perMinute!: number;
 
-  @Field(() => Int, {
+  @InputField(() => Int, {
     nullable: true,
-    description: 'Requests of a key in any second; no such limit when absent or 0.',
+    description: 'Requests of a key in any second. Default: 0, no limit.',
   })
   perSecond?: number | null;
 
-  @Field(() => Int, { description: 'Webhook registrations of a key in any 60 seconds.' })
+  @InputField(() => Int, { description: 'Webhook registrations of a key in any 60 seconds.' })
   webhooksPerMinute!: number;
 
-  @Field(() => Int, {
+  @InputField(() => Int, {
     nullable: true,
-    description:
-      'Requests of a session to GraphQL in any 60 seconds; the default of the gateway when absent.',
+    description: 'GraphQL requests of a session in any 60 seconds. Default: the default of the gateway.',
   })
   sessionPerMinute?: number | null;
 }
 
 @Resolver(() => PlanType)
 export class PlanResolver {
-  @Query(() => [PlanType], { nullable: true, description: 'Every plan, by name. For operators.' })
+  @Query(() => [PlanType], { nullable: true, description: 'All plans, by name. For operators.' })
   plans(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.plans.list, {});
   }
 
   @Mutation(() => PlanType, {
-    description: 'Creates a plan, or changes it for every account that is on it. For operators.',
+    description: 'Creates a plan, or changes it for every account on it. For operators.',
   })
   setPlan(
     @Ctx() { run, operations }: GraphqlContext,

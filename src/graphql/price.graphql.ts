@@ -1,16 +1,4 @@
-import {
-  Arg,
-  Ctx,
-  Field,
-  FieldResolver,
-  Float,
-  InputType,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Ctx, Float, InputType, ObjectType, Resolver, Root } from 'type-graphql';
 import { SCOPES } from '../domain/caller.ts';
 import type { Channel } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
@@ -18,43 +6,46 @@ import type { PriceRow } from '../domain/money/tariff.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { ChannelEnum, ScopeEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Money, moneyOf } from './money.graphql.ts';
+import { Currency } from './scalars.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType({
-  description: 'What one unit for one recipient costs. The longest prefix of the destination wins.',
+  description: 'Price of one unit for one recipient. The longest matching prefix applies.',
   simpleResolvers: true,
 })
 class Price {
-  @Field(() => String, { description: 'Currency, ISO 4217.' })
+  @Field(() => Currency, { description: 'Currency of the price.' })
   currency!: string;
 
-  @Field(() => ChannelEnum, { description: 'Channel it holds for.' })
+  @Field(() => ChannelEnum, { description: 'Channel of the messages.' })
   channel!: Channel;
 
-  @Field(() => String, { description: 'Leading digits of the destination; empty for all.' })
+  @Field(() => String, { description: 'Leading digits of the destination. Empty means all destinations.' })
   prefix!: string;
 }
 
 @InputType({ description: 'A price.' })
 class SetPriceInput {
-  @Field(() => String, { description: 'Currency, ISO 4217.' })
+  @InputField(() => String, { description: 'Currency (ISO 4217).' })
   currency!: string;
 
-  @Field(() => ChannelEnum, { description: 'Channel it holds for.' })
+  @InputField(() => ChannelEnum, { description: 'Channel of the messages.' })
   channel!: Channel;
 
-  @Field(() => String, {
+  @InputField(() => String, {
     nullable: true,
-    description: 'Leading digits of the destination, without `+`; all when absent.',
+    description: 'Leading digits of the destination, without `+`. Default: all destinations.',
   })
   prefix?: string | null;
 
-  @Field(() => Float, { description: 'Price of one unit for one recipient.' })
+  @InputField(() => Float, { description: 'Price of one unit for one recipient.' })
   amount!: number;
 
-  @Field(() => String, {
+  @InputField(() => String, {
     nullable: true,
     description:
-      'Names the change: the same again changes nothing, and another one under its name is refused.',
+      'Unique name of the change. Repeating the change changes nothing; another change with the same name is refused.',
   })
   reference?: string | null;
 }
@@ -72,7 +63,7 @@ export class PriceResolver {
     return SCOPES;
   }
 
-  @Mutation(() => Price, { description: 'Sets a price for messages from now on. For operators.' })
+  @Mutation(() => Price, { description: 'Sets a price for new messages. For operators.' })
   setPrice(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => SetPriceInput, { description: 'The price.' }) input: SetPriceInput,
@@ -90,5 +81,10 @@ export class PriceResolver {
   @FieldResolver(() => Float, { description: 'Price of one unit for one recipient.' })
   amount(@Root() price: PriceRow): number {
     return fromMinor(price.amountMinor, price.currency);
+  }
+
+  @FieldResolver(() => Money, { description: 'The same price, exact.' })
+  amountMoney(@Root() price: PriceRow): Money {
+    return moneyOf(price.amountMinor, price.currency);
   }
 }

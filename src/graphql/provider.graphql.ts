@@ -1,61 +1,62 @@
-import { Ctx, Field, Int, ObjectType, Query, Resolver } from 'type-graphql';
+import { Ctx, Int, ObjectType, Resolver } from 'type-graphql';
 import type { Channel } from '../domain/messages/message.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
 import type { GraphqlContext } from './context.ts';
 import { ChannelEnum, ProviderStateEnum } from './enums.ts';
 import { DateTime } from './scalars.ts';
+import { Field, Query } from './typed.ts';
 
 @ObjectType({
   description:
-    'How a carrier or provider is, as one worker process sees it; some seconds late. Counts are of the last five minutes.',
+    'Health of a carrier or provider as one worker process sees it, a few seconds late. Counts cover the last five minutes.',
   simpleResolvers: true,
 })
 class ProviderHealth {
   @Field(() => String, {
     description:
-      'Name of the carrier or provider, with its address and no credentials; `#2` and so on where several have it.',
+      'Name of the carrier or provider: its address without credentials. Several with the same address have `#2` and so on.',
   })
   name!: string;
 
-  @Field(() => ChannelEnum, { description: 'What it carries.' })
+  @Field(() => ChannelEnum, { description: 'Channel that it carries.' })
   channel!: Channel;
 
   @Field(() => [String], {
-    description: 'Leading digits of the addresses that are routed to it; an empty text is for all others.',
+    description: 'Leading digits of the numbers that are routed to it. An empty text means all others.',
   })
   prefixes!: readonly string[];
 
-  @Field(() => ProviderStateEnum, { description: 'How it is.' })
+  @Field(() => ProviderStateEnum, { description: 'State.' })
   state!: ProviderState;
 
-  @Field(() => String, { nullable: true, description: 'Why it is not up, in words.' })
+  @Field(() => String, { nullable: true, description: 'Why it is not up.' })
   detail!: string | null;
 
-  @Field(() => Int, { description: 'Messages that were handed over, one for each recipient and try.' })
+  @Field(() => Int, { description: 'Submits: one for each recipient and attempt.' })
   submitted!: number;
 
-  @Field(() => Int, { description: 'Those that it refused for good.' })
+  @Field(() => Int, { description: 'Submits that it rejected for good.' })
   rejected!: number;
 
-  @Field(() => Int, { description: 'Those that it did not take, and that are tried again or elsewhere.' })
+  @Field(() => Int, { description: 'Submits that it did not accept and that are retried.' })
   failed!: number;
 
-  @Field(() => Int, { description: 'Messages handed over that it has not answered yet.' })
+  @Field(() => Int, { description: 'Submits that it has not answered yet.' })
   inFlight!: number;
 
-  @Field(() => String, { nullable: true, description: 'What went wrong last.' })
+  @Field(() => String, { nullable: true, description: 'The last error.' })
   lastError!: string | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When that was.' })
+  @Field(() => DateTime, { nullable: true, description: 'When the last error occurred.' })
   lastErrorAt!: Date | null;
 
-  @Field(() => DateTime, { nullable: true, description: 'When it last took a message.' })
+  @Field(() => DateTime, { nullable: true, description: 'When it last accepted a message.' })
   lastSuccessAt!: Date | null;
 
-  @Field(() => String, { description: 'The worker process that says so, by host and process id.' })
+  @Field(() => String, { description: 'The worker process that reports this: host and process id.' })
   process!: string;
 
-  @Field(() => DateTime, { description: 'When the process said so.' })
+  @Field(() => DateTime, { description: 'When the process reported this.' })
   seenAt!: Date;
 }
 

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
-import { makeExecutableSchema } from '@graphql-tools/schema';
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
-import { buildTypeDefsAndResolversSync, type PubSub } from 'type-graphql';
+import { buildSchemaSync, type PubSub } from 'type-graphql';
 import { AccountResolver, LedgerResolver } from './account.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
 import { AuditResolver } from './audit.graphql.ts';
@@ -36,7 +35,7 @@ const NO_PUB_SUB: PubSub = {
 
 /** The executable schema of the GraphQL API. */
 export function createSchema(): GraphQLSchema {
-  const { typeDefs, resolvers } = buildTypeDefsAndResolversSync({
+  const schema = buildSchemaSync({
     resolvers: [
       AccountResolver,
       LedgerResolver,
@@ -66,7 +65,7 @@ export function createSchema(): GraphQLSchema {
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return boundLists(makeExecutableSchema({ typeDefs, resolvers }));
+  return boundLists(schema);
 }
 
 /** The schema as text, in an order of its own: what is committed as schema/schema.graphql. */

@@ -1,172 +1,189 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import { Field, ID, InputType, Int } from 'type-graphql';
+import { ID, InputType, Int } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { WhatsAppContentInput } from '../domain/messages/whatsapp-content.ts';
-import { EnvironmentEnum, PushPriorityEnum, WhatsAppTypeEnum } from './enums.ts';
-import { DateTime } from './scalars.ts';
+import { EnvironmentEnum, MessageTypeEnum, PushPriorityEnum } from './enums.ts';
+import { DateTime, JsonObject } from './scalars.ts';
+import { InputField } from './typed.ts';
 
-/** What every send takes. */
-@InputType({ description: 'What every send takes.' })
+/** The fields that every send takes. */
+@InputType({ description: 'The fields that every send takes.' })
 export abstract class SendInput {
-  @Field(() => DateTime, {
+  @InputField(() => DateTime, {
     nullable: true,
-    description: 'When to send it, at most 30 days ahead; now when absent.',
+    description: 'When to send it, at most 30 days ahead. Default: now.',
   })
   scheduledFor?: Date | null;
 
-  @Field(() => String, {
+  @InputField(() => String, {
     nullable: true,
-    description: 'Names the request: the same again within 24 hours sends nothing more.',
+    description: 'Idempotency key. Repeating a send with the same key within 24 hours sends nothing more.',
   })
   idempotencyKey?: string | null;
 
-  @Field(() => EnvironmentEnum, { nullable: true, description: 'Where to send; PRODUCTION when absent.' })
+  @InputField(() => EnvironmentEnum, {
+    nullable: true,
+    description: 'Environment. Default: PRODUCTION.',
+  })
   environment?: Environment | null;
 }
 
 @InputType({ description: 'An SMS to one or more recipients.' })
 export class SendSmsInput extends SendInput {
-  @Field(() => String, { description: 'One number, or several separated by commas.' })
+  @InputField(() => String, { description: 'One number, or several separated by commas.' })
   to!: string;
 
-  @Field(() => String, { description: 'Text, at most 1000 characters.' })
+  @InputField(() => String, { description: 'Text, at most 1000 characters.' })
   message!: string;
 
-  @Field(() => String, { nullable: true, description: 'Sender ID, at most 11 letters or digits.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Sender ID, at most 11 letters or digits. Default: the sender ID of the gateway.',
+  })
   from?: string | null;
 }
 
-@InputType({ description: 'A file that goes with an email.' })
+@InputType({ description: 'A file attached to an email.' })
 class AttachmentInput {
-  @Field(() => String, { description: 'Name of the file.' })
+  @InputField(() => String, { description: 'Name of the file.' })
   filename!: string;
 
-  @Field(() => String, { description: 'The file in base64.' })
+  @InputField(() => String, { description: 'The file in base64.' })
   content!: string;
 
-  @Field(() => String, { nullable: true, description: 'Media type; `application/octet-stream` when absent.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Media type. Default: `application/octet-stream`.',
+  })
   contentType?: string | null;
 }
 
-@InputType({ description: 'An email; each recipient gets one of their own.' })
+@InputType({ description: 'An email. Each recipient gets their own mail.' })
 export class SendEmailInput extends SendInput {
-  @Field(() => String, { description: 'One address, or several separated by commas, at most 50.' })
+  @InputField(() => String, { description: 'One address, or several separated by commas, at most 50.' })
   to!: string;
 
-  @Field(() => String, { description: 'Subject, one line.' })
+  @InputField(() => String, { description: 'Subject, one line.' })
   subject!: string;
 
-  @Field(() => String, { nullable: true, description: 'The text; it or `html` is needed.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Plain text. At least one of `text` and `html` is required.',
+  })
   text?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'The HTML.' })
+  @InputField(() => String, { nullable: true, description: 'HTML.' })
   html?: string | null;
 
-  @Field(() => String, { nullable: true, description: "Sender; the gateway's own when absent." })
+  @InputField(() => String, { nullable: true, description: 'Sender. Default: the sender of the gateway.' })
   from?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'Where answers go.' })
+  @InputField(() => String, { nullable: true, description: 'Address for replies.' })
   replyTo?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'Addresses that get a copy of the first mail.' })
+  @InputField(() => String, { nullable: true, description: 'Addresses that get a copy of the first mail.' })
   cc?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'As `cc`, unseen by the others.' })
+  @InputField(() => String, { nullable: true, description: 'As `cc`, hidden from the other recipients.' })
   bcc?: string | null;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'Further headers, such as `X-…`.' })
+  @InputField(() => JsonObject, { nullable: true, description: 'Additional headers, such as `X-…`.' })
   headers?: Readonly<Record<string, unknown>> | null;
 
-  @Field(() => [AttachmentInput], { nullable: true, description: 'Files, 7 MiB together.' })
-  attachments?: AttachmentInput[] | null;
+  @InputField(() => [AttachmentInput], {
+    nullable: true,
+    description: 'Attached files, at most 7 MiB together.',
+  })
+  attachments?: readonly AttachmentInput[] | null;
 }
 
 @InputType({ description: 'A push notification to users or devices.' })
 export class SendPushInput extends SendInput {
-  @Field(() => String, { nullable: true, description: 'One user id, or several separated by commas.' })
+  @InputField(() => String, { nullable: true, description: 'One user id, or several separated by commas.' })
   to?: string | null;
 
-  @Field(() => [ID], { nullable: true, description: 'Devices.' })
-  deviceIds?: string[] | null;
+  @InputField(() => [ID], { nullable: true, description: 'Devices.' })
+  deviceIds?: readonly string[] | null;
 
-  @Field(() => String, { description: 'Title.' })
+  @InputField(() => String, { description: 'Title.' })
   title!: string;
 
-  @Field(() => String, { description: 'Text.' })
+  @InputField(() => String, { description: 'Text.' })
   body!: string;
 
-  @Field(() => GraphQLJSONObject, { nullable: true, description: 'Data for the app.' })
+  @InputField(() => JsonObject, { nullable: true, description: 'Data for the app.' })
   data?: Readonly<Record<string, unknown>> | null;
 
-  @Field(() => String, { nullable: true, description: 'Address of a picture.' })
+  @InputField(() => String, { nullable: true, description: 'URL of a picture.' })
   imageUrl?: string | null;
 
-  @Field(() => String, { nullable: true, description: 'Address that a click opens.' })
+  @InputField(() => String, { nullable: true, description: 'URL that a click opens.' })
   clickUrl?: string | null;
 
-  @Field(() => String, {
+  @InputField(() => String, {
     nullable: true,
-    description: 'A later notification with this key replaces this one.',
+    description: 'A later notification with the same key replaces this one.',
   })
   collapseKey?: string | null;
 
-  @Field(() => Int, {
+  @InputField(() => Int, {
     nullable: true,
-    description: 'How long the platform may keep it for a device out of reach.',
+    description: 'Seconds for which the platform keeps it for an unreachable device.',
   })
   ttlSeconds?: number | null;
 
-  @Field(() => PushPriorityEnum, { nullable: true, description: 'How urgent it is.' })
+  @InputField(() => PushPriorityEnum, { nullable: true, description: 'Urgency of the notification.' })
   priority?: 'high' | 'normal' | null;
 }
 
 @InputType({ description: 'Free text.' })
 class WhatsAppTextInput {
-  @Field(() => String, { description: 'The text.' })
+  @InputField(() => String, { description: 'The text.' })
   body!: string;
 
-  @Field(() => Boolean, { nullable: true, description: 'Whether a preview of its first link is shown.' })
+  @InputField(() => Boolean, { nullable: true, description: 'Whether to show a preview of the first link.' })
   previewUrl?: boolean | null;
 }
 
-@InputType({ description: 'A template with what fills it.' })
+@InputType({ description: 'A template and its values.' })
 class WhatsAppTemplateInput {
-  @Field(() => String, { description: 'Name of the template.' })
+  @InputField(() => String, { description: 'Name of the template.' })
   name!: string;
 
-  @Field(() => String, { description: 'Language, such as `en_US`.' })
+  @InputField(() => String, { description: 'Language, such as `en_US`.' })
   language!: string;
 
-  @Field(() => [GraphQLJSONObject], {
+  @InputField(() => [JsonObject], {
     nullable: true,
-    description: 'What fills it, as the platform documents.',
+    description: 'Values of the template, as the WhatsApp Cloud API documents them.',
   })
-  components?: Readonly<Record<string, unknown>>[] | null;
+  components?: readonly Readonly<Record<string, unknown>>[] | null;
 }
 
-@InputType({ description: 'A file at an address.' })
+@InputType({ description: 'A file at a URL.' })
 class WhatsAppMediaInput {
-  @Field(() => String, { description: 'Address of the file.' })
+  @InputField(() => String, { description: 'URL of the file.' })
   url!: string;
 
-  @Field(() => String, { nullable: true, description: 'Text under it.' })
+  @InputField(() => String, { nullable: true, description: 'Text below the file.' })
   caption?: string | null;
 }
 
 @InputType({ description: 'A WhatsApp message to one number.' })
 export class SendWhatsAppInput extends SendInput {
-  @Field(() => String, { description: 'One number.' })
+  @InputField(() => String, { description: 'One number.' })
   to!: string;
 
-  @Field(() => WhatsAppTypeEnum, { description: 'Which of the members below it is.' })
+  @InputField(() => MessageTypeEnum, {
+    description: 'Type of the message: which of the fields below is given.',
+  })
   type!: WhatsAppContentInput['type'];
 
-  @Field(() => WhatsAppTextInput, { nullable: true, description: 'Free text.' })
+  @InputField(() => WhatsAppTextInput, { nullable: true, description: 'The free text, for TEXT.' })
   text?: WhatsAppTextInput | null;
 
-  @Field(() => WhatsAppTemplateInput, { nullable: true, description: 'A template.' })
+  @InputField(() => WhatsAppTemplateInput, { nullable: true, description: 'The template, for TEMPLATE.' })
   template?: WhatsAppTemplateInput | null;
 
-  @Field(() => WhatsAppMediaInput, { nullable: true, description: 'A file.' })
+  @InputField(() => WhatsAppMediaInput, { nullable: true, description: 'The file, for MEDIA.' })
   media?: WhatsAppMediaInput | null;
 }

@@ -1,16 +1,4 @@
-import {
-  Arg,
-  Ctx,
-  Field,
-  Float,
-  ID,
-  InputType,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-} from 'type-graphql';
+import { Ctx, Float, ID, InputType, Int, ObjectType, Resolver } from 'type-graphql';
 import { doneButUnread, validationError } from '../domain/errors.ts';
 import type { Channel } from '../domain/messages/message.ts';
 import type { SmsQuote } from '../domain/messages/sms-operations.ts';
@@ -20,6 +8,8 @@ import type { SendAnswer } from '../domain/ports/intake.ts';
 import type { GraphqlContext } from './context.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
+import { Money, moneyOf } from './money.graphql.ts';
+import { Currency } from './scalars.ts';
 import {
   SendEmailInput,
   type SendInput,
@@ -27,43 +17,44 @@ import {
   SendSmsInput,
   SendWhatsAppInput,
 } from './send-inputs.ts';
+import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 /** Longest idempotency key (R186). */
 const KEY_MAX_LENGTH = 64;
 
-@InputType({ description: 'An SMS to be priced.' })
+@InputType({ description: 'An SMS to estimate.' })
 class EstimateSmsInput {
-  @Field(() => String, { description: 'One number, or several separated by commas.' })
+  @InputField(() => String, { description: 'One number, or several separated by commas.' })
   to!: string;
 
-  @Field(() => String, { description: 'Text, at most 1000 characters.' })
+  @InputField(() => String, { description: 'Text, at most 1000 characters.' })
   message!: string;
 }
 
 @ObjectType('UnicodeCharacter', {
-  description: 'A character that GSM-7 does not have.',
+  description: 'A character that is not in GSM-7.',
   simpleResolvers: true,
 })
 class UnicodeCharacterType {
   @Field(() => String, { description: 'The character.' })
   char!: string;
 
-  @Field(() => Int, { description: 'Where it stands, in UTF-16 code units from 0.' })
+  @Field(() => Int, { description: 'Position in the text, in UTF-16 code units from 0.' })
   index!: number;
 }
 
 @ObjectType({
-  description: 'What an SMS would cost, and what would become of its text and numbers.',
+  description: 'The cost of an SMS, and how its text and numbers would be handled.',
   simpleResolvers: true,
 })
 class SmsEstimate {
-  @Field(() => Int, { description: 'Recipients it would go to.' })
+  @Field(() => Int, { description: 'Number of recipients.' })
   recipientsProcessed!: number;
 
-  @Field(() => [String], { description: 'What was given and is no number.' })
+  @Field(() => [String], { description: 'Given values that are no phone numbers.' })
   invalidNumbers!: readonly string[];
 
-  @Field(() => Int, { description: 'Repeated recipients left out.' })
+  @Field(() => Int, { description: 'Repeated recipients removed.' })
   duplicatesRemoved!: number;
 
   @Field(() => String, { description: '`GSM-7` or `UCS-2`.' })
@@ -75,17 +66,23 @@ class SmsEstimate {
   @Field(() => Int, { description: '160-character billing units.' })
   smsCount!: number;
 
-  @Field(() => [UnicodeCharacterType], { description: 'The characters that make it UCS-2.' })
+  @Field(() => [UnicodeCharacterType], { description: 'The characters that require UCS-2.' })
   unicodeCharacters!: SmsQuote['unicodeCharacters'];
 
-  @Field(() => Float, { description: 'What it would cost.' })
+  @Field(() => Float, { description: 'Cost of the SMS.' })
   cost!: number;
 
-  @Field(() => String, { description: 'Currency of the cost, ISO 4217.' })
+  @Field(() => Money, { description: 'The same cost, exact.' })
+  costMoney!: Money;
+
+  @Field(() => Currency, { description: 'Currency of the cost.' })
   currency!: string;
 
-  @Field(() => Float, { description: 'The balance now.' })
+  @Field(() => Float, { description: 'Current balance.' })
   balance!: number;
+
+  @Field(() => Money, { description: 'The same balance, exact.' })
+  balanceMoney!: Money;
 
   @Field(() => Boolean, { description: 'Whether the balance covers the cost.' })
   sufficientBalance!: boolean;
@@ -94,7 +91,7 @@ class SmsEstimate {
 /** Sending, on behalf of the person who is signed in. */
 @Resolver()
 export class SendResolver {
-  @Query(() => SmsEstimate, { nullable: true, description: 'What an SMS would cost.' })
+  @Query(() => SmsEstimate, { nullable: true, description: 'Estimates the cost of an SMS. Nothing is sent.' })
   async estimateSms(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('input', () => EstimateSmsInput, { description: 'The SMS.' }) input: EstimateSmsInput,
@@ -135,7 +132,7 @@ export class SendResolver {
   }
 
   @Mutation(() => MessageType, {
-    description: 'Cancels a message of which nothing has left, and gives its cost back.',
+    description: 'Cancels a message that has not left yet, and refunds its cost.',
   })
   async cancelMessage(
     @Ctx() { run, operations }: GraphqlContext,
@@ -145,7 +142,7 @@ export class SendResolver {
   }
 }
 
-/** Sends, or finds what an earlier send with the same idempotency key made (R19). */
+/** Sends a message, or returns the message of an earlier send with the same idempotency key (R19). */
 async function send<Input extends object>(
   { run, operations }: GraphqlContext,
   channel: Channel,
@@ -165,7 +162,7 @@ async function send<Input extends object>(
   const answer = earlier ?? (await run(operation, request as unknown as Input));
   const { messageId } = answer;
   return run(operations.messageLists.find, { id: messageId }).catch((error) => {
-    // It was accepted and charged: a refusal of the read must not ask for it again.
+    // The message is accepted and charged. If the read fails, the client must not repeat the send.
     throw doneButUnread({ messageId }, error);
   });
 }
@@ -180,8 +177,10 @@ function estimateOf({ text, costMinor, currency, balanceMinor, ...quote }: SmsQu
     smsCount: text.billingUnits,
     unicodeCharacters: quote.unicodeCharacters,
     cost: fromMinor(costMinor, currency),
+    costMoney: moneyOf(costMinor, currency),
     currency,
     balance: fromMinor(balanceMinor, currency),
+    balanceMoney: moneyOf(balanceMinor, currency),
     sufficientBalance: balanceMinor >= costMinor,
   };
 }

@@ -1,15 +1,19 @@
-import { ArgsType, Field, Int } from 'type-graphql';
+import { ArgsType, Int } from 'type-graphql';
 import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
+import { InputField } from './typed.ts';
 
 /** The arguments of every connection. */
 @ArgsType()
 export class SliceArgs {
-  @Field(() => Int, {
+  @InputField(() => Int, {
     nullable: true,
-    description: `How many rows, 1 to ${SLICE_MAX}; ${SLICE_DEFAULT} when absent.`,
+    description: `Number of rows, 1 to ${SLICE_MAX}. Default: ${SLICE_DEFAULT}.`,
   })
   first?: number | null;
 
-  @Field(() => String, { nullable: true, description: 'Cursor after which to go on; the start when absent.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Cursor of the row before the page. Default: the start of the list.',
+  })
   after?: string | null;
 }

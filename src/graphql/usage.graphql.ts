@@ -1,4 +1,4 @@
-import { Arg, Ctx, Field, FieldResolver, Float, Int, ObjectType, Query, Resolver, Root } from 'type-graphql';
+import { Ctx, Float, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { Channel, MessageStatus } from '../domain/messages/message.ts';
 import { fromMinor } from '../domain/money/money.ts';
@@ -12,31 +12,36 @@ import {
   UsageGroupEnum,
   UsageIntervalEnum,
 } from './enums.ts';
-import { DateTime } from './scalars.ts';
+import { Money, moneyOf } from './money.graphql.ts';
+import { Currency, DateTime } from './scalars.ts';
+import { Arg, Field, FieldResolver, Query } from './typed.ts';
 
 type ShownUsage = UsageRow & { readonly currency: string };
 
-@ObjectType({ description: 'Messages accepted in an interval, as they stand now.', simpleResolvers: true })
+@ObjectType({
+  description: 'Messages accepted in one interval, by their current state.',
+  simpleResolvers: true,
+})
 class UsageBucket {
-  @Field(() => DateTime, { description: 'Start of the hour, day or month, in UTC.' })
+  @Field(() => DateTime, { description: 'Start of the interval, in UTC.' })
   at!: Date;
 
-  @Field(() => ChannelEnum, { nullable: true, description: 'The channel, when grouped by it.' })
+  @Field(() => ChannelEnum, { nullable: true, description: 'The channel, if grouped by CHANNEL.' })
   channel!: Channel | null;
 
-  @Field(() => MessageStatusEnum, { nullable: true, description: 'The status, when grouped by it.' })
+  @Field(() => MessageStatusEnum, { nullable: true, description: 'The status, if grouped by STATUS.' })
   status!: MessageStatus | null;
 
   @Field(() => String, {
     nullable: true,
-    description: 'The key, when grouped by it; null for what people sent.',
+    description: 'The `keyId`, if grouped by API_KEY. Null for messages that people sent.',
   })
   apiKeyId!: string | null;
 
-  @Field(() => Int, { description: 'Number of messages.' })
+  @Field(() => Float, { description: 'Number of messages.' })
   messages!: number;
 
-  @Field(() => String, { description: 'Currency of the cost, ISO 4217.' })
+  @Field(() => Currency, { description: 'Currency of the cost.' })
   currency!: string;
 }
 
@@ -45,21 +50,21 @@ export class UsageResolver {
   @Query(() => [UsageBucket], {
     nullable: true,
     description:
-      'How much the account sends; everything committed is in it. Intervals without messages are left out.',
+      'Messages and their cost by interval. Every committed message is counted. Intervals without messages are left out.',
   })
   async usage(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('from', () => DateTime, { description: 'From the hour of this time on.' }) from: Date,
-    @Arg('to', () => DateTime, { description: 'Up to this time.' }) to: Date,
-    @Arg('interval', () => UsageIntervalEnum, { description: 'What to count by.' }) interval: UsageInterval,
+    @Arg('from', () => DateTime, { description: 'Start; rounded down to the hour.' }) from: Date,
+    @Arg('to', () => DateTime, { description: 'End, exclusive.' }) to: Date,
+    @Arg('interval', () => UsageIntervalEnum, { description: 'Length of a bucket.' }) interval: UsageInterval,
     @Arg('groupBy', () => [UsageGroupEnum], {
       nullable: true,
-      description: 'What to tell apart; nothing when absent.',
+      description: 'Properties to group by. Default: none.',
     })
-    groupBy?: UsageGroup[] | null,
+    groupBy?: readonly UsageGroup[] | null,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Only this one; both when absent.',
+      description: 'Only this environment. Default: both.',
     })
     environment?: Environment | null,
   ): Promise<ShownUsage[]> {
@@ -70,13 +75,18 @@ export class UsageResolver {
   }
 
   @FieldResolver(() => Float, {
-    description: 'What they cost when they were accepted; refunds are in the ledger.',
+    description: 'Their cost at acceptance. Refunds are in the ledger.',
   })
   cost(@Root() row: ShownUsage): number {
     return fromMinor(row.costMinor, row.currency);
   }
 
-  @FieldResolver(() => ApiKeyType, { nullable: true, description: 'The key, when grouped by it.' })
+  @FieldResolver(() => Money, { description: 'The same cost, exact.' })
+  costMoney(@Root() row: ShownUsage): Money {
+    return moneyOf(row.costMinor, row.currency);
+  }
+
+  @FieldResolver(() => ApiKeyType, { nullable: true, description: 'The key, if grouped by API_KEY.' })
   apiKey(@Root() row: ShownUsage, @Ctx() { loaders }: GraphqlContext) {
     return row.apiKeyId === null ? null : loaders.apiKey.load(row.apiKeyId);
   }

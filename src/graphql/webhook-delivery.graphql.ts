@@ -1,19 +1,4 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import {
-  Arg,
-  Args,
-  Ctx,
-  Field,
-  FieldResolver,
-  ID,
-  InputType,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Args, Ctx, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
 import type { Message } from '../domain/messages/message.ts';
 import type { DeliveryStatus, EventType, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
@@ -22,78 +7,82 @@ import type { GraphqlContext } from './context.ts';
 import { DeliveryStatusEnum, EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 import { WebhookType } from './webhook.graphql.ts';
 
-@ObjectType('DeliveryAttempt', { description: 'One POST to an endpoint.', simpleResolvers: true })
+@ObjectType('DeliveryAttempt', { description: 'One attempt to deliver an event.', simpleResolvers: true })
 class DeliveryAttemptType {
   @Field(() => DateTime, { description: 'When it was made.' })
   at!: Date;
 
-  @Field(() => Int, { nullable: true, description: 'Status of the answer; null when there was none.' })
+  @Field(() => Int, { nullable: true, description: 'HTTP status of the answer. Null if there was none.' })
   httpStatus!: number | null;
 
-  @Field(() => Int, { description: 'How long it took, in milliseconds.' })
+  @Field(() => Int, { description: 'Duration in milliseconds.' })
   durationMs!: number;
 
-  @Field(() => String, { nullable: true, description: 'What went wrong.' })
+  @Field(() => String, { nullable: true, description: 'Why the attempt failed.' })
   errorMessage!: string | null;
 }
 
-@ObjectType('WebhookDelivery', { description: 'One event owed to one endpoint.', simpleResolvers: true })
+@ObjectType('WebhookDelivery', {
+  description: 'The delivery of one event to one webhook.',
+  simpleResolvers: true,
+})
 export class WebhookDeliveryType {
-  @Field(() => ID, { description: 'Identifier, the same on every attempt.' })
+  @Field(() => ID, { description: 'Identifier; the same on every attempt.' })
   id!: string;
 
-  @Field(() => EnvironmentEnum, { description: 'Where its event and its endpoint belong.' })
+  @Field(() => EnvironmentEnum, { description: 'Environment of the event and the webhook.' })
   environment!: Environment;
 
   @Field(() => String, { description: 'Event type.' })
   event!: EventType;
 
-  @Field(() => ID, { nullable: true, description: 'The message concerned; null for `webhook.test`.' })
+  @Field(() => ID, { nullable: true, description: 'The message. Null for `webhook.test`.' })
   messageId!: string | null;
 
-  @Field(() => DeliveryStatusEnum, { description: 'How it stands.' })
+  @Field(() => DeliveryStatusEnum, { description: 'Status of the delivery.' })
   status!: DeliveryStatus;
 
-  @Field(() => Int, { nullable: true, description: 'Status of the last answer.' })
+  @Field(() => Int, { nullable: true, description: 'HTTP status of the last answer.' })
   httpStatus!: number | null;
 
-  @Field(() => Int, { description: 'Attempts made.' })
+  @Field(() => Int, { description: 'Number of attempts made.' })
   attempts!: number;
 
-  @Field(() => String, { nullable: true, description: 'The last answer, its first 10 kB.' })
+  @Field(() => String, { nullable: true, description: 'Body of the last answer, its first 10 kB.' })
   responseBody!: string | null;
 
-  @Field(() => String, { nullable: true, description: 'What went wrong last.' })
+  @Field(() => String, { nullable: true, description: 'Why the last attempt failed.' })
   errorMessage!: string | null;
 
   @Field(() => DateTime, { nullable: true, description: 'When the next attempt is due.' })
   nextRetryAt!: Date | null;
 
-  @Field(() => DateTime, { description: 'When it was recorded.' })
+  @Field(() => DateTime, { description: 'When the event was recorded.' })
   createdAt!: Date;
 }
 
-@InputType({ description: 'Which deliveries to show; every member given must hold.' })
+@InputType({ description: 'Conditions on deliveries. All that are given must hold.' })
 class WebhookDeliveryFilter {
-  @Field(() => ID, { nullable: true, description: 'To this endpoint.' })
+  @InputField(() => ID, { nullable: true, description: 'The webhook.' })
   webhookId?: string | null;
 
-  @Field(() => DeliveryStatusEnum, { nullable: true, description: 'In this status.' })
+  @InputField(() => DeliveryStatusEnum, { nullable: true, description: 'The status.' })
   status?: DeliveryStatus | null;
 
-  @Field(() => String, { nullable: true, description: 'Of this event type.' })
-  event?: EventType | null;
+  @InputField(() => String, { nullable: true, description: 'The event type.' })
+  event?: string | null;
 
-  @Field(() => ID, { nullable: true, description: 'About this message.' })
+  @InputField(() => ID, { nullable: true, description: 'The message.' })
   messageId?: string | null;
 
-  @Field(() => EnvironmentEnum, {
+  @InputField(() => EnvironmentEnum, {
     nullable: true,
-    description: 'To endpoints of this environment; both when absent.',
+    description: 'The environment. Default: both.',
   })
   environment?: Environment | null;
 }
@@ -102,7 +91,7 @@ const DeliveryConnection = connectionOf('WebhookDelivery', () => WebhookDelivery
 
 @Resolver(() => WebhookType)
 export class WebhookDeliveriesResolver {
-  @FieldResolver(() => DeliveryConnection, { description: 'What it was and is owed, the newest first.' })
+  @FieldResolver(() => DeliveryConnection, { description: 'Deliveries to the webhook, newest first.' })
   async deliveries(
     @Root() webhook: Webhook,
     @Ctx() { loaders }: GraphqlContext,
@@ -115,16 +104,16 @@ export class WebhookDeliveriesResolver {
 @Resolver(() => WebhookDeliveryType)
 export class WebhookDeliveryResolver {
   @Mutation(() => WebhookDeliveryType, {
-    description: 'Sends a `webhook.test` event, in one attempt made now.',
+    description: 'Sends a `webhook.test` event in one attempt, now.',
   })
   async sendTestEvent(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('webhookId', () => ID, { description: 'The endpoint.' }) id: string,
+    @Arg('webhookId', () => ID, { description: 'The webhook.' }) id: string,
   ) {
     return (await run(operations.webhooks.test, { id })).delivery;
   }
 
-  @Mutation(() => WebhookDeliveryType, { description: 'Makes a delivery due now, under the same id.' })
+  @Mutation(() => WebhookDeliveryType, { description: 'Retries a delivery now, with the same id.' })
   async redeliver(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('deliveryId', () => ID, { description: 'The delivery.' }) id: string,
@@ -145,14 +134,14 @@ export class WebhookDeliveryResolver {
 
   @Query(() => DeliveryConnection, {
     nullable: true,
-    description: 'Deliveries to all endpoints, the newest first.',
+    description: 'Deliveries to all webhooks, newest first.',
   })
   async webhookDeliveries(
     @Ctx() { run, operations }: GraphqlContext,
     @Args(() => SliceArgs) slice: SliceArgs,
     @Arg('filter', () => WebhookDeliveryFilter, {
       nullable: true,
-      description: 'Which ones; all when absent.',
+      description: 'Default: all.',
     })
     filter?: WebhookDeliveryFilter | null,
   ) {
@@ -161,27 +150,30 @@ export class WebhookDeliveryResolver {
 
   @FieldResolver(() => WebhookType, {
     nullable: true,
-    description: 'The endpoint; null when it was deleted.',
+    description: 'The webhook. Null if it was deleted.',
   })
   webhook(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     return loaders.webhook.load(delivery.webhookId);
   }
 
-  @FieldResolver(() => MessageType, { nullable: true, description: 'The message concerned.' })
+  @FieldResolver(() => MessageType, {
+    nullable: true,
+    description: 'The message. Null for `webhook.test`, and if the message is no longer kept.',
+  })
   message(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     return delivery.messageId === null ? null : loaders.message.load(delivery.messageId);
   }
 
-  @FieldResolver(() => GraphQLJSONObject, {
+  @FieldResolver(() => JsonObject, {
     nullable: true,
-    description: 'The envelope that is posted; null when it is no longer kept.',
+    description: 'The envelope that is posted. Null if it is no longer kept.',
   })
   async payload(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     const event = await loaders.event.load(delivery.eventSeq);
     return event && JSON.parse(event.body);
   }
 
-  @FieldResolver(() => [DeliveryAttemptType], { description: 'The attempts made, in their order.' })
+  @FieldResolver(() => [DeliveryAttemptType], { description: 'The attempts, in order.' })
   attemptLog(@Root() delivery: WebhookDelivery, @Ctx() { loaders }: GraphqlContext) {
     return loaders.attempts.load(delivery.id);
   }
@@ -189,7 +181,7 @@ export class WebhookDeliveryResolver {
 
 @Resolver(() => MessageType)
 export class MessageDeliveriesResolver {
-  @FieldResolver(() => [WebhookDeliveryType], { description: 'What endpoints were told of it.' })
+  @FieldResolver(() => [WebhookDeliveryType], { description: 'Deliveries of its events to webhooks.' })
   deliveries(@Root() message: Message, @Ctx() { loaders }: GraphqlContext) {
     return loaders.deliveriesOf.load(message);
   }

@@ -1,66 +1,56 @@
-import { GraphQLJSONObject } from 'graphql-scalars';
-import {
-  Arg,
-  Ctx,
-  Field,
-  FieldResolver,
-  ID,
-  InputType,
-  Int,
-  Mutation,
-  ObjectType,
-  Query,
-  Resolver,
-  Root,
-} from 'type-graphql';
+import { Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
+import type { EventChannel } from '../domain/webhooks/event-catalog.ts';
 import type { Webhook } from '../domain/webhooks/webhook.ts';
 import type { GraphqlContext } from './context.ts';
-import { EnvironmentEnum } from './enums.ts';
+import { EnvironmentEnum, EventChannelEnum } from './enums.ts';
 import { given } from './given.ts';
-import { DateTime } from './scalars.ts';
+import { DateTime, JsonObject } from './scalars.ts';
+import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 
-@ObjectType({ description: "How an endpoint's deliveries stand, all of them.", simpleResolvers: true })
+@ObjectType({ description: 'Number of deliveries to a webhook, by result.', simpleResolvers: true })
 class WebhookStats {
-  @Field(() => Int, { description: 'Deliveries that succeeded.' })
+  @Field(() => Float, { description: 'Deliveries that succeeded.' })
   succeeded!: number;
 
-  @Field(() => Int, { description: 'Deliveries of which every attempt failed.' })
+  @Field(() => Float, { description: 'Deliveries of which every attempt failed.' })
   failed!: number;
 
-  @Field(() => Int, { description: 'Deliveries that wait for their first or next attempt.' })
+  @Field(() => Float, { description: 'Deliveries that wait for their first or next attempt.' })
   pending!: number;
 }
 
-@ObjectType('Webhook', { description: 'An endpoint that is told of events.', simpleResolvers: true })
+@ObjectType('Webhook', { description: 'An endpoint of yours that receives events.', simpleResolvers: true })
 export class WebhookType {
-  @Field(() => ID, { description: 'Identifier of the endpoint.' })
+  @Field(() => ID, { description: 'Identifier of the webhook.' })
   id!: string;
 
   @Field(() => EnvironmentEnum, {
-    description:
-      'Where it belongs: it is told of events of this environment, in the sandbox of `webhook.test` only.',
+    description: 'Environment of the events that it receives. In the sandbox there is only `webhook.test`.',
   })
   environment!: Environment;
 
   @Field(() => String, {
     description:
-      'Where events are posted to. Values in its query are shown as `***` in lists, and to who may not change it.',
+      'URL that events are posted to. Values in its query are shown as `***` in lists, and to people who may not change it.',
   })
   url!: string;
 
-  @Field(() => [String], { description: 'Event types it is told of.' })
+  @Field(() => [String], { description: 'Event types that it receives.' })
   events!: readonly string[];
 
-  @Field(() => String, { nullable: true, description: 'What it is for.' })
+  @Field(() => String, { nullable: true, description: 'Your description of the webhook.' })
   description!: string | null;
 
-  @Field(() => Boolean, { description: 'Whether it is told of events now.' })
+  @Field(() => Boolean, { description: 'Whether it receives events now.' })
   isActive!: boolean;
 
-  @Field(() => String, { nullable: true, description: 'Why the gateway switched it off, where it did.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Why the gateway switched it off. Null if it did not.',
+  })
   disabledReason!: string | null;
 
   @Field(() => Int, { description: 'Retries after the first attempt, 0 to 5.' })
@@ -70,98 +60,103 @@ export class WebhookType {
   createdAt!: Date;
 }
 
-@ObjectType({ description: 'An endpoint with its secret.', simpleResolvers: true })
-class WebhookWithSecretType {
-  @Field(() => WebhookType, { description: 'The endpoint.' })
+@ObjectType({ description: 'A webhook with its secret.', simpleResolvers: true })
+class WebhookWithSecret {
+  @Field(() => WebhookType, { description: 'The webhook.' })
   webhook!: Webhook;
 
-  @Field(() => String, { description: 'What deliveries are signed with; shown this once.' })
+  @Field(() => String, { description: 'Secret that signs deliveries, shown only here.' })
   secret!: string;
 }
 
-@ObjectType({ description: 'How many deliveries were queued.', simpleResolvers: true })
+@ObjectType({ description: 'Result of a redelivery.', simpleResolvers: true })
 class Redelivery {
-  @Field(() => Int, { description: 'Deliveries queued.' })
+  @Field(() => Float, { description: 'Number of deliveries queued.' })
   queued!: number;
 }
 
-@ObjectType({ description: 'An event type that endpoints can be told of.', simpleResolvers: true })
+@ObjectType({ description: 'An event type that webhooks can receive.', simpleResolvers: true })
 class EventTypeInfo {
-  @Field(() => String, { description: 'Its name, such as `sms.sent`.' })
+  @Field(() => String, { description: 'Name, such as `sms.sent`.' })
   event!: string;
 
-  @Field(() => String, { description: 'Channel it speaks of, or `system`.' })
-  channel!: string;
+  @Field(() => EventChannelEnum, { description: 'Channel of the event type.' })
+  channel!: EventChannel;
 
   @Field(() => String, { description: 'When it fires.' })
   description!: string;
 
-  @Field(() => GraphQLJSONObject, { description: 'An envelope as it would be delivered.' })
+  @Field(() => JsonObject, { description: 'A sample of the envelope.' })
   sample!: Readonly<Record<string, unknown>>;
 }
 
-@ObjectType({ description: 'Names of the headers that deliveries come with.', simpleResolvers: true })
+@ObjectType({ description: 'Names of the headers of deliveries.', simpleResolvers: true })
 class WebhookHeaders {
-  @Field(() => String, { description: 'Holds `t=<unix seconds>,v1=<hex HMAC-SHA-256>`.' })
+  @Field(() => String, { description: 'Header that holds `t=<unix seconds>,v1=<hex HMAC-SHA-256>`.' })
   signature!: string;
 
-  @Field(() => String, { description: 'Holds the event type.' })
+  @Field(() => String, { description: 'Header that holds the event type.' })
   event!: string;
 
-  @Field(() => String, { description: "Holds the delivery's id, the same on every attempt." })
+  @Field(() => String, {
+    description: 'Header that holds the id of the delivery, the same on every attempt.',
+  })
   delivery!: string;
 }
 
-@InputType({ description: 'A new endpoint.' })
+@InputType({ description: 'A new webhook.' })
 class RegisterWebhookInput {
-  @Field(() => String, { description: 'Where events are posted to; HTTPS, at a public address.' })
+  @InputField(() => String, { description: 'URL that events are posted to: HTTPS, at a public address.' })
   url!: string;
 
-  @Field(() => [String], { description: 'Event types, at least one.' })
-  events!: string[];
+  @InputField(() => [String], { description: 'Event types, at least one.' })
+  events!: readonly string[];
 
-  @Field(() => String, { nullable: true, description: 'What it is for.' })
+  @InputField(() => String, { nullable: true, description: 'Your description of the webhook.' })
   description?: string | null;
 
-  @Field(() => Int, {
+  @InputField(() => Int, {
     nullable: true,
-    description: 'Retries after the first attempt, 0 to 5; 3 when absent.',
+    description: 'Retries after the first attempt, 0 to 5. Default: 3.',
   })
   maxRetries?: number | null;
 
-  @Field(() => EnvironmentEnum, {
+  @InputField(() => EnvironmentEnum, {
     nullable: true,
-    description: 'Where to register it; PRODUCTION when absent.',
+    description: 'Environment. Default: PRODUCTION.',
   })
   environment?: Environment | null;
 }
 
-@InputType({ description: 'What to change of an endpoint; what is absent stays.' })
+@InputType({ description: 'Changes of a webhook. Absent fields stay as they are.' })
 class UpdateWebhookInput {
-  @Field(() => String, { nullable: true, description: 'Where events are posted to.' })
+  @InputField(() => String, { nullable: true, description: 'URL that events are posted to.' })
   url?: string | null;
 
-  @Field(() => [String], { nullable: true, description: 'Event types, at least one.' })
-  events?: string[] | null;
+  @InputField(() => [String], { nullable: true, description: 'Event types, at least one.' })
+  events?: readonly string[] | null;
 
-  @Field(() => String, { nullable: true, description: 'What it is for; null for nothing.' })
+  @InputField(() => String, {
+    nullable: true,
+    description: 'Your description of the webhook. Null clears it.',
+  })
   description?: string | null;
 
-  @Field(() => Boolean, { nullable: true, description: 'Whether it is told of events.' })
+  @InputField(() => Boolean, { nullable: true, description: 'Whether it receives events.' })
   isActive?: boolean | null;
 
-  @Field(() => Int, { nullable: true, description: 'Retries after the first attempt, 0 to 5.' })
+  @InputField(() => Int, { nullable: true, description: 'Retries after the first attempt, 0 to 5.' })
   maxRetries?: number | null;
 }
 
 @Resolver(() => WebhookType)
 export class WebhookResolver {
-  @Query(() => [WebhookType], { nullable: true, description: "The account's endpoints, the newest first." })
+  @Query(() => [WebhookType], { nullable: true, description: "The account's webhooks, newest first." })
   async webhooks(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('environment', () => EnvironmentEnum, {
       nullable: true,
-      description: 'Only those of this one; both when absent.',
+      description: 'Only this environment. Default: both.',
     })
     environment?: Environment | null,
   ) {
@@ -169,22 +164,22 @@ export class WebhookResolver {
     return (await run(operations.webhooks.list, asked)).rows;
   }
 
-  @Query(() => WebhookType, { nullable: true, description: 'One endpoint of the account.' })
+  @Query(() => WebhookType, { nullable: true, description: 'One webhook.' })
   webhook(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { description: 'The endpoint.' }) id: string,
+    @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
   ) {
     return run(operations.webhooks.get, { id });
   }
 
-  @Query(() => [EventTypeInfo], { nullable: true, description: 'Every event type, with a sample.' })
+  @Query(() => [EventTypeInfo], { nullable: true, description: 'All event types, each with a sample.' })
   eventTypes(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.events.types, undefined);
   }
 
   @Query(() => WebhookHeaders, {
     nullable: true,
-    description: 'Names of the headers that deliveries come with.',
+    description: 'Names of the headers of deliveries.',
   })
   webhookHeaders(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.webhooks.headers, undefined);
@@ -193,59 +188,59 @@ export class WebhookResolver {
   @Query(() => String, {
     nullable: true,
     description:
-      'Address of a webhook receiver that the gateway simulates, to be registered by those who have none yet: it answers 200 and keeps nothing. Null in production.',
+      'URL of a webhook receiver that the gateway simulates, to register while you have none of your own. It answers 200 and keeps nothing. Null in production.',
   })
   simulatorReceiverUrl(@Ctx() { run, operations }: GraphqlContext) {
     return run(operations.events.simulatorUrl, {});
   }
 
-  @Mutation(() => WebhookWithSecretType, { description: 'Registers an endpoint.' })
+  @Mutation(() => WebhookWithSecret, { description: 'Registers a webhook.' })
   registerWebhook(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('input', () => RegisterWebhookInput, { description: 'The endpoint.' }) input: RegisterWebhookInput,
+    @Arg('input', () => RegisterWebhookInput, { description: 'The webhook.' }) input: RegisterWebhookInput,
   ) {
     const { url, events } = input;
     return run(operations.webhooks.register, { ...given(input), url, events });
   }
 
-  @Mutation(() => WebhookType, { description: 'Changes an endpoint, from the next attempt on.' })
+  @Mutation(() => WebhookType, { description: 'Changes a webhook. The next attempt uses the change.' })
   updateWebhook(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { description: 'The endpoint.' }) id: string,
-    @Arg('input', () => UpdateWebhookInput, { description: 'What changes.' }) input: UpdateWebhookInput,
+    @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
+    @Arg('input', () => UpdateWebhookInput, { description: 'The changes.' }) input: UpdateWebhookInput,
   ) {
     return run(operations.webhooks.update, { ...given(input), id, description: input.description });
   }
 
-  @Mutation(() => Boolean, { description: 'Deletes an endpoint and cancels what is still owed to it.' })
+  @Mutation(() => Boolean, { description: 'Deletes a webhook and cancels its pending deliveries.' })
   async deleteWebhook(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { description: 'The endpoint.' }) id: string,
+    @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
   ) {
     await run(operations.webhooks.remove, { id });
     return true;
   }
 
-  @Mutation(() => WebhookWithSecretType, { description: 'Issues a new secret; the old one ends at once.' })
+  @Mutation(() => WebhookWithSecret, { description: 'Replaces the secret. The old one ends at once.' })
   rotateWebhookSecret(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('id', () => ID, { description: 'The endpoint.' }) id: string,
+    @Arg('id', () => ID, { description: 'The webhook.' }) id: string,
   ) {
     return run(operations.webhooks.rotateSecret, { id });
   }
 
   @Mutation(() => Redelivery, {
-    description: 'Queues what an endpoint missed: failed deliveries, and events while it was inactive.',
+    description: 'Queues failed deliveries, and events that were recorded while the webhook was inactive.',
   })
   redeliverFailed(
     @Ctx() { run, operations }: GraphqlContext,
-    @Arg('webhookId', () => ID, { description: 'The endpoint.' }) id: string,
-    @Arg('since', () => DateTime, { description: 'From when on.' }) since: Date,
+    @Arg('webhookId', () => ID, { description: 'The webhook.' }) id: string,
+    @Arg('since', () => DateTime, { description: 'Earliest time of the events, inclusive.' }) since: Date,
   ) {
     return run(operations.webhooks.recover, { id, since: since.toISOString() });
   }
 
-  @FieldResolver(() => WebhookStats, { description: 'How its deliveries stand.' })
+  @FieldResolver(() => WebhookStats, { description: 'Number of deliveries, by result.' })
   stats(@Root() webhook: Webhook, @Ctx() { loaders }: GraphqlContext) {
     return loaders.deliveryCounts.load(webhook.id);
   }

@@ -89,7 +89,7 @@ describe('the schema of the GraphQL API (R236)', () => {
         `edges: [${node}Edge!]!`,
         `nodes: [${node}!]!`,
         'pageInfo: PageInfo!',
-        'totalCount: Int!',
+        'totalCount: Float!',
       ]);
     }
     const lists = ['apiKeys', 'webhooks', 'eventTypes', 'usage', 'members', 'prices', 'scopes'];

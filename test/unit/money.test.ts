@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { fromMinor, isCurrency, toMinor } from '../../src/domain/money/money.ts';
+import { decimalOf, fromMinor, isCurrency, toMinor } from '../../src/domain/money/money.ts';
 
 const CURRENCIES = ['UGX', 'USD', 'KWD', 'CLF'] as const;
 
@@ -142,5 +142,12 @@ describe('toMinor and fromMinor (R17)', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+
+  it('decimalOf writes each minor unit, with the sign and the zeros [R248]', () => {
+    expect([decimalOf(1990, 'USD'), decimalOf(30, 'UGX'), decimalOf(-5, 'KWD'), decimalOf(0, 'USD')]).toEqual(
+      ['19.90', '30', '-0.005', '0.00'],
+    );
+    expect(decimalOf(Number.MAX_SAFE_INTEGER, 'USD')).toBe('90071992547409.91');
   });
 });

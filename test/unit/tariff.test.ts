@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type PriceRow, Tariff } from '../../src/domain/money/tariff.ts';
+import { Tariff } from '../../src/domain/money/tariff.ts';
 
-const row = (prefix: string, amountMinor: number, currency = 'UGX', channel = 'sms'): PriceRow => ({
+const row = (prefix: string, amountMinor: number, currency = 'UGX', channel = 'sms') => ({
   currency,
   channel,
   prefix,

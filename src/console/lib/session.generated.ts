@@ -3,13 +3,13 @@ import type { Document } from './document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** What a person may do. */
+/** The permissions of a person. */
 export type Role =
   /** Manages keys, webhooks and members, and sends. */
   | 'ADMIN'
-  /** Sends, manages contacts, webhooks and the keys they made, none with FULL_ACCESS. */
+  /** Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS. */
   | 'DEVELOPER'
-  /** Runs the platform: stands above accounts and belongs to none. */
+  /** Runs the platform and belongs to no account. */
   | 'OPERATOR'
   /** Everything in the account. */
   | 'OWNER'

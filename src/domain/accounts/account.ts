@@ -23,11 +23,14 @@ export interface Plan {
   readonly sessionPerMinute: number | null;
 }
 
+export const LEDGER_ENTRY_KINDS = ['opening', 'topup', 'charge', 'refund'] as const;
+export type LedgerEntryKind = (typeof LEDGER_ENTRY_KINDS)[number];
+
 export interface LedgerEntry {
   readonly accountId: string;
   /** Dense number within the account, from 1. */
   readonly seq: number;
-  readonly kind: 'opening' | 'topup' | 'charge' | 'refund';
+  readonly kind: LedgerEntryKind;
   readonly amountMinor: number;
   readonly balanceAfterMinor: number;
   readonly messageId: string | null;

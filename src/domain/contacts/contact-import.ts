@@ -50,12 +50,14 @@ export interface RowFault {
   readonly code: RowFaultCode;
   readonly message: string;
 }
-export type RowFaultCode =
-  | 'validation_error'
-  | 'invalid_phone_number'
-  | 'contact_exists'
-  | 'duplicate_row'
-  | 'malformed_row';
+export const ROW_FAULT_CODES = [
+  'validation_error',
+  'invalid_phone_number',
+  'contact_exists',
+  'duplicate_row',
+  'malformed_row',
+] as const;
+export type RowFaultCode = (typeof ROW_FAULT_CODES)[number];
 
 /** A fault with its number in the import, from 1. */
 export type ReportedFault = RowFault & { readonly seq: number };

@@ -12,6 +12,10 @@ export type Channel = (typeof CHANNELS)[number];
 export const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
+/** Why a message has its status, where that needs a reason (R14, R218). */
+export const STATUS_REASONS = ['delivery_unconfirmed', 'refund_pending'] as const;
+export type StatusReason = (typeof STATUS_REASONS)[number];
+
 /** A message without an answer from its carrier after this time fails (R14). */
 export const SUBMIT_DEADLINE_MS = 24 * 3_600_000;
 /** A sent message without a delivery report after this time is `delivery_unconfirmed` (R14). */
@@ -25,7 +29,7 @@ export interface Message {
   /** Dense number within the account and channel, from 1. History pages are ranges of it. */
   readonly seq: number;
   readonly status: MessageStatus;
-  readonly statusReason: string | null;
+  readonly statusReason: StatusReason | null;
   readonly from: string;
   readonly to: readonly string[];
   /** The sid of the first accepted recipient. */

@@ -78,6 +78,16 @@ export function fromMinor(minor: number, currency: string): number {
   return amount;
 }
 
+/** Whole minor units as exact decimal text in the currency itself: 1999 of USD is `19.99`, 30 of UGX is `30`. */
+export function decimalOf(minor: number, currency: string): string {
+  const decimals = decimalsOf(currency);
+  if (!Number.isSafeInteger(minor)) throw new RangeError('Minor units are safe integers');
+  const digits = String(Math.abs(minor)).padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  const text = decimals === 0 ? whole : `${whole}.${digits.slice(-decimals)}`;
+  return minor < 0 ? `-${text}` : text;
+}
+
 function decimalsOf(currency: string): number {
   const decimals = DECIMALS.get(currency);
   if (decimals === undefined) throw new RangeError('Not a currency of ISO 4217');

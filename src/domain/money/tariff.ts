@@ -1,11 +1,17 @@
+import type { Channel } from '../messages/message.ts';
+
 /** The price of one unit for one recipient whose number starts with `prefix` (R17). */
-export interface PriceRow {
+interface TariffRow {
   readonly currency: string;
   readonly channel: string;
   /** Leading digits of the E.164 number, without `+`; empty for all destinations. */
   readonly prefix: string;
   /** Whole minor units of `currency`, not negative. */
   readonly amountMinor: number;
+}
+/** A price as it is stored. */
+export interface PriceRow extends TariffRow {
+  readonly channel: Channel;
 }
 
 interface PriceList {
@@ -23,7 +29,7 @@ export class Tariff {
   readonly #lists = new Map<string, PriceList>();
 
   /** Throws RangeError for a prefix that is not digits, a price that is no whole amount, and a repeated row. */
-  constructor(rows: Iterable<PriceRow>) {
+  constructor(rows: Iterable<TariffRow>) {
     for (const { currency, channel, prefix, amountMinor } of rows) {
       const name = `${currency} ${channel} "${prefix}"`;
       if (!E164_PREFIX.test(prefix)) throw new RangeError(`Tariff ${name}: the prefix is not digits`);

@@ -1,14 +1,17 @@
 import { ACCOUNT_ROLES, accountIdOf, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { notFound } from '../errors.ts';
+import { notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { keyRange, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { DeliveryCounts, DeliveryListFilter } from '../ports/list-stores.ts';
 import { isUuid } from '../uuid.ts';
 import type { RecordedEvent } from './event.ts';
-import type { DeliveryAttempt, WebhookDelivery } from './webhook.ts';
+import { type DeliveryAttempt, EVENT_TYPES, type WebhookDelivery } from './webhook.ts';
 
 const READ = { roles: ACCOUNT_ROLES } as const;
+
+/** The filter as callers give it: the event is any text. */
+type GivenFilter = Omit<DeliveryListFilter, 'event'> & { readonly event?: string | undefined };
 
 /** Lists of deliveries, and batch look-ups of what belongs to them. */
 export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>) {
@@ -19,10 +22,10 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       READ,
       async (
         caller,
-        input: SliceInput & { readonly filter?: DeliveryListFilter | undefined },
+        input: SliceInput & { readonly filter?: GivenFilter | undefined },
       ): Promise<Slice<WebhookDelivery>> => {
         const accountId = accountIdOf(caller);
-        const filter = input.filter ?? {};
+        const filter = checkEvent(input.filter ?? {});
         const range = keyRange(input, UUID_KEY);
         const rows = await stores.lists.deliveries(accountId, filter, range);
         return sliceOf(
@@ -101,4 +104,12 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         stores.messageLists.events(accountIdOf(caller), input.seqs),
     ),
   };
+}
+
+/** Throws `validation_error` for an event type that there is none of. */
+function checkEvent({ event, ...filter }: GivenFilter): DeliveryListFilter {
+  if (event === undefined) return filter;
+  const known = EVENT_TYPES.find((type) => type === event);
+  if (known) return { ...filter, event: known };
+  throw validationError([{ path: 'filter.event', message: `must be one of ${EVENT_TYPES.join(', ')}` }]);
 }

@@ -1,11 +1,15 @@
-import type { Channel } from '../messages/message.ts';
+import { CHANNELS } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
+
+/** What event types are about: messages of a channel, or the webhooks themselves. */
+export const EVENT_CHANNELS = [...CHANNELS, 'system'] as const;
+export type EventChannel = (typeof EVENT_CHANNELS)[number];
 
 /** The documentation of an event type for subscribers (R28). */
 export interface EventDescription {
   readonly event: EventType;
-  readonly channel: Channel | 'system';
+  readonly channel: EventChannel;
   readonly description: string;
   /** A sample envelope. */
   readonly sample: Readonly<Record<string, unknown>>;

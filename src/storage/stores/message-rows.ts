@@ -1,5 +1,11 @@
 import type { Environment } from '../../domain/caller.ts';
-import type { Channel, Message, MessageStatus, Recipient } from '../../domain/messages/message.ts';
+import type {
+  Channel,
+  Message,
+  MessageStatus,
+  Recipient,
+  StatusReason,
+} from '../../domain/messages/message.ts';
 import type { MovedRecipient, StatusCounts } from '../../domain/ports/message-stores.ts';
 
 export interface MessageRow {
@@ -9,7 +15,7 @@ export interface MessageRow {
   channel: Channel;
   environment: Environment;
   status: MessageStatus;
-  status_reason: string | null;
+  status_reason: StatusReason | null;
   sender: string;
   to: string[];
   sid: string | null;

@@ -2,6 +2,8 @@ import type { PriceRow } from '../../domain/money/tariff.ts';
 import type { PriceStore } from '../../domain/ports/account-stores.ts';
 import type { Sql } from '../postgres/sql.ts';
 
+type PriceColumns = Omit<PriceRow, 'amountMinor'> & { readonly amount_minor: number };
+
 /** Prices (R17). */
 export class PgPriceStore implements PriceStore {
   readonly #sql: Sql;
@@ -11,11 +13,10 @@ export class PgPriceStore implements PriceStore {
   }
 
   async all(): Promise<readonly PriceRow[]> {
-    const rows: { currency: string; channel: string; prefix: string; amount_minor: number }[] =
-      await this.#sql
-        .table('prices')
-        .orderBy(['currency', 'channel', 'prefix'])
-        .select('currency', 'channel', 'prefix', 'amount_minor');
+    const rows: PriceColumns[] = await this.#sql
+      .table('prices')
+      .orderBy(['currency', 'channel', 'prefix'])
+      .select('currency', 'channel', 'prefix', 'amount_minor');
     return rows.map((row) => ({
       currency: row.currency,
       channel: row.channel,
@@ -57,11 +58,10 @@ export class PgPriceStore implements PriceStore {
   }
 
   async byReference(reference: string): Promise<PriceRow | undefined> {
-    const row: { currency: string; channel: string; prefix: string; amount_minor: number } | undefined =
-      await this.#sql
-        .table('price_references')
-        .where({ reference })
-        .first('currency', 'channel', 'prefix', 'amount_minor');
+    const row: PriceColumns | undefined = await this.#sql
+      .table('price_references')
+      .where({ reference })
+      .first('currency', 'channel', 'prefix', 'amount_minor');
     return (
       row && {
         currency: row.currency,

@@ -5,40 +5,40 @@ import type { Document } from '../../lib/document.ts';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** A new key. */
 export type CreateApiKeyInput = {
-  /** The account; only for operators, who have none of their own. */
+  /** The account. Only for operators, who belong to none. */
   readonly accountId?: string | null | undefined;
-  /** Whether every request must be signed; no when absent. */
+  /** Whether every request must be signed. Default: false. */
   readonly enableHmac?: boolean | null | undefined;
-  /** Where the key works. */
+  /** Environment of the key. */
   readonly environment: Environment;
-  /** When the key ends; never when absent. */
+  /** When the key expires. Default: never. */
   readonly expiresAt?: string | null | undefined;
-  /** CIDRs that may use the key; all when absent or empty. */
+  /** CIDRs that may use the key. Default: every address. */
   readonly ipAllowlist?: ReadonlyArray<string> | null | undefined;
-  /** Name to recognise the key by. */
+  /** Name, to recognise the key. */
   readonly name: string;
-  /** What the key may do; at least one scope. */
+  /** Permissions; at least one. */
   readonly scopes: ReadonlyArray<Scope>;
 };
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** What an API key may do. */
+/** A permission of an API key. */
 export type Scope =
-  /** Every scope, including ones added later. */
+  /** Every scope, including scopes that are added later. */
   | 'FULL_ACCESS'
-  /** Create and change contacts; includes reading them. */
+  /** Read, create and change contacts. */
   | 'MANAGE_CONTACTS'
   /** Manage webhooks and read their deliveries. */
   | 'MANAGE_WEBHOOKS'
   /** Read contacts. */
   | 'READ_CONTACTS'
-  /** Read message history and look messages up. */
+  /** Read message history and look up messages. */
   | 'READ_MESSAGES'
   /** Send email. */
   | 'SEND_EMAIL'
@@ -49,17 +49,17 @@ export type Scope =
   /** Send WhatsApp messages. */
   | 'SEND_WHATSAPP';
 
-/** What to change of a key; what is absent stays. */
+/** Changes of a key. Absent fields stay as they are. */
 export type UpdateApiKeyInput = {
-  /** Where the key works. */
+  /** Environment of the key. */
   readonly environment?: Environment | null | undefined;
-  /** When the key ends; null for never. */
+  /** When the key expires. Null means never. */
   readonly expiresAt?: string | null | undefined;
-  /** CIDRs that may use the key; empty for all. */
+  /** CIDRs that may use the key. Empty means every address. */
   readonly ipAllowlist?: ReadonlyArray<string> | null | undefined;
-  /** Name to recognise the key by. */
+  /** Name, to recognise the key. */
   readonly name?: string | null | undefined;
-  /** What the key may do; at least one scope. */
+  /** Permissions; at least one. */
   readonly scopes?: ReadonlyArray<Scope> | null | undefined;
 };
 

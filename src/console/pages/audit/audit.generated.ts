@@ -3,17 +3,17 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** Which entries to show; every member given must hold. */
+/** Conditions on audit entries. All that are given must hold. */
 export type AuditLogFilter = {
-  /** With this action. */
+  /** The action. */
   readonly action?: string | null | undefined;
-  /** By this actor. */
+  /** The actor: `user:…`, `key:…` or `system:…`. */
   readonly actor?: string | null | undefined;
-  /** At this time or later. */
+  /** Earliest time, inclusive. */
   readonly from?: string | null | undefined;
-  /** On this target. */
+  /** The identifier of the target. */
   readonly target?: string | null | undefined;
-  /** At this time or earlier. */
+  /** Latest time, inclusive. */
   readonly to?: string | null | undefined;
 };
 

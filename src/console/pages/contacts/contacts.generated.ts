@@ -3,42 +3,42 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** A new contact: at least one of phone, email and externalId. */
+/** A new contact. It needs at least one of phone, email and externalId. */
 export type CreateContactInput = {
-  /** What the account wants to remember. */
+  /** Your own data about the contact. */
   readonly attributes?: Readonly<Record<string, unknown>> | null | undefined;
   /** Email address. */
   readonly email?: string | null | undefined;
-  /** Where to add it; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** The contact's id in the account's own system. */
+  /** Identifier of the contact in your system. */
   readonly externalId?: string | null | undefined;
   /** Name. */
   readonly name?: string | null | undefined;
-  /** Phone number, in any form that a send takes. */
+  /** Phone number, in any form that a send accepts. */
   readonly phone?: string | null | undefined;
   /** Tags. */
   readonly tags?: ReadonlyArray<string> | null | undefined;
 };
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** What to change of a contact; what is absent stays, null empties it. */
+/** Changes of a contact. Absent fields stay as they are; null clears a field. */
 export type UpdateContactInput = {
-  /** What the account wants to remember. */
+  /** Your own data about the contact. */
   readonly attributes?: Readonly<Record<string, unknown>> | null | undefined;
   /** Email address. */
   readonly email?: string | null | undefined;
-  /** The contact's id in the account's own system. */
+  /** Identifier of the contact in your system. */
   readonly externalId?: string | null | undefined;
   /** Name. */
   readonly name?: string | null | undefined;
-  /** Phone number, in any form that a send takes. */
+  /** Phone number, in any form that a send accepts. */
   readonly phone?: string | null | undefined;
   /** Tags. */
   readonly tags?: ReadonlyArray<string> | null | undefined;

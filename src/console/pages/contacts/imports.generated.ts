@@ -3,18 +3,31 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** Where a key works and a message goes. */
+/** What is wrong with a row of an import. */
+export type ContactImportErrorCode =
+  /** A value breaks a rule of contacts. */
+  | 'BAD_USER_INPUT'
+  /** The phone and the externalId belong to two contacts. */
+  | 'CONTACT_EXISTS'
+  /** An earlier row names the same contact. */
+  | 'DUPLICATE_ROW'
+  /** The phone number is not valid. */
+  | 'INVALID_PHONE_NUMBER'
+  /** The row is not valid CSV. */
+  | 'MALFORMED_ROW';
+
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** How far an import has come. */
+/** The state of an import. */
 export type ImportState =
   /** Every row was imported or reported. */
   | 'DONE'
-  /** It ended before its last row; `failure` tells why. */
+  /** It ended before its last row; `failure` holds the reason. */
   | 'FAILED'
   /** It waits for a worker, or for another import of the account. */
   | 'PENDING'
@@ -46,7 +59,7 @@ export type ContactImportErrorsQueryVariables = Exact<{
 }>;
 
 
-export type ContactImportErrorsQuery = { readonly contactImport: { readonly errors: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly row: number, readonly column: string | null, readonly value: string | null, readonly code: string, readonly message: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } } | null };
+export type ContactImportErrorsQuery = { readonly contactImport: { readonly errors: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly row: number, readonly column: string | null, readonly value: string | null, readonly code: ContactImportErrorCode, readonly message: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } } | null };
 
 export type ImportContactsMutationVariables = Exact<{
   csv: string;

@@ -3,7 +3,7 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** What a browser's subscription holds besides its endpoint. */
+/** Keys of a Web Push subscription. */
 export type DeviceKeysInput = {
   /** Authentication secret of the subscription, base64url. */
   readonly auth: string;
@@ -11,33 +11,33 @@ export type DeviceKeysInput = {
   readonly p256dh: string;
 };
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** What a device is. */
+/** The platform of a device. */
 export type Platform =
-  /** An Android device, reached through FCM. */
+  /** Android, through FCM. */
   | 'ANDROID'
-  /** An iPhone or iPad, reached through APNs. */
+  /** iPhone or iPad, through APNs. */
   | 'IOS'
-  /** A browser, reached through Web Push. */
+  /** A browser, through Web Push. */
   | 'WEB';
 
-/** A device; the same token again updates the one that has it. */
+/** A device. Registering a known token updates its device. */
 export type RegisterDeviceInput = {
-  /** Where to register it; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Needed on the web. */
+  /** Required on the web. */
   readonly keys?: DeviceKeysInput | null | undefined;
-  /** What the device is. */
+  /** Platform of the device. */
   readonly platform: Platform;
-  /** What names it to its platform; on the web the subscription's endpoint. */
+  /** Token that the platform gave; on the web, the endpoint of the subscription. */
   readonly token: string;
-  /** Who uses it, by the account's own naming. */
+  /** Identifier of its user in your system. */
   readonly userId: string;
 };
 

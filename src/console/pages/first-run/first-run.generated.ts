@@ -5,78 +5,78 @@ import type { Document } from '../../lib/document.ts';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** A new key. */
 export type CreateApiKeyInput = {
-  /** The account; only for operators, who have none of their own. */
+  /** The account. Only for operators, who belong to none. */
   readonly accountId?: string | null | undefined;
-  /** Whether every request must be signed; no when absent. */
+  /** Whether every request must be signed. Default: false. */
   readonly enableHmac?: boolean | null | undefined;
-  /** Where the key works. */
+  /** Environment of the key. */
   readonly environment: Environment;
-  /** When the key ends; never when absent. */
+  /** When the key expires. Default: never. */
   readonly expiresAt?: string | null | undefined;
-  /** CIDRs that may use the key; all when absent or empty. */
+  /** CIDRs that may use the key. Default: every address. */
   readonly ipAllowlist?: ReadonlyArray<string> | null | undefined;
-  /** Name to recognise the key by. */
+  /** Name, to recognise the key. */
   readonly name: string;
-  /** What the key may do; at least one scope. */
+  /** Permissions; at least one. */
   readonly scopes: ReadonlyArray<Scope>;
 };
 
-/** How a webhook delivery stands. */
+/** The status of a webhook delivery. */
 export type DeliveryStatus =
-  /** The endpoint was deleted before it succeeded. */
+  /** The webhook was deleted before an attempt succeeded. */
   | 'CANCELED'
   /** Every attempt failed. */
   | 'FAILED'
   /** No attempt has been made yet. */
   | 'PENDING'
-  /** The last attempt failed; the next is due at nextRetryAt. */
+  /** The last attempt failed; `nextRetryAt` is the time of the next. */
   | 'RETRYING'
   /** The endpoint answered 2xx. */
   | 'SUCCESS';
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** How far a message, or one recipient of it, has come. It only moves forward. */
+/** The status of a message or of one recipient. It only moves forward. */
 export type MessageStatus =
-  /** Successfully delivered. */
+  /** The carrier or provider reported its delivery. */
   | 'DELIVERED'
-  /** Delivery failed, or the message was canceled. */
+  /** It was not delivered, or it was canceled. */
   | 'FAILED'
-  /** Queued for delivery. */
+  /** Queued; no carrier or provider has accepted it yet. */
   | 'PENDING'
-  /** Handed to the carrier or provider. */
+  /** A carrier or provider has accepted it. */
   | 'SENT';
 
-/** A new endpoint. */
+/** A new webhook. */
 export type RegisterWebhookInput = {
-  /** What it is for. */
+  /** Your description of the webhook. */
   readonly description?: string | null | undefined;
-  /** Where to register it; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
   /** Event types, at least one. */
   readonly events: ReadonlyArray<string>;
-  /** Retries after the first attempt, 0 to 5; 3 when absent. */
+  /** Retries after the first attempt, 0 to 5. Default: 3. */
   readonly maxRetries?: number | null | undefined;
-  /** Where events are posted to; HTTPS, at a public address. */
+  /** URL that events are posted to: HTTPS, at a public address. */
   readonly url: string;
 };
 
-/** What an API key may do. */
+/** A permission of an API key. */
 export type Scope =
-  /** Every scope, including ones added later. */
+  /** Every scope, including scopes that are added later. */
   | 'FULL_ACCESS'
-  /** Create and change contacts; includes reading them. */
+  /** Read, create and change contacts. */
   | 'MANAGE_CONTACTS'
   /** Manage webhooks and read their deliveries. */
   | 'MANAGE_WEBHOOKS'
   /** Read contacts. */
   | 'READ_CONTACTS'
-  /** Read message history and look messages up. */
+  /** Read message history and look up messages. */
   | 'READ_MESSAGES'
   /** Send email. */
   | 'SEND_EMAIL'
@@ -89,15 +89,15 @@ export type Scope =
 
 /** An SMS to one or more recipients. */
 export type SendSmsInput = {
-  /** Where to send; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Sender ID, at most 11 letters or digits. */
+  /** Sender ID, at most 11 letters or digits. Default: the sender ID of the gateway. */
   readonly from?: string | null | undefined;
-  /** Names the request: the same again within 24 hours sends nothing more. */
+  /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
   /** Text, at most 1000 characters. */
   readonly message: string;
-  /** When to send it, at most 30 days ahead; now when absent. */
+  /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** One number, or several separated by commas. */
   readonly to: string;

@@ -3,6 +3,17 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** The cause of a ledger entry. */
+export type LedgerEntryKind =
+  /** The cost of a message. */
+  | 'CHARGE'
+  /** The opening balance of the account. */
+  | 'OPENING'
+  /** The cost of a recipient that no carrier or provider accepted. */
+  | 'REFUND'
+  /** A top-up by an operator. */
+  | 'TOPUP';
+
 export type LedgerQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
@@ -11,7 +22,7 @@ export type LedgerQueryVariables = Exact<{
 }>;
 
 
-export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: string, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly actor: string | null, readonly createdAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: LedgerEntryKind, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly actor: string | null, readonly createdAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type LedgerMovedSubscriptionVariables = Exact<{ [key: string]: never; }>;
 

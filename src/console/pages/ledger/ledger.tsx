@@ -33,7 +33,7 @@ export default function LedgerPage() {
     { header: 'No.', cell: ({ seq }) => seq },
     {
       header: 'Kind',
-      cell: ({ kind }) => <Badge status={kind === 'topup' ? 'TOP-UP' : kind.toUpperCase()} />,
+      cell: ({ kind }) => <Badge status={kind === 'TOPUP' ? 'TOP-UP' : kind} />,
     },
     { header: 'Amount', cell: ({ amount }) => <Money amount={amount} currency={currency} />, isNumber: true },
     {

@@ -3,30 +3,30 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** What a person may do. */
+/** The permissions of a person. */
 export type Role =
   /** Manages keys, webhooks and members, and sends. */
   | 'ADMIN'
-  /** Sends, manages contacts, webhooks and the keys they made, none with FULL_ACCESS. */
+  /** Sends, manages contacts, webhooks and their own keys, but never a key with FULL_ACCESS. */
   | 'DEVELOPER'
-  /** Runs the platform: stands above accounts and belongs to none. */
+  /** Runs the platform and belongs to no account. */
   | 'OPERATOR'
   /** Everything in the account. */
   | 'OWNER'
   /** Reads. */
   | 'VIEWER';
 
-/** What an API key may do. */
+/** A permission of an API key. */
 export type Scope =
-  /** Every scope, including ones added later. */
+  /** Every scope, including scopes that are added later. */
   | 'FULL_ACCESS'
-  /** Create and change contacts; includes reading them. */
+  /** Read, create and change contacts. */
   | 'MANAGE_CONTACTS'
   /** Manage webhooks and read their deliveries. */
   | 'MANAGE_WEBHOOKS'
   /** Read contacts. */
   | 'READ_CONTACTS'
-  /** Read message history and look messages up. */
+  /** Read message history and look up messages. */
   | 'READ_MESSAGES'
   /** Send email. */
   | 'SEND_EMAIL'

@@ -3,7 +3,7 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** How a message travels. */
+/** A way to send messages. */
 export type Channel =
   /** Email. */
   | 'EMAIL'
@@ -14,54 +14,61 @@ export type Channel =
   /** WhatsApp. */
   | 'WHATSAPP';
 
-/** How a webhook delivery stands. */
+/** The status of a webhook delivery. */
 export type DeliveryStatus =
-  /** The endpoint was deleted before it succeeded. */
+  /** The webhook was deleted before an attempt succeeded. */
   | 'CANCELED'
   /** Every attempt failed. */
   | 'FAILED'
   /** No attempt has been made yet. */
   | 'PENDING'
-  /** The last attempt failed; the next is due at nextRetryAt. */
+  /** The last attempt failed; `nextRetryAt` is the time of the next. */
   | 'RETRYING'
   /** The endpoint answered 2xx. */
   | 'SUCCESS';
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** Which messages to show; every member given must hold. */
+/** Conditions on messages. All that are given must hold. */
 export type MessageFilter = {
-  /** Sent with this key. */
+  /** The `keyId` of the API key that sent it. */
   readonly apiKeyId?: string | null | undefined;
-  /** Of this channel. */
+  /** The channel. */
   readonly channel?: Channel | null | undefined;
-  /** Sent in this environment. */
+  /** The environment. */
   readonly environment?: Environment | null | undefined;
-  /** Accepted at this time or later. */
+  /** Earliest time of acceptance, inclusive. */
   readonly from?: string | null | undefined;
-  /** Part of the text, the sender or a recipient's address, looked for in the newest 100,000 messages of each channel within `from` and `to`. */
+  /** Part of the text, the sender or the address of a recipient. Only the newest 100,000 messages of each channel between `from` and `to` are searched. */
   readonly search?: string | null | undefined;
-  /** In this status. */
+  /** The status. */
   readonly status?: MessageStatus | null | undefined;
-  /** Accepted at this time or earlier. */
+  /** Latest time of acceptance, inclusive. */
   readonly to?: string | null | undefined;
 };
 
-/** How far a message, or one recipient of it, has come. It only moves forward. */
+/** The status of a message or of one recipient. It only moves forward. */
 export type MessageStatus =
-  /** Successfully delivered. */
+  /** The carrier or provider reported its delivery. */
   | 'DELIVERED'
-  /** Delivery failed, or the message was canceled. */
+  /** It was not delivered, or it was canceled. */
   | 'FAILED'
-  /** Queued for delivery. */
+  /** Queued; no carrier or provider has accepted it yet. */
   | 'PENDING'
-  /** Handed to the carrier or provider. */
+  /** A carrier or provider has accepted it. */
   | 'SENT';
+
+/** A reason for a status. */
+export type StatusReason =
+  /** The message was sent, but no delivery report came within 72 hours. */
+  | 'DELIVERY_UNCONFIRMED'
+  /** A recipient failed, but an earlier attempt may have reached them. The refund follows when no delivery report can come any more. */
+  | 'REFUND_PENDING';
 
 export type MessageRowFragment = { readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null };
 
@@ -98,7 +105,7 @@ export type MessageDetailQueryVariables = Exact<{
 }>;
 
 
-export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly from: string, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: string | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }> } | null };
+export type MessageDetailQuery = { readonly message: { readonly sid: string | null, readonly from: string, readonly payload: Readonly<Record<string, unknown>> | null, readonly statusReason: StatusReason | null, readonly id: string, readonly channel: Channel, readonly environment: Environment, readonly to: ReadonlyArray<string>, readonly content: string, readonly status: MessageStatus, readonly cost: number, readonly currency: string, readonly createdAt: string, readonly scheduledFor: string | null, readonly apiKey: { readonly keyId: string, readonly name: string } | null, readonly metadata: { readonly recipientsProcessed: number | null, readonly invalidNumbersSkipped: number | null, readonly invalidAddressesSkipped: number | null, readonly duplicatesRemoved: number | null, readonly smsCount: number | null, readonly messageLength: number | null, readonly costPerSms: number | null, readonly encoding: string | null, readonly segments: number | null, readonly devicesTargeted: number | null, readonly devicesReached: number | null, readonly devicesFailed: number | null, readonly devicesRemoved: number | null }, readonly recipients: ReadonlyArray<{ readonly to: string, readonly status: MessageStatus, readonly sid: string | null, readonly refunded: number, readonly sentAt: string | null, readonly deliveredAt: string | null, readonly failedAt: string | null, readonly readAt: string | null, readonly error: { readonly code: string, readonly message: string } | null }> } | null };
 
 export type MessageHistoryQueryVariables = Exact<{
   id: string;

@@ -3,17 +3,17 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** A file that goes with an email. */
+/** A file attached to an email. */
 export type AttachmentInput = {
   /** The file in base64. */
   readonly content: string;
-  /** Media type; `application/octet-stream` when absent. */
+  /** Media type. Default: `application/octet-stream`. */
   readonly contentType?: string | null | undefined;
   /** Name of the file. */
   readonly filename: string;
 };
 
-/** How a message travels. */
+/** A way to send messages. */
 export type Channel =
   /** Email. */
   | 'EMAIL'
@@ -24,14 +24,14 @@ export type Channel =
   /** WhatsApp. */
   | 'WHATSAPP';
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** An SMS to be priced. */
+/** An SMS to estimate. */
 export type EstimateSmsInput = {
   /** Text, at most 1000 characters. */
   readonly message: string;
@@ -39,38 +39,47 @@ export type EstimateSmsInput = {
   readonly to: string;
 };
 
-/** How urgent a notification is. */
+/** The type of a WhatsApp message. */
+export type MessageType =
+  /** A file at a URL. */
+  | 'MEDIA'
+  /** A template that WhatsApp has approved. */
+  | 'TEMPLATE'
+  /** Free text, allowed within 24 hours of the last message from the recipient. */
+  | 'TEXT';
+
+/** The urgency of a push notification. */
 export type PushPriority =
-  /** At once, waking the device. */
+  /** Delivered at once; wakes the device. */
   | 'HIGH'
-  /** When it suits the device. */
+  /** Delivered when it suits the device. */
   | 'NORMAL';
 
-/** An email; each recipient gets one of their own. */
+/** An email. Each recipient gets their own mail. */
 export type SendEmailInput = {
-  /** Files, 7 MiB together. */
+  /** Attached files, at most 7 MiB together. */
   readonly attachments?: ReadonlyArray<AttachmentInput> | null | undefined;
-  /** As `cc`, unseen by the others. */
+  /** As `cc`, hidden from the other recipients. */
   readonly bcc?: string | null | undefined;
   /** Addresses that get a copy of the first mail. */
   readonly cc?: string | null | undefined;
-  /** Where to send; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Sender; the gateway's own when absent. */
+  /** Sender. Default: the sender of the gateway. */
   readonly from?: string | null | undefined;
-  /** Further headers, such as `X-…`. */
+  /** Additional headers, such as `X-…`. */
   readonly headers?: Readonly<Record<string, unknown>> | null | undefined;
-  /** The HTML. */
+  /** HTML. */
   readonly html?: string | null | undefined;
-  /** Names the request: the same again within 24 hours sends nothing more. */
+  /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
-  /** Where answers go. */
+  /** Address for replies. */
   readonly replyTo?: string | null | undefined;
-  /** When to send it, at most 30 days ahead; now when absent. */
+  /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** Subject, one line. */
   readonly subject: string;
-  /** The text; it or `html` is needed. */
+  /** Plain text. At least one of `text` and `html` is required. */
   readonly text?: string | null | undefined;
   /** One address, or several separated by commas, at most 50. */
   readonly to: string;
@@ -80,43 +89,43 @@ export type SendEmailInput = {
 export type SendPushInput = {
   /** Text. */
   readonly body: string;
-  /** Address that a click opens. */
+  /** URL that a click opens. */
   readonly clickUrl?: string | null | undefined;
-  /** A later notification with this key replaces this one. */
+  /** A later notification with the same key replaces this one. */
   readonly collapseKey?: string | null | undefined;
   /** Data for the app. */
   readonly data?: Readonly<Record<string, unknown>> | null | undefined;
   /** Devices. */
   readonly deviceIds?: ReadonlyArray<string> | null | undefined;
-  /** Where to send; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Names the request: the same again within 24 hours sends nothing more. */
+  /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
-  /** Address of a picture. */
+  /** URL of a picture. */
   readonly imageUrl?: string | null | undefined;
-  /** How urgent it is. */
+  /** Urgency of the notification. */
   readonly priority?: PushPriority | null | undefined;
-  /** When to send it, at most 30 days ahead; now when absent. */
+  /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** Title. */
   readonly title: string;
   /** One user id, or several separated by commas. */
   readonly to?: string | null | undefined;
-  /** How long the platform may keep it for a device out of reach. */
+  /** Seconds for which the platform keeps it for an unreachable device. */
   readonly ttlSeconds?: number | null | undefined;
 };
 
 /** An SMS to one or more recipients. */
 export type SendSmsInput = {
-  /** Where to send; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Sender ID, at most 11 letters or digits. */
+  /** Sender ID, at most 11 letters or digits. Default: the sender ID of the gateway. */
   readonly from?: string | null | undefined;
-  /** Names the request: the same again within 24 hours sends nothing more. */
+  /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
   /** Text, at most 1000 characters. */
   readonly message: string;
-  /** When to send it, at most 30 days ahead; now when absent. */
+  /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
   /** One number, or several separated by commas. */
   readonly to: string;
@@ -124,35 +133,35 @@ export type SendSmsInput = {
 
 /** A WhatsApp message to one number. */
 export type SendWhatsAppInput = {
-  /** Where to send; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
-  /** Names the request: the same again within 24 hours sends nothing more. */
+  /** Idempotency key. Repeating a send with the same key within 24 hours sends nothing more. */
   readonly idempotencyKey?: string | null | undefined;
-  /** A file. */
+  /** The file, for MEDIA. */
   readonly media?: WhatsAppMediaInput | null | undefined;
-  /** When to send it, at most 30 days ahead; now when absent. */
+  /** When to send it, at most 30 days ahead. Default: now. */
   readonly scheduledFor?: string | null | undefined;
-  /** A template. */
+  /** The template, for TEMPLATE. */
   readonly template?: WhatsAppTemplateInput | null | undefined;
-  /** Free text. */
+  /** The free text, for TEXT. */
   readonly text?: WhatsAppTextInput | null | undefined;
   /** One number. */
   readonly to: string;
-  /** Which of the members below it is. */
-  readonly type: WhatsAppType;
+  /** Type of the message: which of the fields below is given. */
+  readonly type: MessageType;
 };
 
-/** A file at an address. */
+/** A file at a URL. */
 export type WhatsAppMediaInput = {
-  /** Text under it. */
+  /** Text below the file. */
   readonly caption?: string | null | undefined;
-  /** Address of the file. */
+  /** URL of the file. */
   readonly url: string;
 };
 
-/** A template with what fills it. */
+/** A template and its values. */
 export type WhatsAppTemplateInput = {
-  /** What fills it, as the platform documents. */
+  /** Values of the template, as the WhatsApp Cloud API documents them. */
   readonly components?: ReadonlyArray<Readonly<Record<string, unknown>>> | null | undefined;
   /** Language, such as `en_US`. */
   readonly language: string;
@@ -164,18 +173,9 @@ export type WhatsAppTemplateInput = {
 export type WhatsAppTextInput = {
   /** The text. */
   readonly body: string;
-  /** Whether a preview of its first link is shown. */
+  /** Whether to show a preview of the first link. */
   readonly previewUrl?: boolean | null | undefined;
 };
-
-/** What a WhatsApp message is. */
-export type WhatsAppType =
-  /** A file at an address. */
-  | 'MEDIA'
-  /** A template that the platform has approved. */
-  | 'TEMPLATE'
-  /** Free text, within 24 hours of the last message from the recipient. */
-  | 'TEXT';
 
 export type EstimateSmsQueryVariables = Exact<{
   input: EstimateSmsInput;

@@ -7,7 +7,7 @@ import { textOf } from '../../ui/form.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { ChannelPrice } from './price.tsx';
 import { type Again, jsonIn, ofChannel, parseJson, textIn } from './resend.ts';
-import { SendWhatsApp, type SendWhatsAppInput, type WhatsAppType } from './send.generated.ts';
+import { type MessageType, SendWhatsApp, type SendWhatsAppInput } from './send.generated.ts';
 import { SendForm } from './send-form.tsx';
 
 const TYPES = [
@@ -32,8 +32,8 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'WHATSAPP');
   const payload = before?.payload;
   const [to, setTo] = useState(before?.to[0] ?? '');
-  const [type, setType] = useState<WhatsAppType>(
-    (textIn(payload, 'type').toUpperCase() || 'TEXT') as WhatsAppType,
+  const [type, setType] = useState<MessageType>(
+    (textIn(payload, 'type').toUpperCase() || 'TEXT') as MessageType,
   );
   const number = parseMsisdn(to.trim());
   const send = useApiMutation(SendWhatsApp);
@@ -80,7 +80,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
         label="Type"
         options={TYPES}
         value={type}
-        onChange={(event) => setType(event.currentTarget.value as WhatsAppType)}
+        onChange={(event) => setType(event.currentTarget.value as MessageType)}
         hint={
           type === 'TEMPLATE'
             ? 'Approved by WhatsApp beforehand; it can be sent at any time.'
@@ -136,7 +136,7 @@ function Part({ isShown, children }: { isShown: boolean; children: ReactNode }) 
 }
 
 function contentOf(
-  type: WhatsAppType,
+  type: MessageType,
   values: FormData,
 ): Pick<SendWhatsAppInput, 'text' | 'template' | 'media'> {
   switch (type) {

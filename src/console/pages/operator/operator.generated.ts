@@ -3,7 +3,7 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** How a message travels. */
+/** A way to send messages. */
 export type Channel =
   /** Email. */
   | 'EMAIL'
@@ -16,36 +16,36 @@ export type Channel =
 
 /** A new account. */
 export type CreateAccountInput = {
-  /** Opening balance in the currency; 0 when absent. */
+  /** Opening balance in the currency. Default: 0. */
   readonly balance?: number | null | undefined;
-  /** Currency, ISO 4217, such as `UGX`. */
+  /** Currency (ISO 4217), such as `UGX`. */
   readonly currency: string;
-  /** Email address of the account and sign-in of its owner. */
+  /** Email address of the account. Its owner signs in with it. */
   readonly email: string;
-  /** Name; the email address when absent. */
+  /** Name. Default: the email address. */
   readonly name?: string | null | undefined;
 };
 
-/** How a carrier or provider is. */
+/** The state of a carrier or provider. */
 export type ProviderState =
-  /** It can be reached and did not take what it was handed last. */
+  /** It can be reached, but it did not accept the last message. */
   | 'DEGRADED'
-  /** It cannot be reached, or rests after failures in a row; messages go elsewhere or wait. */
+  /** It cannot be reached, or it is skipped after repeated failures. Messages use another route or wait. */
   | 'DOWN'
-  /** It is being connected to. */
+  /** The gateway is connecting to it. */
   | 'STARTING'
-  /** It takes messages. */
+  /** It accepts messages. */
   | 'UP';
 
 /** A plan. */
 export type SetPlanInput = {
-  /** Name of the plan, new or there already. */
+  /** Name of the plan, new or existing. */
   readonly name: string;
   /** Requests of a key in any 60 seconds. */
   readonly perMinute: number;
-  /** Requests of a key in any second; no such limit when absent or 0. */
+  /** Requests of a key in any second. Default: 0, no limit. */
   readonly perSecond?: number | null | undefined;
-  /** Requests of a session to GraphQL in any 60 seconds; the default of the gateway when absent. */
+  /** GraphQL requests of a session in any 60 seconds. Default: the default of the gateway. */
   readonly sessionPerMinute?: number | null | undefined;
   /** Webhook registrations of a key in any 60 seconds. */
   readonly webhooksPerMinute: number;
@@ -55,13 +55,13 @@ export type SetPlanInput = {
 export type SetPriceInput = {
   /** Price of one unit for one recipient. */
   readonly amount: number;
-  /** Channel it holds for. */
+  /** Channel of the messages. */
   readonly channel: Channel;
-  /** Currency, ISO 4217. */
+  /** Currency (ISO 4217). */
   readonly currency: string;
-  /** Leading digits of the destination, without `+`; all when absent. */
+  /** Leading digits of the destination, without `+`. Default: all destinations. */
   readonly prefix?: string | null | undefined;
-  /** Names the change: the same again changes nothing, and another one under its name is refused. */
+  /** Unique name of the change. Repeating the change changes nothing; another change with the same name is refused. */
   readonly reference?: string | null | undefined;
 };
 

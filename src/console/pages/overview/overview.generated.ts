@@ -3,7 +3,7 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** How a message travels. */
+/** A way to send messages. */
 export type Channel =
   /** Email. */
   | 'EMAIL'
@@ -14,51 +14,51 @@ export type Channel =
   /** WhatsApp. */
   | 'WHATSAPP';
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** How far a message, or one recipient of it, has come. It only moves forward. */
+/** The status of a message or of one recipient. It only moves forward. */
 export type MessageStatus =
-  /** Successfully delivered. */
+  /** The carrier or provider reported its delivery. */
   | 'DELIVERED'
-  /** Delivery failed, or the message was canceled. */
+  /** It was not delivered, or it was canceled. */
   | 'FAILED'
-  /** Queued for delivery. */
+  /** Queued; no carrier or provider has accepted it yet. */
   | 'PENDING'
-  /** Handed to the carrier or provider. */
+  /** A carrier or provider has accepted it. */
   | 'SENT';
 
-/** How a carrier or provider is. */
+/** The state of a carrier or provider. */
 export type ProviderState =
-  /** It can be reached and did not take what it was handed last. */
+  /** It can be reached, but it did not accept the last message. */
   | 'DEGRADED'
-  /** It cannot be reached, or rests after failures in a row; messages go elsewhere or wait. */
+  /** It cannot be reached, or it is skipped after repeated failures. Messages use another route or wait. */
   | 'DOWN'
-  /** It is being connected to. */
+  /** The gateway is connecting to it. */
   | 'STARTING'
-  /** It takes messages. */
+  /** It accepts messages. */
   | 'UP';
 
-/** What usage is told apart by. */
+/** A property to group usage by. */
 export type UsageGroup =
-  /** The API key that sent them. */
+  /** The API key that sent the messages. */
   | 'API_KEY'
   /** The channel. */
   | 'CHANNEL'
-  /** The status that messages have now. */
+  /** The current status of the messages. */
   | 'STATUS';
 
-/** What usage is counted by. */
+/** The length of a usage bucket. */
 export type UsageInterval =
-  /** Days, in UTC. */
+  /** A day, in UTC. */
   | 'DAY'
-  /** Hours, in UTC. */
+  /** An hour, in UTC. */
   | 'HOUR'
-  /** Months, in UTC. */
+  /** A month, in UTC. */
   | 'MONTH';
 
 export type OverviewUsageQueryVariables = Exact<{

@@ -3,7 +3,7 @@ import type { Document } from '../../lib/document.ts';
 
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
-/** How a message travels. */
+/** A way to send messages. */
 export type Channel =
   /** Email. */
   | 'EMAIL'
@@ -14,65 +14,65 @@ export type Channel =
   /** WhatsApp. */
   | 'WHATSAPP';
 
-/** How a webhook delivery stands. */
+/** The status of a webhook delivery. */
 export type DeliveryStatus =
-  /** The endpoint was deleted before it succeeded. */
+  /** The webhook was deleted before an attempt succeeded. */
   | 'CANCELED'
   /** Every attempt failed. */
   | 'FAILED'
   /** No attempt has been made yet. */
   | 'PENDING'
-  /** The last attempt failed; the next is due at nextRetryAt. */
+  /** The last attempt failed; `nextRetryAt` is the time of the next. */
   | 'RETRYING'
   /** The endpoint answered 2xx. */
   | 'SUCCESS';
 
-/** Where a key works and a message goes. */
+/** Production or sandbox. */
 export type Environment =
-  /** Messages are sent and the account is charged. */
+  /** Messages are sent, and the account is charged. */
   | 'PRODUCTION'
-  /** Requests are checked and recorded; nothing is sent or charged. */
+  /** Requests are checked and recorded. Nothing is sent or charged. */
   | 'SANDBOX';
 
-/** A new endpoint. */
+/** A new webhook. */
 export type RegisterWebhookInput = {
-  /** What it is for. */
+  /** Your description of the webhook. */
   readonly description?: string | null | undefined;
-  /** Where to register it; PRODUCTION when absent. */
+  /** Environment. Default: PRODUCTION. */
   readonly environment?: Environment | null | undefined;
   /** Event types, at least one. */
   readonly events: ReadonlyArray<string>;
-  /** Retries after the first attempt, 0 to 5; 3 when absent. */
+  /** Retries after the first attempt, 0 to 5. Default: 3. */
   readonly maxRetries?: number | null | undefined;
-  /** Where events are posted to; HTTPS, at a public address. */
+  /** URL that events are posted to: HTTPS, at a public address. */
   readonly url: string;
 };
 
-/** What to change of an endpoint; what is absent stays. */
+/** Changes of a webhook. Absent fields stay as they are. */
 export type UpdateWebhookInput = {
-  /** What it is for; null for nothing. */
+  /** Your description of the webhook. Null clears it. */
   readonly description?: string | null | undefined;
   /** Event types, at least one. */
   readonly events?: ReadonlyArray<string> | null | undefined;
-  /** Whether it is told of events. */
+  /** Whether it receives events. */
   readonly isActive?: boolean | null | undefined;
   /** Retries after the first attempt, 0 to 5. */
   readonly maxRetries?: number | null | undefined;
-  /** Where events are posted to. */
+  /** URL that events are posted to. */
   readonly url?: string | null | undefined;
 };
 
-/** Which deliveries to show; every member given must hold. */
+/** Conditions on deliveries. All that are given must hold. */
 export type WebhookDeliveryFilter = {
-  /** To endpoints of this environment; both when absent. */
+  /** The environment. Default: both. */
   readonly environment?: Environment | null | undefined;
-  /** Of this event type. */
+  /** The event type. */
   readonly event?: string | null | undefined;
-  /** About this message. */
+  /** The message. */
   readonly messageId?: string | null | undefined;
-  /** In this status. */
+  /** The status. */
   readonly status?: DeliveryStatus | null | undefined;
-  /** To this endpoint. */
+  /** The webhook. */
   readonly webhookId?: string | null | undefined;
 };
 

@@ -1,0 +1,106 @@
+/**
+ * type-graphql's decorators with the check that they lack: the TypeScript type of a property, method or argument must
+ * be the type that the schema shows. A field that the schema calls non-null while its value may be null does not compile.
+ */
+import type { GraphQLScalarType } from 'graphql';
+import {
+  Arg as DeclareArg,
+  Field as DeclareField,
+  FieldResolver as DeclareFieldResolver,
+  Mutation as DeclareMutation,
+  Query as DeclareQuery,
+} from 'type-graphql';
+
+interface Options {
+  readonly description: string;
+  readonly nullable?: boolean;
+}
+type TypeThunk<Type> = () => Type;
+
+/** The TypeScript type of a GraphQL type's values. */
+type ValueOf<Type> = Type extends StringConstructor
+  ? string
+  : Type extends BooleanConstructor
+    ? boolean
+    : Type extends GraphQLScalarType<infer Value, unknown>
+      ? Value
+      : Type extends readonly (infer Item)[]
+        ? readonly ValueOf<Item>[]
+        : Type extends abstract new (
+              ...given: never
+            ) => infer Instance
+          ? Instance
+          : Type extends Readonly<Record<string, infer Word>>
+            ? Word
+            : never;
+type Absent<Given extends Options> = Given extends { readonly nullable: true } ? null | undefined : never;
+type Shown<Type, Given extends Options> = ValueOf<Type> | Absent<Given>;
+type MayBeAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
+type IsNullable<Given extends Options> = Given extends { readonly nullable: true } ? true : false;
+
+/** Compiles where a property of an output type is of the field's type, and nullable exactly where the field is. */
+type OutputKey<Prop, Type, Given extends Options, Key> = [Prop] extends [Shown<Type, Given>]
+  ? MayBeAbsent<Prop> extends IsNullable<Given>
+    ? Key
+    : 'The field is nullable and its property is not.'
+  : 'The property has values that the field cannot show.';
+/** Compiles where a property or parameter takes everything that the field or argument lets in. */
+type InputKey<Prop, Type, Given extends Options, Key> = [Shown<Type, Given>] extends [Prop]
+  ? Key
+  : 'The field lets in values that the property does not take.';
+type Resolver<Value> = (...given: never[]) => Value | Promise<Value>;
+type ResolverDecorator<Type, Given extends Options> = <Method extends Resolver<Shown<Type, Given>>>(
+  target: object,
+  key: string,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/** A field of an output type, read from the property. */
+export function Field<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
+  return DeclareField(type as () => object, given) as <Target extends object, Key extends keyof Target>(
+    target: Target,
+    key: OutputKey<Target[Key], Type, Given, Key>,
+  ) => void;
+}
+
+/** A field of an input type. */
+export function InputField<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
+  return DeclareField(type as () => object, given) as <Target extends object, Key extends keyof Target>(
+    target: Target,
+    key: InputKey<Target[Key], Type, Given, Key>,
+  ) => void;
+}
+
+/** An argument. */
+export function Arg<const Type, const Given extends Options>(
+  name: string,
+  type: TypeThunk<Type>,
+  given: Given,
+) {
+  return DeclareArg(name, type as () => object, given) as <
+    Target extends object,
+    Key extends keyof Target,
+    Index extends number,
+  >(
+    target: Target,
+    key: Key,
+    index: Target[Key] extends (...parameters: infer Parameters) => unknown
+      ? InputKey<Parameters[Index], Type, Given, Index>
+      : never,
+  ) => void;
+}
+
+/** A field of an output type, resolved by the method. */
+export function FieldResolver<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
+  return DeclareFieldResolver(type as () => object, given) as ResolverDecorator<Type, Given>;
+}
+
+/** A field of `Query`. */
+export function Query<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
+  return DeclareQuery(type as () => object, given) as ResolverDecorator<Type, Given>;
+}
+
+/** A field of `Mutation`. */
+export function Mutation<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
+  return DeclareMutation(type as () => object, given) as ResolverDecorator<Type, Given>;
+}
