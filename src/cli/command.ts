@@ -1,4 +1,4 @@
-/** What every command of the command line is made of. */
+/** Parts that all commands share. */
 import type { Command } from 'commander';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
@@ -6,7 +6,7 @@ import type { CliAnswer } from './output.ts';
 
 export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
-/** What commands work with, once the database is there. */
+/** What the commands need of the gateway. */
 export interface CliGateway {
   readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery'>;
   readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
@@ -14,8 +14,8 @@ export interface CliGateway {
 
 export interface CliRunner {
   /**
-   * Opens the gateway, runs `work`, closes it and prints the answer. Where no embedded PostgreSQL is in DATA_DIR yet, it is
-   * refused unless `mayMakeDatabase`.
+   * Opens the gateway, runs `work`, closes the gateway and prints the answer. Refuses to create an embedded
+   * PostgreSQL in DATA_DIR unless `mayMakeDatabase`.
    */
   run(
     isJson: boolean | undefined,

@@ -4,36 +4,36 @@ import type { SecretBox } from '../domain/ports/system.ts';
 import { describeHold, type Hold } from '../domain/recovery/hold.ts';
 import { type CliAnswer, errorLine } from './output.ts';
 
-/** What the doctor looks at; a rejection anywhere is a finding. */
+/** The parts that the doctor checks. A rejection of any of them is a finding. */
 export interface Patient {
   readonly migration: { readonly to: string; readonly newerThan?: string };
   readonly diagnostics: {
     readonly server: { readonly version: string; readonly isPooled: boolean };
-    /** What a connection should be set to and is not. */
+    /** Settings that a connection should have and has not. */
     settingsNotHeld(): Promise<readonly string[]>;
-    /** How many statements the gateway has, and those that this server refuses. */
+    /** The number of the gateway's statements, and those that this server refuses. */
     refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }>;
     hearsNotifications(): Promise<boolean>;
-    /** A sealed secret for each master key that sealed one. */
+    /** One sealed secret for each master key that sealed any. */
     sealedSamples(): Promise<readonly string[]>;
   };
   readonly clock: {
     agrees(): Promise<boolean>;
-    /** What is wrong with it, in a sentence. */
+    /** The fault, as a sentence. */
     fault(): string | undefined;
-    /** How far this machine's is ahead of the database's. */
+    /** How far this machine's clock is ahead of the database's. */
     readonly skewMs: number;
   };
-  /** Rejects when the database does not take a write. */
+  /** Rejects when the database takes no writes. */
   readonly heartbeat: { beat(): Promise<void> };
   readonly queue: { check(): Promise<void>; depth(): Promise<Readonly<Record<string, number>>> };
   readonly holdGate: { readonly hold: Hold | undefined };
-  /** One round of the check of the ledgers; how many accounts do not add up. */
+  /** Checks the ledgers once. Resolves with the number of accounts whose balance is not the sum of their ledger. */
   checkLedgers(): Promise<number>;
   readonly routing: Pick<Routing, 'start' | 'stop' | 'health'>;
   readonly reports: { readonly take: ReportSink };
   readonly secrets: Pick<SecretBox, 'open'>;
-  /** What mails are signed with, where they are. */
+  /** The DKIM key that signs mails, if mails are signed. */
   readonly dkim: { readonly recordName: string; readonly record: string } | undefined;
 }
 
@@ -43,22 +43,22 @@ interface Finding {
   readonly detail: string;
 }
 
-/** Where the embedded PostgreSQL keeps its files, and what its disk has left. */
+/** The directory of the embedded PostgreSQL, and the free space on its disk. */
 interface Room {
   readonly place: string;
   readonly freeMb?: number;
 }
 
-/** With less the next messages may find no room to be stored. */
+/** With less free space the next messages may not fit. */
 const ROOM_MIN_MB = 100;
 const CARRIERS_PATIENCE_MS = 10_000;
 const CARRIERS_POLL_MS = 50;
-/** So many refused statements are named. */
+/** How many refused statements are named. */
 const MAX_SHOWN = 3;
 
 /**
- * Checks everything that a running gateway leans on, a row each. SMSCs and mail servers are connected to, and nothing is sent. `room`
- * is that of the embedded PostgreSQL; that of any other is its operator's.
+ * Checks everything that a running gateway needs, one row each. It connects to SMSCs and mail servers and sends
+ * nothing. `room` is for the embedded PostgreSQL only.
  */
 export async function examine(patient: Patient, room: Room | undefined): Promise<CliAnswer> {
   return report([
@@ -73,7 +73,7 @@ export async function examine(patient: Patient, room: Room | undefined): Promise
   ]);
 }
 
-/** The findings when the gateway cannot even be put together because of `check`. */
+/** The findings when `check` keeps the gateway from being composed. */
 export function cannotStart(check: 'database' | 'carriers' | 'master key', why: string): CliAnswer {
   const checks = ['database', 'queue', 'ledger', 'sending', 'carriers', 'clock', 'master key'] as const;
   return report(
@@ -102,13 +102,13 @@ async function checkDatabase(
   const newer = newerThan === undefined ? '' : `, newer than this release knows (${newerThan})`;
   const found = `PostgreSQL ${version}${isPooled ? ' through a connection pool' : ''}, schema ${to}${newer}`;
   if (room?.freeMb !== undefined && room.freeMb < ROOM_MIN_MB) {
-    throw new Error(`${found}, but only ${room.freeMb} MB are free in ${room.place}: make room there`);
+    throw new Error(`${found}, but only ${room.freeMb} MB are free in ${room.place}: free some space there`);
   }
   const settings = await diagnostics.settingsNotHeld();
   if (settings.length > 0) {
     throw new Error(
-      `${found}, but the settings of a session do not hold (${settings.join(', ')}): let nothing between the gateway ` +
-        'and PostgreSQL change or forget them',
+      `${found}, but session settings are lost (${settings.join(', ')}): nothing between the gateway ` +
+        'and PostgreSQL may reset them',
     );
   }
   const { all, refused } = await diagnostics.refusedStatements();
@@ -118,12 +118,12 @@ async function checkDatabase(
   }
   if (!(await diagnostics.hearsNotifications()))
     throw new Error(
-      `${found}, but what one connection notifies another does not hear: connect straight or through a session pool`,
+      `${found}, but a notification does not reach other connections: connect directly or through a session pool`,
     );
   try {
     await heartbeat.beat();
   } catch (error) {
-    throw new Error(`${found}, but it takes no write: ${errorLine(error, () => false)}`);
+    throw new Error(`${found}, but it does not accept writes: ${errorLine(error, () => false)}`);
   }
   return `${found}; settings hold, ${all} statements are understood, notifications arrive`;
 }
@@ -131,7 +131,7 @@ async function checkDatabase(
 async function checkQueue({ queue }: Patient): Promise<string> {
   await queue.check();
   const depths = Object.entries(await queue.depth()).map(([name, jobs]) => `${name} ${jobs}`);
-  return `jobs that wait or run: ${depths.join(', ')}`;
+  return `jobs waiting or running: ${depths.join(', ')}`;
 }
 
 async function checkLedger(patient: Patient): Promise<string> {
@@ -150,9 +150,9 @@ function checkSending({ holdGate: { hold } }: Patient): string {
 
 async function checkCarriers({ routing, reports }: Patient): Promise<string> {
   if (routing.health().length === 0) throw new Error('no carrier or provider is configured: set SMS_ROUTES');
-  // Reports may come as soon as a carrier is connected, and what is acknowledged must have been stored.
+  // Reports may arrive as soon as a carrier is connected. Only stored reports are acknowledged.
   routing.start((provider, taken) => reports.take(provider, taken));
-  // These connect with each message only.
+  // These providers connect only when they have a message to send.
   const untried = new Set(routing.health().flatMap(({ name, state }) => (state === 'up' ? [name] : [])));
   try {
     const deadline = performance.now() + CARRIERS_PATIENCE_MS;
@@ -174,7 +174,7 @@ function describeProvider({ name, state, detail }: ProviderHealth, isUntried: bo
   return `${name} is ${how}${detail ? ` (${detail})` : ''}`;
 }
 
-/** The key was checked at the start. Whether the record is published only those can say who look it up from outside. */
+/** The start has checked the key. Whether the DNS record is published can only be seen from outside. */
 function describeDkim({ recordName, record }: NonNullable<Patient['dkim']>): Finding {
   const detail = `signs mails; publish as a TXT record of ${recordName}: ${record}`;
   return { check: 'dkim', ok: true, detail };
@@ -201,6 +201,6 @@ function report(findings: readonly Finding[]): CliAnswer {
   return {
     json: { checks: findings },
     text: rows.join('\n'),
-    ...(failed.length > 0 ? { failure: `not well: ${failed.join(', ')}` } : {}),
+    ...(failed.length > 0 ? { failure: `failed: ${failed.join(', ')}` } : {}),
   };
 }

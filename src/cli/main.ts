@@ -12,8 +12,8 @@ import { createProgram } from './program.ts';
 type OpenOptions = NonNullable<Parameters<typeof compose>[2]> & { readonly mayMakeDatabase?: boolean };
 
 /**
- * The gateway as the command line opens it: its log is silent unless LOG_LEVEL asks for it. Whatever the clock of this machine
- * says, commands use the database's time and clean nothing up.
+ * Opens the gateway for one command. It logs nothing unless LOG_LEVEL is set. It uses the database's time, whatever
+ * this machine's clock says, and expires and deletes nothing.
  */
 async function open({ mayMakeDatabase = false, ...options }: OpenOptions = {}) {
   const config = loadConfig();
@@ -35,7 +35,7 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 const runner: CliRunner = {
   async run(isJson, work, options) {
     const gateway = await open(options);
-    // What was done is told even when closing fails: a password is shown only this once.
+    // Print the answer even when closing fails: a password is shown only once.
     try {
       await print(isJson, await work(gateway));
     } finally {
@@ -45,7 +45,7 @@ const runner: CliRunner = {
   async doctor(isJson) {
     const config = loadConfig();
     try {
-      // Before anything is made there.
+      // Before the command could create a cluster there.
       await requireCluster(config);
     } catch (error) {
       return print(isJson, cannotStart('database', errorLine(error, isUnreachable)));
@@ -70,7 +70,7 @@ const runner: CliRunner = {
   },
 };
 
-/** What the gateway could not be opened for: settings of other parts than the database are those of carriers. */
+/** The part whose settings keep the gateway from opening. Settings that are not the database's are the carriers'. */
 function faultyPart(error: unknown): 'database' | 'carriers' {
   if (!(error instanceof ConfigError)) return 'database';
   return /^DATA(BASE_URL|_DIR) /.test(error.message) ? 'database' : 'carriers';

@@ -1,7 +1,7 @@
-/** What a command answers: `json` for `--json`, else `text`; with `failure` the exit code is 1. */
+/** A command's answer: `json` with `--json`, else `text`. With `failure` the exit code is 1. */
 export interface CliAnswer {
   readonly json: object;
-  /** For people; the members of `json`, one a line, when absent. */
+  /** For people. Default: the members of `json`, one a line. */
   readonly text?: string;
   /** One line for stderr. */
   readonly failure?: string;
@@ -22,7 +22,7 @@ function flatten(name: string, value: unknown): [string, string][] {
   );
 }
 
-/** What an operator can do about a refusal of PostgreSQL, by its code. */
+/** What an operator can do when PostgreSQL refuses, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user in DATABASE_URL.',
   '28P01': 'Check the user and the password in DATABASE_URL.',
@@ -35,7 +35,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   '53100': "Make room on the database's disk: that of DATA_DIR, unless DATABASE_URL is set.",
 };
 
-/** An error as one line that the operator can act on; `isUnreachable` knows the errors of a database that is not there. */
+/**
+ * One line for an error, with what the operator can do. `isUnreachable` tells the errors of a database that cannot be
+ * reached.
+ */
 export function errorLine(error: unknown, isUnreachable: (error: unknown) => boolean): string {
   const message = messageOf(error)
     .trim()
@@ -47,10 +50,10 @@ export function errorLine(error: unknown, isUnreachable: (error: unknown) => boo
 }
 
 function messageOf(error: unknown): string {
-  // A connection that was tried at several addresses says nothing itself.
+  // After tries at several addresses only the single errors have messages.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join(', ');
   if (!(error instanceof Error)) return String(error);
-  // A failed query's text and values, which may be anything, stand before the server's own words.
+  // Knex puts the query's text and values before the server's message. They may hold secrets.
   if ('severity' in error) return String(error.message.split(' - ').at(-1));
   return error.message || error.name;
 }

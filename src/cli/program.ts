@@ -9,12 +9,15 @@ import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './c
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
 
-/** The commands of docs/operations/command-line.md. Only a command that runs opens the gateway: help and usage errors need no database. */
+/**
+ * The commands of docs/operations/command-line.md. Help and usage errors need no database: only a command that runs
+ * opens the gateway.
+ */
 export function createProgram(runner: CliRunner): Command {
   const program = new Command('npm run cli --')
     .description('Administration of the messaging gateway from a shell.')
     .exitOverride()
-    // The caller prints errors, as one line; what is left for writeErr is the help shown when no command is named.
+    // The caller prints errors as one line. What is left is the help that is shown when no command is named.
     .configureOutput({ outputError: () => undefined, writeErr: (text) => process.stdout.write(text) })
     .addHelpText(
       'after',
@@ -30,7 +33,7 @@ With --json a command prints one JSON document and nothing else:
     'create --email you@example.com --currency UGX',
   );
   leaf(account, 'create', 'create an account with its owner, who signs in with the password shown once')
-    .requiredOption('--email <email>', "the owner's email, with which they sign in")
+    .requiredOption('--email <email>', "the owner's email for signing in")
     .requiredOption('--currency <code>', 'ISO 4217 code, such as UGX')
     .option('--name <name>', 'name of the account (default: the email)')
     .option('--balance <amount>', 'opening balance, in units of the currency', amount)
@@ -53,7 +56,7 @@ With --json a command prints one JSON document and nothing else:
     );
   leaf(account, 'topup', 'add to the balance of an account')
     .requiredOption('--account <id>', 'id of the account')
-    .requiredOption('--amount <amount>', 'what is added, in units of the currency', amount)
+    .requiredOption('--amount <amount>', 'amount to add, in units of the currency', amount)
     .addHelpText(
       'after',
       examples('account topup --account 0190c3e2-5b1f-7c44-9d0e-6c1b6a5f2e11 --amount 50000'),
@@ -65,11 +68,7 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
-  leaf(
-    account,
-    'retention',
-    'say how long an account keeps its messages; what is forgotten cannot be had back',
-  )
+  leaf(account, 'retention', 'set how long an account keeps its messages; deleted ones cannot be restored')
     .requiredOption('--account <id>', 'id of the account')
     .requiredOption('--content-days <number>', 'days until the text of a message is erased, or keep', days)
     .requiredOption('--message-days <number>', 'days until a message is deleted, or keep', days)
@@ -96,10 +95,10 @@ With --json a command prints one JSON document and nothing else:
     .requiredOption('--account <id>', 'id of the account')
     .requiredOption('--scopes <scopes>', `comma list of ${SCOPES.join(', ')}`, list)
     .option('--environment <environment>', ENVIRONMENTS.join(' or '), 'production')
-    .option('--name <name>', 'what the key is for', 'Created on the command line')
+    .option('--name <name>', 'a name for the key', 'Created on the command line')
     .option('--hmac', 'requests must be signed; the signing secret is shown once')
     .option('--allow-ip <cidrs>', 'comma list of addresses or CIDRs that may use the key', list)
-    .option('--expires <time>', 'when it stops to work, ISO 8601 with Z or an offset')
+    .option('--expires <time>', 'expiry time, ISO 8601 with Z or an offset')
     .option('--rate-limit <number>', "requests a minute, instead of the account's plan", perMinute)
     .addHelpText(
       'after',
@@ -130,7 +129,7 @@ With --json a command prints one JSON document and nothing else:
       'the key id, which is the part between the two underscores, or the whole key',
       keyId,
     )
-    .option('--descendants', 'also the keys that it made or rotated, and what these made or rotated in turn')
+    .option('--descendants', 'also revoke the keys that it created or rotated, and their descendants')
     .addHelpText(
       'after',
       examples('key revoke --key f4f3d11fe74a826e', 'key revoke --key f4f3d11fe74a826e --descendants'),
@@ -152,11 +151,11 @@ With --json a command prints one JSON document and nothing else:
   const operator = group(
     program,
     'operator',
-    'platform operators, who are above accounts',
+    'platform operators, who manage all accounts',
     'create --email ops@example.com',
   );
   leaf(operator, 'create', 'create a platform operator, who signs in with the password shown once')
-    .requiredOption('--email <email>', 'email, with which they sign in')
+    .requiredOption('--email <email>', 'email for signing in')
     .addHelpText('after', examples('operator create --email ops@example.com'))
     .action(({ json, email }) =>
       runner.run(json, async ({ operations }) => {
@@ -166,13 +165,9 @@ With --json a command prints one JSON document and nothing else:
     );
 
   const user = group(program, 'user', 'people who sign in', 'password --email you@example.com');
-  leaf(
-    user,
-    'password',
-    'give a person who has lost their password another, shown once; it ends their sessions',
-  )
-    .requiredOption('--email <email>', 'email, with which they sign in')
-    .option('--account <id>', 'their account, where several people sign in with the email')
+  leaf(user, 'password', "reset a person's password; the new one is shown once, and their sessions end")
+    .requiredOption('--email <email>', 'email for signing in')
+    .option('--account <id>', 'account, if the email has several')
     .addHelpText('after', examples('user password --email you@example.com'))
     .action(({ json, email, account: accountId }) =>
       runner.run(json, async ({ operations }) => {
@@ -190,15 +185,15 @@ With --json a command prints one JSON document and nothing else:
         if (found.isIntact) return { json: found };
         const failure =
           found.brokenAt === null
-            ? 'The signed head of the audit log is missing, or no master key opens it: if you changed the key, add the ' +
-              'one before to MASTER_KEY_PREVIOUS.'
+            ? 'The signed head of the audit log is missing, or no master key opens it. If you changed the key, add the ' +
+              'previous one to MASTER_KEY_PREVIOUS.'
             : `The audit log is broken at entry ${found.brokenAt}.`;
         return { json: found, failure };
       }),
     );
 
   addRelease(program, runner);
-  leaf(program, 'migrate', 'bring the database up to date (the server does it at its start, too)')
+  leaf(program, 'migrate', 'migrate the database (the server also does so when it starts)')
     .addHelpText('after', examples('migrate'))
     .action(({ json }) =>
       runner.run(json, async ({ migration }) => ({ json: migration, text: describeMigration(migration) }), {
@@ -218,7 +213,7 @@ It connects to SMSCs and mail servers; what is reached over HTTP shows with the 
 
 function describeMigration({ from, to, newerThan }: CliGateway['migration']): string {
   if (newerThan !== undefined)
-    return `The database is at schema ${to}, newer than this release knows (${newerThan}): go on with the newer release`;
+    return `The database is at schema ${to}, newer than this release knows (${newerThan}): use the newer release`;
   return from === to ? `The schema is up to date: ${to}` : `Migrated from ${from} to ${to}`;
 }
 
@@ -241,19 +236,19 @@ function days(text: string): number | 'keep' {
   return text === 'keep' ? 'keep' : whole(text, RETENTION_MAX_DAYS, ', or keep');
 }
 
-/** At least one item: an empty list would stand for no restriction, which nobody asks for by naming the option. */
+/** At least one item: an empty list would mean "no restriction". */
 function list(text: string): string[] {
   const items = text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '');
-  if (items.length === 0) throw new InvalidArgumentError('It must name at least one, with commas between.');
+  if (items.length === 0) throw new InvalidArgumentError('Name at least one, separated by commas.');
   return items;
 }
 
 function keyId(text: string): string {
   const id = parseKey(text)?.keyId ?? text;
-  // Not an InvalidArgumentError, which would show the text: it may be most of a secret.
+  // InvalidArgumentError would print the text, which may be most of a secret.
   if (!isKeyId(id)) throw new Error('--key must be a key id such as f4f3d11fe74a826e, or a whole key.');
   return id;
 }

@@ -1,9 +1,9 @@
-/** How the text of a setting is read, and what is said of one that cannot be. */
+/** Formats of settings: each parses the text of a variable and says what would be right. */
 import { z } from 'zod';
 import { parseIpAddress, parseIpNetwork } from '../domain/ip-network.ts';
 import { mailboxText, parseMailbox } from '../domain/messages/email-address.ts';
 
-/** The items of a comma list, without those that are empty. */
+/** The items of a comma list. Empty ones are dropped. */
 export const list = (value: string) =>
   value
     .split(',')
@@ -31,13 +31,13 @@ export const cidrs = z
 /** 32 bytes in base64. */
 export const masterKey = z
   .string()
-  // Node's decoder skips what is no base64, so that a mistyped key would pass as another one.
+  // Node's decoder skips characters that are not base64, so a mistyped key would become another key.
   .regex(/^[A-Za-z0-9+/]{43}=$/, {
     error: 'must be 32 bytes in base64; make one with: openssl rand -base64 32',
   })
   .transform((text) => Buffer.from(text, 'base64'));
 
-/** The names of master keys that are lost, as a refused start says them. */
+/** Names of lost master keys, as a refused start prints them. */
 export const masterKeyNames = z
   .string()
   .transform(list)
@@ -47,10 +47,10 @@ export const masterKeyNames = z
 
 const hostName = /^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
-/** An address or a name to listen at, that can stand in a URL. */
+/** An address or host name to listen on that can stand in a URL. */
 export const listenHost = z
   .string()
-  // A name may not end in a number: 999.1.1.1 is a mistyped address.
+  // A host name does not end in a number: 999.1.1.1 is a mistyped address.
   .refine(
     (text) => parseIpAddress(text) !== undefined || (hostName.test(text) && URL.canParse(`http://${text}`)),
     {
@@ -58,21 +58,21 @@ export const listenHost = z
     },
   );
 
-/** An address of http: or https: that paths are put behind. */
+/** A base address, http: or https:. */
 export const httpUrl = z
   .string()
   .refine((text) => /^https?:\/\/[^\s/?#@\\]+(\/[^\s?#\\]*)?$/i.test(text) && URL.canParse(text), {
     error: 'must be an address such as https://gateway.example.com, without user, query or fragment',
   });
 
-/** A secret or a name that travels in a header of its own. */
+/** A secret or name that is sent in a header. */
 export const headerText = z
   .string()
   .regex(/^[!-~]+$/, { error: 'must be letters, digits and signs of ASCII, without spaces or line breaks' });
 
 const routeUrls = /^(simulator:$|smpps?:\/\/|africastalking:\/\/|twilio:\/\/)/;
 
-/** Carriers by prefix, each prefix once (R225); '' is the prefix of all. */
+/** Carriers by prefix, each prefix once (R225). The empty prefix matches all numbers. */
 export const smsRoutes = z.string().transform((text, context) => {
   const routes = list(text).map((item) => {
     const [prefix = '', urls] = splitOnce(item, '=');
@@ -98,7 +98,7 @@ export const smsRoutes = z.string().transform((text, context) => {
   return routes;
 });
 
-/** The simulator, or mail servers in the order in which they are tried (R225). */
+/** The simulator, or mail servers in the order of failover (R225). */
 export const emailUrls = z
   .string()
   .transform((text) => text.split('|').map((url) => url.trim()))
@@ -106,18 +106,18 @@ export const emailUrls = z
     error: 'must be simulator:, or addresses such as smtp://user:password@host:587 with | between them',
   });
 
-/** The domain in whose name mails are signed. */
+/** The domain that signs mails. */
 export const dkimDomain = z
   .string()
   .regex(/^([A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{1,63}$/, { error: 'must be a domain such as example.com' })
   .transform((text) => text.toLowerCase());
 
-/** Which of the domain's keys mails are signed with. */
+/** The name of the domain's key that signs mails. */
 export const dkimSelector = z.string().regex(/^([A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}$/, {
   error: 'must be the name under which the key is published, such as mail2026',
 });
 
-/** An address of a mail, with or without a name. */
+/** A mail address, with or without a name. */
 export const mailbox = z.string().transform((text, context) => {
   const parsed = parseMailbox(text);
   if (parsed) return mailboxText(parsed);

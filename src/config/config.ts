@@ -19,7 +19,7 @@ import {
   whole,
 } from './config-formats.ts';
 
-/** A setting that cannot be used; the message names each variable, what is wrong with it and what would be right. */
+/** A setting that cannot be used. The message names each variable, its fault and what would be right. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -100,12 +100,12 @@ const variables = z.object({
     .optional(),
 });
 
-/** Variables whose values hold secrets and are never printed. */
+/** Variables whose values are never printed. */
 const SECRETS: readonly string[] = [
   'DATABASE_URL',
   'MASTER_KEY',
   'MASTER_KEY_PREVIOUS',
-  // It holds names, but a key may be put there by mistake.
+  // It holds names, but somebody may put a key there by mistake.
   'MASTER_KEY_LOST',
   'SMS_ROUTES',
   'EMAIL_URL',
@@ -119,7 +119,7 @@ const SECRETS: readonly string[] = [
 ];
 const SHOWN_LENGTH = 60;
 
-/** Variables of which none is of use without the others. */
+/** Variables that are set together or not at all. */
 const TOGETHER: readonly (readonly string[])[] = [
   ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_KEY'],
   ['APNS_KEY', 'APNS_KEY_ID', 'APNS_TEAM_ID', 'APNS_TOPIC'],
@@ -127,7 +127,7 @@ const TOGETHER: readonly (readonly string[])[] = [
   ['WHATSAPP_PHONE_NUMBER_ID', 'WHATSAPP_TOKEN'],
 ];
 
-/** A line for each variable that others ask for. */
+/** A line for each missing variable that another one needs. */
 function lonely(given: Readonly<Record<string, string>>): string[] {
   return TOGETHER.filter((names) => names.some((name) => given[name] !== undefined)).flatMap((names) =>
     names
@@ -137,7 +137,7 @@ function lonely(given: Readonly<Record<string, string>>): string[] {
 }
 
 function faultLine(name: string, value: string, rule: string): string {
-  // Whoever puts a password into an address that takes none should not find it in a log.
+  // Hide the password in an address that takes none.
   const text = value.replace(/\/\/.*@/, '//…@').slice(0, SHOWN_LENGTH);
   const shown = SECRETS.includes(name) ? '' : ` is ${JSON.stringify(text)}, but`;
   return `${name}${shown} ${rule}.`;
@@ -145,13 +145,18 @@ function faultLine(name: string, value: string, rule: string): string {
 
 export type Config = ReturnType<typeof fromVariables>;
 
-/** Reads the settings (docs/operations/environment.md): the process's environment over `.env`, empty as unset. */
+/**
+ * Reads the settings (docs/operations/environment.md). The environment goes before `.env`; an empty variable counts
+ * as unset. Throws `ConfigError`.
+ */
 export function loadConfig(): Config {
   for (const [name, value] of Object.entries(readEnvFile())) process.env[name] ??= value;
   return parseConfig(process.env);
 }
 
-/** What `.env` holds, with or without a byte order mark; nothing when there is no such file. Throws `ConfigError`. */
+/**
+ * The variables of `.env`, which may have a byte order mark; none when there is no such file. Throws `ConfigError`.
+ */
 function readEnvFile() {
   try {
     return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
@@ -221,9 +226,11 @@ function fromVariables(values: z.output<typeof variables>) {
       webhooksPerMinute: values.RATE_LIMIT_WEBHOOKS_PER_MINUTE,
       sessionPerMinute: values.RATE_LIMIT_SESSION_PER_MINUTE,
     },
-    /** Delivery reports that this process keeps on its disk while the database is away; 0 is none. */
+    /**
+     * The most that this process keeps of delivery reports on its disk while the database is away, in MB. 0: none.
+     */
     reportSpoolMb: values.REPORT_SPOOL_MB,
-    // In production the simulator works only where it is asked for by name.
+    // In production the simulator must be named.
     emailUrls: values.EMAIL_URL ?? (isProduction ? [] : ['simulator:']),
     emailFrom: values.EMAIL_FROM,
     dkim:
@@ -250,7 +257,7 @@ function fromVariables(values: z.output<typeof variables>) {
             url: values.APNS_URL,
           },
     vapid: {
-      /** Generated into the data directory when undefined. */
+      /** Undefined: a pair is generated in DATA_DIR. */
       keys:
         values.VAPID_PRIVATE_KEY === undefined
           ? undefined
@@ -271,7 +278,7 @@ function fromVariables(values: z.output<typeof variables>) {
     },
     webhookAllowedNetworks: values.WEBHOOK_ALLOWED_NETWORKS,
     metricsToken: values.METRICS_TOKEN,
-    /** Undefined when not set: the server then logs from `info` up, the command line nothing. */
+    /** Undefined: the server logs from `info` up, and the command line logs nothing. */
     logLevel: values.LOG_LEVEL,
   };
 }

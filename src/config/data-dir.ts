@@ -9,22 +9,22 @@ import {
 } from '../storage/embedded-postgres/embedded-postgres.ts';
 import { type Config, ConfigError } from './config.ts';
 
-/** How the system, SQLite and PostgreSQL say that a disk is full. */
+/** Messages of a full disk: the system's, SQLite's and PostgreSQL's. */
 const FULL = /ENOSPC|EDQUOT|no space left on device|quota exceeded|disk is full/i;
 
-/** The master key of the configuration, or the one that is kept in DATA_DIR. Throws `ConfigError` when it cannot be. */
+/** The configured master key, or the one in DATA_DIR. Throws `ConfigError` when it cannot be read or created. */
 export function masterKeyOf({ masterKey, dataDir }: Config): Promise<Buffer> {
   return masterKey ? Promise.resolve(masterKey) : within(dataDir, loadOrCreateMasterKey(dataDir));
 }
 
-/** The PostgreSQL in DATA_DIR, running. Throws `ConfigError` when that is no directory to work in. */
+/** Starts the PostgreSQL in DATA_DIR. Throws `ConfigError` when the directory cannot be used. */
 export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise<EmbeddedPostgres> {
   return within(dataDir, startEmbeddedPostgres({ dataDir, database: 'gateway', logger }));
 }
 
 /**
- * Throws `ConfigError` where the embedded PostgreSQL would have to be made first: who asks something of a gateway in the
- * wrong directory wants to hear that, and not a new database that is empty.
+ * Throws `ConfigError` when DATA_DIR has no cluster yet: a command run in the wrong directory must not create an
+ * empty database.
  */
 export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<void> {
   if (databaseUrl !== undefined || (await hasCluster(dataDir))) return;
@@ -35,14 +35,14 @@ export async function requireCluster({ databaseUrl, dataDir }: Config): Promise<
   );
 }
 
-/** The directory that holds DATA_DIR's cluster, and how many MB its disk has left; undefined where none can tell. */
+/** The directory of DATA_DIR's cluster and the free MB on its disk; undefined when the system does not tell. */
 export async function roomOf(dataDir: string): Promise<{ readonly place: string; readonly freeMb?: number }> {
   const place = dirname(await clusterDirectory(dataDir));
   const disk = await statfs(place).catch(() => undefined);
   return disk ? { place, freeMb: Math.floor((disk.bavail * disk.bsize) / 2 ** 20) } : { place };
 }
 
-/** What to tell of an error that says that no room is left where DATA_DIR keeps its files; undefined for any other. */
+/** The fault when `cause` says that the disk of DATA_DIR is full; undefined for any other error. */
 export async function faultOfFullDisk(dataDir: string, cause: unknown): Promise<ConfigError | undefined> {
   if (!FULL.test((cause as Error).message)) return undefined;
   const { place, freeMb } = await roomOf(dataDir);
@@ -55,7 +55,7 @@ export async function faultOfFullDisk(dataDir: string, cause: unknown): Promise<
   );
 }
 
-/** Names the variable where the file system refuses. */
+/** Adds the name of the variable to an error of the file system. */
 async function within<T>(dataDir: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -6,12 +6,12 @@ import type { Logger } from '../domain/ports/logger.ts';
 import type { SecretBox } from '../domain/ports/system.ts';
 import { sealedUnder } from './secret-box.ts';
 
-/** Tells a head from every other text that is sealed with the master key. */
+/** Part of the sealed text, so that no other sealed text passes for a head. */
 const PURPOSE = 'audit-head';
 
 /**
- * Heads of the audit log, sealed by `secrets` (AES-256-GCM: it cannot be made or changed without the key). The last one
- * is kept in DATA_DIR/audit-head. Processes that share the directory share the file.
+ * Heads of the audit log, sealed with AES-256-GCM by `secrets`: nobody can make or change one without the master key.
+ * The last head is kept in DATA_DIR/audit-head. Processes that share the directory share the file.
  */
 export function createAuditHeads(
   dataDir: string,
@@ -21,7 +21,8 @@ export function createAuditHeads(
 ): AuditHeads {
   const path = join(dataDir, 'audit-head');
   const currentKey = sealedUnder(secrets.seal(''));
-  // One write after the other, so that an earlier head never replaces a later one; of those that wait the last counts.
+  // Writes run one after another, so that an older head never replaces a newer one. Of the heads that wait, only the
+  // newest is written.
   let writing: Promise<void> = Promise.resolve();
   let waiting: AuditHead | undefined;
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Clock, Ids } from '../domain/ports/system.ts';
 
-/** Ids whose time is that of `clock`: sweeps search by the time in an id, so it must be the one that rows are stored with. */
+/** UUIDv7 ids with the time of `clock`, which rows are stored with too: expiry searches by the time in an id. */
 export function createIds(clock: Clock): Ids {
   return {
     uuid: () => {

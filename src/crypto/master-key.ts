@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { loadOrKeep } from './kept-file.ts';
+import { loadOrCreate } from './load-or-create.ts';
 
 /**
- * The master key kept in `dataDir/master.key`, made there with mode 0600 when there is none. Throws when the file
- * holds no 32 bytes in base64: a new key would make every sealed secret unreadable.
+ * Reads the master key from `dataDir/master.key`, and creates the file with mode 0600 when there is none. Throws when
+ * the file does not hold 32 bytes in base64: a new key could open no stored secret.
  */
 export async function loadOrCreateMasterKey(dataDir: string): Promise<Buffer> {
   const path = join(dataDir, 'master.key');
-  const text = await loadOrKeep(path, () => `${randomBytes(32).toString('base64')}\n`);
+  const text = await loadOrCreate(path, () => `${randomBytes(32).toString('base64')}\n`);
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32) {
     throw new Error(`${path} does not hold a master key of 32 bytes in base64. Put the right file back.`);

@@ -4,23 +4,23 @@ import type { PasswordHasher } from '../domain/ports/system.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 const derive = promisify(argon2);
-/** 19 MiB and two passes, one lane: about 20 ms. */
+/** 19 MiB, two passes, one lane: about 20 ms a hash. */
 const COST = { parallelism: 1, memory: 19_456, passes: 2, tagLength: 32 };
 
-/** Passwords hashed at once in a process: each takes 19 MiB and a thread. */
-const turns = new Semaphore(4);
+/** At most four hashes at once: each takes 19 MiB and a thread of libuv. */
+const running = new Semaphore(4);
 
 type Settings = Omit<Argon2Parameters, 'message'>;
 
-/** argon2id, stored in the usual PHC form `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
+/** argon2id, in PHC format: `$argon2id$v=19$m=…,t=…,p=…$salt$hash`. */
 export const passwordHasher: PasswordHasher = {
   get waiting() {
-    return turns.waiting;
+    return running.waiting;
   },
 
   async hash(password, like) {
     const settings = like === undefined ? { ...COST, nonce: randomBytes(16) } : settingsOf(like);
-    const hash = await turns.run(() => derive('argon2id', { message: password, ...settings }));
+    const hash = await running.run(() => derive('argon2id', { message: password, ...settings }));
     const { memory, passes, parallelism, nonce } = settings;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(nonce as Buffer)}$${encode(hash)}`;
   },

@@ -5,22 +5,22 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A short name for a master key, which tells nothing about it. */
+/** A short name for a master key. It reveals nothing of the key. */
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update('master-key-id').update(key).digest('hex').slice(0, 8);
 }
 
-/** The name of the master key that a text was sealed with. */
+/** The name of the master key that sealed a text. */
 export function sealedUnder(sealed: string): string {
   return sealed.split('.')[1] ?? '';
 }
 
 /**
- * Seals with AES-256-GCM as `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` keys still open
- * what they sealed (MASTER_KEY_PREVIOUS). Throws on open when no key fits or the text was changed.
+ * Seals with AES-256-GCM, as `v1.<key id>.<nonce, tag and ciphertext in base64url>`. `previous` keys
+ * (MASTER_KEY_PREVIOUS) still open what they sealed. `open` throws when no key fits or the text was changed.
  */
 export function createSecretBox(masterKey: Buffer, previous: readonly Buffer[] = []): SecretBox {
-  // Node takes four times as long for a key that is given as bytes.
+  // A KeyObject is four times as fast as a key given as bytes.
   const keys = new Map([...previous, masterKey].map((key) => [keyIdOf(key), createSecretKey(key)]));
   const currentKey = createSecretKey(masterKey);
   const currentId = keyIdOf(masterKey);

@@ -5,11 +5,11 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../domain/conta
 import { validationError } from '../domain/errors.ts';
 import type { CsvReader, CsvRow } from '../domain/ports/csv-reader.ts';
 
-/** Characters between two pauses: a millisecond or two of work. */
+/** Characters to parse before the event loop gets a turn: 1 to 2 ms of work. */
 const CHUNK = 16_384;
-/** A row with more is no contact: a quote that is never closed takes in all that follows. */
+/** Characters. A longer row is no contact: its quote is never closed. */
 const MAX_ROW_LENGTH = 256 * 1024;
-/** Rows without a text; a spreadsheet has some below its last row. */
+/** Rows without text. Spreadsheets leave some below the last row. */
 const MAX_EMPTY_ROWS = 100_000;
 const LINE_BREAK = /\r\n|\r|\n/g;
 
@@ -20,11 +20,11 @@ const WORDS: Readonly<Record<string, string>> = {
 
 interface RawRecord {
   readonly record: readonly string[];
-  /** The record's text with its line break. */
+  /** The record's text, line break included. */
   readonly raw: string;
 }
 
-/** CSV as spreadsheets write it: quoted cells, a byte order mark, any line breaks, cells of several lines. */
+/** Reads CSV as spreadsheets write it: quoted cells, a byte order mark, any line breaks, line breaks in cells. */
 export const csvReader: CsvReader = {
   async *rows(csv: string): AsyncGenerator<CsvRow> {
     const parser = parse({
@@ -56,8 +56,8 @@ export const csvReader: CsvReader = {
 };
 
 /**
- * The parser makes an error, with a stack and a copy of its options, of each row that is not as wide as the first, and
- * then drops it (`relax_column_count`): 20 µs a row, of which a file has millions. So each row is as wide as expected.
+ * Makes the parser accept rows of any width. For each row that is not as wide as the first, csv-parse builds an error
+ * with a stack, and `relax_column_count` then drops it: 20 µs a row, in files of millions of rows.
  */
 function takeAnyWidth(parser: Parser): void {
   const { state } = parser as Parser & { readonly state: { readonly record: readonly string[] } };
@@ -75,7 +75,7 @@ function tooManyEmptyRows() {
 async function* chunksOf(text: string): AsyncGenerator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + CHUNK, text.length);
-    // Cut in two, a surrogate pair would be lost.
+    // A cut through a surrogate pair would lose the character.
     if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end += 1;
     yield text.slice(start, end);
     start = end;
@@ -87,7 +87,7 @@ function breaksIn(text: string): number {
   return text.match(LINE_BREAK)?.length ?? 0;
 }
 
-/** What is wrong, and the line on which the row begins that it is wrong with. */
+/** The fault, and the line on which its row begins. */
 function faultOf(error: CsvError, csv: string) {
   const read = Buffer.from(csv).subarray(0, Number(error.bytes)).toString();
   const line = breaksIn(read) + 1;

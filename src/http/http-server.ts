@@ -28,16 +28,19 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { dropStalledReaders } from './stalled-readers.ts';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node looks for requests that are out of time. */
+/** How often Node looks for requests that have timed out. */
 const TIMEOUT_CHECK_MS = 2_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 65_000;
-/** A client that asks before it sends more than anything takes (an import of contacts, in GraphQL) is not told to go on. */
+/**
+ * The largest body of any route (an import of contacts in GraphQL). A client that asks first (`Expect: 100-continue`)
+ * is not told to send more.
+ */
 const MAX_CONTINUED_BYTES = 16 * 1024 * 1024;
-/** Connections that wait to be taken in: a request beyond the bound is told so, and must get in to be told. */
+/** Connections that wait to be accepted. A request beyond the load limit needs a connection to be answered 503. */
 const BACKLOG = 4_096;
 
-/** Everything that this process answers over HTTP. */
+/** The Express app with everything that this process serves. */
 function createApp(
   gateway: Gateway,
   rest: Rest,
@@ -52,12 +55,12 @@ function createApp(
   app.enable('case sensitive routing');
   app.set('query parser', 'simple');
   const proxies = config.trustProxy.flatMap((cidr) => parseIpNetwork(cidr) ?? []);
-  // A peer that has gone has no address any more.
+  // A peer that has disconnected has no address.
   app.set('trust proxy', (text: string | undefined) => {
     const address = text === undefined ? undefined : parseForwardedAddress(text);
     return address !== undefined && proxies.some((network) => holdsIpAddress(network, address));
   });
-  // The busiest stands first: each that stands before it is tried for each of its requests.
+  // The busiest route goes first: Express tries each one before it.
   app.use(API_PATH, rest.router);
   app.get('/health/live', (_request, response) => void response.json({ status: 'live' }));
   app.get('/health/ready', async (request, response) => {
@@ -110,21 +113,21 @@ function createApp(
   return app;
 }
 
-/** Takes note of how fast the request is answered. */
+/** Measures how long the answer takes. */
 function observe(metrics: Metrics, request: Request, response: Response): void {
   const startedAt = performance.now();
   response.on('finish', () => {
-    // A stream lasts for as long as somebody reads: that says nothing of how fast it was answered.
+    // A stream lasts as long as its client reads. That is no measure of speed.
     if (/^(text\/event-stream|multipart\/mixed)/.test(String(response.getHeader('Content-Type')))) return;
     metrics.observe(request.method, response.statusCode, (performance.now() - startedAt) / 1000);
   });
 }
 
 const LOOPBACK = /^(::1$|127\.|::ffff:127\.)/;
-/** Headers with which a proxy says that it speaks for somebody else. */
+/** Headers by which a proxy forwards a request. */
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'];
 
-/** Behind a proxy on this machine every request comes from loopback, so one that was passed on does not count. */
+/** Behind a proxy on this machine every request comes from loopback, so a forwarded one needs the token. */
 function mayReadMetrics(request: Request, token: string | undefined): boolean {
   if (token === undefined) {
     const isPassedOn = FORWARDED.some((header) => request.headers[header] !== undefined);
@@ -135,13 +138,13 @@ function mayReadMetrics(request: Request, token: string | undefined): boolean {
 }
 
 export interface HttpServer {
-  /** Address to reach it at. */
+  /** The address that clients use. */
   readonly url: string;
-  /** Takes no new requests and resolves when those in flight are answered, or cut off after `timeoutMs`. */
+  /** Takes no new requests. Resolves when those in flight are answered, or cut off after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Listens on the configured address. Rejects when it is taken, naming the variable to change. */
+/** Listens on the configured address. Rejects when the address is taken, and names the variable to change. */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
   const always = safetyHeaders(config.isProduction);
   const rest = createRest({ ...gateway, logger, always });
@@ -160,7 +163,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Node would refuse what names no host without the headers that every answer has (R4).
+      // Node's own refusal of a request without Host lacks the headers of every answer (R4).
       requireHostHeader: false,
       IncomingMessage: bornAs(IncomingMessage, app.request),
       ServerResponse: bornAs(ServerResponse, app.response),
@@ -193,7 +196,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
       new Promise((resolve) => {
         graphql.drain();
         stalledReaders.closing();
-        // A kept-alive connection counts as open until its peer lets go of it.
+        // A kept-alive connection counts as open until its peer closes it.
         const idle = setInterval(() => server.closeIdleConnections(), 100);
         const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs);
         server.close(() => {
@@ -207,8 +210,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
 }
 
 /**
- * Makes objects of `kind` with the prototype that Express gives to each request and answer: to change that of an object
- * which is there already makes it slow for the rest of its life.
+ * Makes objects of `kind` with Express's prototype. Changing the prototype of an object that exists makes it slow for
+ * good.
  */
 function bornAs<Kind extends typeof IncomingMessage | typeof ServerResponse>(
   kind: Kind,
@@ -228,11 +231,11 @@ function lastResponses(server: Server): WeakMap<Duplex, ServerResponse> {
   return responses;
 }
 
-/** What Node would answer on its own, without the headers that every answer has, or not at all. */
+/** Answers what Node would answer without the headers of every answer (R4), or not at all. */
 function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex, ServerResponse>): void {
   server.on('clientError', (error, socket) => {
     const response = responses.get(socket);
-    // A second answer after the first byte of another would be taken for a part of it.
+    // After the first byte of another answer, a second one would be read as part of it.
     const isAnswering = response?.headersSent && !response.writableFinished;
     if (socket.writable && !isAnswering) rest.answerBroken(error, socket);
     else socket.destroy();
@@ -242,7 +245,7 @@ function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex
     if (!(Number(request.headers['content-length']) > MAX_CONTINUED_BYTES)) response.writeContinue();
     server.emit('request', request, response);
   });
-  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 

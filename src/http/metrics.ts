@@ -3,13 +3,13 @@ import type { Gateway } from '../compose.ts';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { ProviderState } from '../domain/ports/routing.ts';
 
-/** Who asks for what is measured. */
+/** The caller of the operations that are measured. */
 const METRICS: SystemCaller = { kind: 'system', name: 'metrics' };
 const CAN_TAKE: ReadonlySet<ProviderState> = new Set(['up', 'degraded']);
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** The process's metrics, in the names of the Prometheus conventions. */
+/** The process's metrics, named by the conventions of Prometheus. */
 export function createMetrics(
   gateway: Pick<
     Gateway,
@@ -37,7 +37,7 @@ export function createMetrics(
     registers: [registry],
     async collect() {
       this.reset();
-      // Without a database the other metrics still tell.
+      // The other metrics need no database.
       const depths = await gateway.queue.depth().catch(() => ({}));
       for (const [queue, count] of Object.entries(depths)) this.set({ queue }, count);
     },
@@ -49,7 +49,8 @@ export function createMetrics(
     registers: [registry],
     async collect() {
       this.reset();
-      // This process may have no worker, and those that have one may have no /metrics: what they say is shared.
+      // Workers share the health of their providers: this process may have no worker, and a worker may have no
+      // /metrics.
       const said = await gateway.operations.providers.health.run(METRICS, {}).catch(() => []);
       for (const [provider, own] of Map.groupBy(said, ({ name }) => name))
         this.set({ provider }, own.every(({ state }) => CAN_TAKE.has(state)) ? 1 : 0);

@@ -1,18 +1,18 @@
 /**
- * Whether this process could accept a message now: the database commits a small write to its disk and has room for more,
- * the queue answers and, in a process that works, the worker goes on looking for jobs. A process whose machine's clock is off
- * accepts all the same, by the database's time, and is degraded: it expires and deletes nothing.
+ * Whether this process could accept a message now: the database commits a small write to its disk and has room for
+ * more, the queue answers, and a worker in this process looks for jobs. With a wrong clock the process still accepts,
+ * by the database's time, but is `degraded`: it expires and deletes nothing (R222).
  */
 import { DomainError, serviceUnavailable } from '../domain/errors.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import { UNAVAILABLE_TEXTS } from '../domain/refusal-monitor.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 
-/** However many ask, one check is made in so long. */
+/** A verdict serves all callers for this long. */
 const FRESH_MS = 1_000;
-/** However much is refused, a verdict holds for so long. */
+/** A verdict holds this long however many requests are refused. */
 const UNDOUBTED_MS = 100;
-/** A part that takes longer than this is not ready to serve. */
+/** A part that takes longer is not ready. */
 const TIMEOUT_MS = 3_000;
 
 export interface ReadinessPart {
@@ -28,14 +28,14 @@ export type Verdict =
       /** It serves reads and sends nothing. */
       readonly held?: { readonly reason: string };
     }
-  /** `reason`: for the operator, without anything of the inside. */
+  /** `reason` is for the operator and names no internals. */
   | { readonly isReady: false; readonly check: ReadinessPart['name']; readonly reason: string };
 
 interface ReadinessOptions {
   readonly parts: readonly ReadinessPart[];
-  /** The refusal that an infrastructure fault stands for. */
+  /** The refusal that an infrastructure fault maps to. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** What is wrong with the clock of this machine, in a sentence. */
+  /** The fault of this machine's clock, as a sentence. */
   readonly clockFault: () => string | undefined;
   /** Why this copy of the data is held, in a sentence. */
   readonly whyHeld: () => string | undefined;
@@ -43,14 +43,16 @@ interface ReadinessOptions {
   readonly timeoutMs?: number;
 }
 
-/** Checks on demand: one check at a time, whose verdict serves all who ask while it is made and for a second after. */
+/**
+ * Checks on demand. One check runs at a time; its verdict serves everybody who asks meanwhile and for a second after.
+ */
 export class Readiness {
   readonly #options: ReadinessOptions;
   readonly #outage: OutageLog;
   #verdict: Promise<Verdict> | undefined;
-  /** When the verdict was reached (performance.now, ms); undefined while it is not. */
+  /** When the verdict was reached (performance.now, ms); undefined while a check runs. */
   #reachedAt: number | undefined;
-  /** Whether a look that was given up is still waiting for its answer: another one would only wait beside it. */
+  /** Whether a check that timed out still waits for its answer. Another one would only wait beside it. */
   #isLooking = false;
 
   constructor(options: ReadinessOptions) {
@@ -58,7 +60,7 @@ export class Readiness {
     this.#outage = new OutageLog(options.logger, 'not ready', 'ready again');
   }
 
-  /** Resolves within the time limit; never rejects. */
+  /** Resolves within the time limit. Never rejects. */
   check(): Promise<Verdict> {
     const isFresh = this.#reachedAt === undefined || performance.now() - this.#reachedAt < FRESH_MS;
     if (this.#verdict && (isFresh || this.#isLooking)) return this.#verdict;
@@ -69,13 +71,13 @@ export class Readiness {
     return this.#verdict;
   }
 
-  /** Somebody was refused because of the database: whoever asks next is told of a new look. */
+  /** A request was refused because of the database: check anew when somebody next asks. */
   doubt(): void {
     if (this.#reachedAt !== undefined && performance.now() - this.#reachedAt > UNDOUBTED_MS)
       this.#reachedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** The parts one after the other: each leans on those before it. */
+  /** One part after the other: each depends on those before it. */
   async #judge(): Promise<Verdict> {
     for (const { name, look } of this.#options.parts) {
       try {
@@ -114,13 +116,13 @@ export class Readiness {
         reject(serviceUnavailable(`No answer within ${timeoutMs} ms.`, 1, 'database_silent'));
       timer = setTimeout(late, timeoutMs);
     });
-    // It may fail after it was given up.
+    // It may reject after the time limit.
     looked.catch(() => undefined);
     await Promise.race([looked, timeout]).finally(() => clearTimeout(timer));
   }
 }
 
-/** What is wrong with a part where nothing more is known. */
+/** The reason when nothing more is known of a part. */
 const WORDS: Readonly<Record<ReadinessPart['name'], string>> = {
   database: 'the database refuses a write; the log says why',
   queue: 'the job queue does not work; the log says why',

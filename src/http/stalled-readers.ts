@@ -1,15 +1,15 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long a client may take nothing of what it is sent, in ms; an answer of which it has taken some, as long again. */
+/** How long a client may read nothing of its answer. After each read the time begins anew. */
 const PATIENCE_MS = 30_000;
-/** The same while the server closes, which has to be over in time. */
+/** The same while the server closes. */
 const CLOSING_PATIENCE_MS = 5_000;
 
 /**
- * Destroys the connections of `server` whose client takes nothing of what waits for it: that would be held for as long as
- * the client stays. Who reads slowly gets the whole answer, and an answer may be long in the making: `isAnswering` says
- * whether one is. `closing` begins to lose patience, as a server must that closes.
+ * Destroys connections of `server` whose client reads nothing: what waits for it would be held as long as the client
+ * stays. A slow reader gets its whole answer. While `isAnswering` says that an answer is being made, a connection may
+ * be silent. `closing` shortens the time.
  */
 export function dropStalledReaders(
   server: Server,
@@ -17,13 +17,13 @@ export function dropStalledReaders(
   { patienceMs = PATIENCE_MS, closingPatienceMs = CLOSING_PATIENCE_MS } = {},
 ): { closing(): void } {
   const sockets = new Set<Socket>();
-  // Of a connection on which nothing moves for so long Node tells; bytes that the client has taken since are a movement.
+  // Node emits `timeout` for a connection without traffic. Bytes that the client has read since count as traffic.
   server.timeout = patienceMs;
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  // Node leaves to who listens the connections, too, on which nothing was asked for as long as it keeps them alive.
+  // With a listener, Node leaves idle kept-alive connections to it as well.
   server.on('timeout', (socket) => {
     if (socket.writableLength > 0 || !isAnswering(socket)) socket.destroy();
   });

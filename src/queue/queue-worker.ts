@@ -10,7 +10,7 @@ import type {
 import type { Logger } from '../domain/ports/logger.ts';
 import type { Clock } from '../domain/ports/system.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
-import { PassingMap } from '../runtime/passing-map.ts';
+import { TransientMap } from '../runtime/transient-map.ts';
 import type { SqlRunner } from './job-leases.ts';
 import { type HeldRow, JobRows } from './job-rows.ts';
 import { type JobSlot, JobSlots } from './job-slots.ts';
@@ -59,7 +59,7 @@ export class QueueWorker<Q extends QueueName> {
   readonly #refreshing: OutageLog;
   readonly #handler: JobHandler<Q>;
   readonly #rows: JobRows;
-  readonly #held = new PassingMap<string, Held>();
+  readonly #held = new TransientMap<string, Held>();
   readonly #slots: JobSlots;
   readonly #leaseMs: number;
   readonly #clock: Clock;

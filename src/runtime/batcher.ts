@@ -1,30 +1,30 @@
 /**
- * Group commit for any work: items that arrive while a batch is under way form the next one. One batch is under
- * way at a time, and an item that comes alone is worked on alone, at once.
+ * Group commit for any work. Items that arrive while a batch runs form the next batch. One batch runs at a time. An
+ * item that arrives alone runs alone, at once.
  */
 export interface BatcherOptions<Item> {
-  /** How much of `maxWeight` an item takes; 1 when absent. */
+  /** The share of `maxWeight` that an item takes. Default: 1. */
   readonly weight?: (item: Item) => number;
-  /** A batch's weight at the most; a single heavier item goes alone. */
+  /** The most that a batch may weigh. A single heavier item forms a batch of its own. */
   readonly maxWeight: number;
   /**
-   * Of more items than this a batch takes half of all that are about, those of the last one among them: so one half is
-   * answered and comes back while the other is under way. Without it all would go together, and each side wait for the
-   * other. Never when absent.
+   * Above this number of items a batch takes half of them, counting the items of the last batch. So one half is
+   * answered while the other runs. Without it all go together, and callers and worker wait for each other in turn.
+   * Default: never.
    */
   readonly halvedAbove?: number;
   /**
-   * Least time between the beginnings of two batches, in ms, for work that nobody waits for: what comes closely behind
-   * each other is put together. 0 when absent.
+   * The shortest time in ms from the start of one batch to the start of the next. It joins items that nobody waits
+   * for. Default: 0.
    */
   readonly pauseMs?: number;
-  /** Whether items should be tried again one by one after a batch failed with `error`, so that a poisonous one fails alone. */
+  /** Whether to retry the items one by one after a batch failed with `error`, so that a bad item fails alone. */
   readonly isolate?: (error: unknown) => boolean;
 }
 
 /**
- * Takes more of what waits into the batch under way: all that belongs to it, in the order of arrival, while there is
- * room. For work that had to wait before it could begin.
+ * Moves waiting items that `belongs` accepts into the running batch, in order of arrival, while there is room. For
+ * work that had to wait before it could begin.
  */
 export type TakeMore<Item> = (belongs: (item: Item) => boolean) => readonly Item[];
 
@@ -43,19 +43,19 @@ export class Batcher<Item, Result> {
   #waiting: Waiting<Item, Result>[] = [];
   #waitingWeight = 0;
   #running: Promise<void> | undefined;
-  /** How many items the last batch had. */
+  /** Size of the last batch. */
   #lastCount = 0;
-  /** When it began (performance.now, ms). */
+  /** When the last batch began (performance.now, ms). */
   #lastAt = Number.NEGATIVE_INFINITY;
 
-  /** `work` answers with one result an item, in the same order, and then one for each that it took besides. */
+  /** `work` returns one result for each item, in order, then one for each item that it took with `TakeMore`. */
   constructor(work: Work<Item, Result>, options: BatcherOptions<Item>) {
     this.#work = work;
     this.#options = options;
     this.#weight = options.weight ?? (() => 1);
   }
 
-  /** Weight of the items that no batch has taken yet. */
+  /** Weight of the items that are in no batch yet. */
   get waitingWeight(): number {
     return this.#waitingWeight;
   }
@@ -68,13 +68,13 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Resolves once nothing waits or is under way. */
+  /** Resolves when nothing waits or runs. */
   async drain(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   async #run(): Promise<void> {
-    // What the event loop has already read joins the first batch.
+    // Let the items that the event loop has already read join the first batch.
     await turn();
     let answer: (() => void) | undefined;
     while (this.#waiting.length > 0) {
@@ -86,7 +86,7 @@ export class Batcher<Item, Result> {
       }
       const settled = this.#settle(this.#take());
       if (answer) {
-        // Whoever is answered has more to do than what a batch needs to begin: that is on its way before.
+        // Start the next batch before resolving callers: they run long.
         await turn();
         answer();
       }
@@ -96,13 +96,13 @@ export class Batcher<Item, Result> {
     this.#running = undefined;
   }
 
-  /** How long it is until the next batch may begin, in ms. */
+  /** Time until the next batch may begin, in ms. */
   get #pauseLeftMs(): number {
     const { pauseMs } = this.#options;
     return pauseMs === undefined ? 0 : this.#lastAt + pauseMs - performance.now();
   }
 
-  /** What the next batch begins with. */
+  /** The items that the next batch begins with. */
   #take(): Waiting<Item, Result>[] {
     this.#lastAt = performance.now();
     const half = Math.ceil((this.#waiting.length + this.#lastCount) / 2);
@@ -111,7 +111,7 @@ export class Batcher<Item, Result> {
     return batch;
   }
 
-  /** Moves what waits and belongs to a batch into it while there is room, up to `most` items. */
+  /** Moves waiting items that `belongs` accepts into a batch, while there is room and up to `most` items. */
   #fill(batch: Waiting<Item, Result>[], most: number, belongs: (item: Item) => boolean): void {
     const before = batch.reduce((sum, { item }) => sum + this.#weight(item), 0);
     const left: Waiting<Item, Result>[] = [];
@@ -133,7 +133,7 @@ export class Batcher<Item, Result> {
     this.#lastCount = batch.length;
   }
 
-  /** Works on the batch; what it gives answers those who wait. */
+  /** Runs the batch. Returns a function that resolves or rejects its callers. */
   async #settle(batch: Waiting<Item, Result>[]): Promise<() => void> {
     const takeMore: TakeMore<Item> = (belongs) => {
       const begun = batch.length;
@@ -162,5 +162,5 @@ export class Batcher<Item, Result> {
   }
 }
 
-/** Resolves when the event loop has been through what it has read. */
+/** Resolves after the event loop has handled what it has read. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,23 +1,26 @@
-/** What a cache needs of announced changes; the domain's port has the words. */
+/** The announcements of changes that a cache needs. See the domain's port. */
 interface Announcements<Kind> {
   /** False while announcements may be missed. */
   readonly isListening: boolean;
-  /** Calls back with the changed object's id, or with undefined when any of the kind may have changed. */
+  /** Calls back with the id of a changed object, or with undefined when any object of the kind may have changed. */
   subscribe(kind: Kind, onChange: (id: string | undefined) => void): void;
 }
 
-/** How long an entry may be used while announcements of changes cannot be heard (R9). */
+/** How long an entry may be used while announcements may be missed (R9). */
 const UNHEARD_TTL_MS = 1_000;
 
 /**
- * Values by id, loaded on demand and dropped when a change of their kind is announced. A value whose load began
- * before a change is not kept. At most `capacity` values; the ones unused for longest go first.
+ * Values by id, loaded on demand, and dropped when a change of their kind is announced. A value is not kept if a
+ * change was announced while it loaded. Keeps at most `capacity` values; the least recently used go first.
  */
 export class ChangeCache<Kind, Value> {
   readonly #load: (id: string) => Promise<Value>;
   readonly #changes: Announcements<Kind>;
   readonly #capacity: number;
-  /** The ones unused for longest first; an arrival between two uses moves one back to the end. */
+  /**
+   * Least recently used first. An entry moves to the end at most once between two insertions, since most reads
+   * repeat.
+   */
   readonly #entries = new Map<string, { value: Promise<Value>; loadedAt: number; movedAfter: number }>();
   #arrivals = 0;
   #generation = 0;
@@ -51,7 +54,7 @@ export class ChangeCache<Kind, Value> {
     return this.renew(id);
   }
 
-  /** Loads the value, whatever is known of it. */
+  /** Loads the value anew. */
   async renew(id: string): Promise<Value> {
     const generation = this.#generation;
     const loadedAt = performance.now();

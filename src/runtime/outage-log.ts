@@ -1,12 +1,12 @@
-/** The two levels that are logged; the domain's `Logger` satisfies it. */
+/** The domain's `Logger` satisfies it. */
 interface OutageLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
 /**
- * Logs what fails again and again once when it begins, and once when it works again, with how often it failed and for
- * how long: neither silence nor a line each time.
+ * Logs an outage in two lines: one when it begins, and one when it ends, with the number of failures and the
+ * duration.
  */
 export class OutageLog {
   readonly #logger: OutageLogger;
@@ -17,7 +17,7 @@ export class OutageLog {
   /** When the outage began (performance.now, ms). */
   #since = 0;
 
-  /** `failing` and `works` are the two lines; `fields` stand on both. */
+  /** `failing` and `works` are the two messages. Both lines carry `fields`. */
   constructor(logger: OutageLogger, failing: string, works: string, fields: object = {}) {
     this.#logger = logger;
     this.#failing = failing;
@@ -25,7 +25,7 @@ export class OutageLog {
     this.#fields = fields;
   }
 
-  /** Notes a failure, or so many that have one cause. */
+  /** Records a failure, or `count` failures of one cause. */
   failed(error: unknown, count = 1): void {
     const isFirst = this.#count === 0;
     this.#count += count;
@@ -34,7 +34,7 @@ export class OutageLog {
     this.#logger.warn({ ...this.#fields, err: error }, this.#failing);
   }
 
-  /** Notes that it works. */
+  /** Records a success. */
   worked(): void {
     if (this.#count === 0) return;
     const count = this.#count;

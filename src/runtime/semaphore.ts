@@ -1,8 +1,8 @@
 import { WaitQueue } from './wait-queue.ts';
 
 /**
- * At most `limit` holders of a permit at once. The others wait in the order in which they came, and may give up.
- * A released permit goes straight to the caller that has waited longest, so a newcomer cannot overtake it.
+ * At most `limit` callers hold a permit at once. The others wait in order of arrival, and may give up. A released
+ * permit goes straight to the caller that has waited longest, so that no newcomer overtakes it.
  */
 export class Semaphore {
   readonly #limit: () => number;
@@ -30,7 +30,7 @@ export class Semaphore {
     return this.#isClosed;
   }
 
-  /** True when no permit is free, so that a caller would have to wait. */
+  /** True when a caller would have to wait. */
   get isFull(): boolean {
     return this.#held >= this.#limit();
   }
@@ -52,7 +52,8 @@ export class Semaphore {
     if (this.tryAcquire()) return true;
     if (!(await this.#queue.wait(signal, timeoutMs))) return false;
     if (!signal?.aborted && !this.#isClosed) return true;
-    // It came to an end after the caller was woken. The signal of a lease aborts when it is read.
+    // The signal aborted, or the semaphore closed, after this caller was woken. A lease's signal aborts when it is
+    // read.
     this.release();
     return false;
   }
@@ -64,12 +65,12 @@ export class Semaphore {
     if (this.#held === 0) this.#onIdle?.();
   }
 
-  /** Ends all waits: what the callers wait for cannot be had now. Later callers may wait again. */
+  /** Ends all waits with false. Later callers may wait again. */
   rejectWaiters(): void {
     this.#queue.rejectAll();
   }
 
-  /** Gives no more permits, and ends all waits. Resolves when no permit is held, or after `graceMs`. */
+  /** Gives no more permits and ends all waits. Resolves when no permit is held, or after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     this.rejectWaiters();

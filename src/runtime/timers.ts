@@ -1,4 +1,4 @@
-/** The process's own timers; the domain's `Timers` port has the words. */
+/** The process's own timers. See the domain's `Timers` port. */
 export const timers = {
   monotonicMs: (): number => performance.now(),
 

@@ -1,8 +1,8 @@
-import { PassingMap } from './passing-map.ts';
+import { TransientMap } from './transient-map.ts';
 
 /** Callers that wait for the same thing, first come, first served. Each wait can end early. */
 export class WaitQueue {
-  readonly #waiters = new PassingMap<number, (woken: boolean) => void>();
+  readonly #waiters = new TransientMap<number, (woken: boolean) => void>();
   #arrivals = 0;
 
   /** How many callers wait. */

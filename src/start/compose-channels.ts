@@ -8,7 +8,7 @@ import { SimulatorCarrier } from '../channels/sms/simulator-carrier.ts';
 import { createCloudApiCallbacks } from '../channels/whatsapp/cloud-api-callbacks.ts';
 import { CloudApiProvider, cloudApiName } from '../channels/whatsapp/cloud-api-provider.ts';
 import { type Config, ConfigError } from '../config/config.ts';
-import { loadOrKeep } from '../crypto/kept-file.ts';
+import { loadOrCreate } from '../crypto/load-or-create.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 
 /** The push routes, and the VAPID key for browsers. Throws `ConfigError`. */
@@ -39,7 +39,7 @@ async function vapidKeysOf(config: Config, logger: Logger): Promise<VapidKeys | 
   if (keys === undefined) {
     try {
       const path = join(config.dataDir, 'vapid.json');
-      return readVapidKeys(path, await loadOrKeep(path, makeVapidKeys));
+      return readVapidKeys(path, await loadOrCreate(path, makeVapidKeys));
     } catch (error) {
       // Without a writable DATA_DIR the gateway starts all the same, without Web Push.
       if (typeof (error as { code?: unknown }).code !== 'string') throw error;

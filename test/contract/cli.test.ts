@@ -347,7 +347,7 @@ describe('the command line beside a running gateway (R246)', () => {
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
       SMS_ROUTES: '*=smpp://id:hunter2@127.0.0.1:1',
     });
-    expect(result).toMatchObject({ code: 1, stderr: 'not well: carriers, master key\n' });
+    expect(result).toMatchObject({ code: 1, stderr: 'failed: carriers, master key\n' });
     expect(result.stdout).not.toContain('hunter2');
     const failed = JSON.parse(result.stdout).checks.filter((row: { ok: boolean }) => !row.ok);
     expect(failed.map((row: { check: string }) => row.check)).toEqual(['carriers', 'master key']);
@@ -436,7 +436,7 @@ describe('the command line and its database', () => {
       DATA_DIR: workplace.path,
     };
     const doctor = await runCli(workplace, ['doctor', '--json'], variables);
-    expect(doctor).toMatchObject({ code: 1, stderr: expect.stringMatching(/^not well: database.*\n$/) });
+    expect(doctor).toMatchObject({ code: 1, stderr: expect.stringMatching(/^failed: database.*\n$/) });
     const [database] = JSON.parse(doctor.stdout).checks;
     expect(database).toMatchObject({
       check: 'database',
@@ -476,7 +476,7 @@ describe('the command line and its database', () => {
       await sql.query('ALTER TABLE spent_signatures RENAME TO elsewhere');
       const variables = { DATABASE_URL: database.url, MASTER_KEY, DATA_DIR: workplace.path };
       const doctor = await runCli(workplace, ['doctor', '--json'], variables);
-      expect(doctor).toMatchObject({ code: 1, stderr: 'not well: database\n' });
+      expect(doctor).toMatchObject({ code: 1, stderr: 'failed: database\n' });
       expect(JSON.parse(doctor.stdout).checks[0].detail).toMatch(
         /, which refuses \d of the gateway's \d+ statements: \S+ \(relation "spent_signatures" does not exist\)/,
       );

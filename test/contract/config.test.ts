@@ -314,7 +314,7 @@ describe('a setting that is found bad only when it is used', () => {
     const { code, stdout } = await runCli(workplace, ['doctor'], { DATA_DIR: disk.path });
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^FAIL {2}database .*, but only \d\d MB are free in .*: make room there\nok {4}queue /,
+      /^FAIL {2}database .*, but only \d\d MB are free in .*: free some space there\nok {4}queue /,
     );
     await expect(writeFile(join(disk.path, 'fill'), Buffer.alloc(100 * 2 ** 20))).rejects.toThrow('ENOSPC');
     expect(await faultWith({ DATA_DIR: disk.path })).toContain('(0 MB are free)');

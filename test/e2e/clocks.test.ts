@@ -112,7 +112,7 @@ describe('a machine whose clock is wrong at the start (R222)', () => {
     );
     expect(account).toEqual({ isNow: true });
     const doctor = await cli('doctor');
-    expect(doctor).toMatchObject({ code: 1, stderr: 'not well: clock\n' });
+    expect(doctor).toMatchObject({ code: 1, stderr: 'failed: clock\n' });
     expect(doctor.stdout).toContain(
       "FAIL  clock       This machine's clock is 25 h ahead of the database's.",
     );

@@ -5,7 +5,7 @@ import type { IdempotencyClaim, PreparedMessage } from '../../domain/messages/me
 import { fromMinor } from '../../domain/money/money.ts';
 import type { Intake, SendAnswer } from '../../domain/ports/intake.ts';
 import { Batcher, type TakeMore } from '../../runtime/batcher.ts';
-import { PassingMap } from '../../runtime/passing-map.ts';
+import { TransientMap } from '../../runtime/transient-map.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
 import { announceLive } from '../postgres/pg-live.ts';
 import { isUndecided } from '../postgres/pipeline.ts';
@@ -52,7 +52,7 @@ export class PgIntake implements Intake {
   readonly #options: IntakeOptions;
   readonly #batches: Batcher<PreparedMessage, Decision>;
   /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
-  readonly #claims = new PassingMap<string, Promise<Decision>>();
+  readonly #claims = new TransientMap<string, Promise<Decision>>();
   /** Accounts whose batches are decided message by message, so many more of them. */
   readonly #careful = new Map<string, number>();
   readonly #shared = new SharedAccount();

@@ -13,7 +13,7 @@
 import type net from 'node:net';
 import type { Pdu, PduFields } from 'smpp';
 import type { Logger } from '../../../domain/ports/logger.ts';
-import { PassingMap } from '../../../runtime/passing-map.ts';
+import { TransientMap } from '../../../runtime/transient-map.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './command-status.ts';
 import { SmppEnquiry } from './enquire-link.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './pdu.ts';
@@ -46,9 +46,9 @@ export class SmppSession {
   readonly ended: Promise<string>;
   readonly #options: SessionOptions;
   /** By sequence_number, what takes the answer. */
-  readonly #pending = new PassingMap<number, (answer: Answer) => void>();
+  readonly #pending = new TransientMap<number, (answer: Answer) => void>();
   /** By sequence_number, whom to tell that a skipped submission was taken; the oldest first. */
-  readonly #skipped = new PassingMap<number, OnLate>();
+  readonly #skipped = new TransientMap<number, OnLate>();
   readonly #reader = new FrameReader();
   readonly #enquiry: SmppEnquiry;
   readonly #overdueReason: string;

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PassingMap } from '../../src/runtime/passing-map.ts';
+import { TransientMap } from '../../src/runtime/transient-map.ts';
 
 const key = fc.integer({ min: 0, max: 5 });
 const steps = fc.array(
@@ -13,12 +13,12 @@ const steps = fc.array(
   ),
 );
 
-describe('PassingMap, a map whose entries pass quickly', () => {
+describe('TransientMap, a map whose entries pass quickly', () => {
   it('holds what a Map holds, in the same order', () => {
     fc.assert(
       fc.property(steps, (steps) => {
         const plain = new Map<number, string>();
-        const passing = new PassingMap<number, string>();
+        const passing = new TransientMap<number, string>();
         for (const step of steps) {
           if (step.do === 'delete') expect(passing.delete(step.key)).toBe(plain.delete(step.key));
           else {
@@ -35,7 +35,7 @@ describe('PassingMap, a map whose entries pass quickly', () => {
   });
 
   it('an iteration sees entries added during it and skips those deleted during it', () => {
-    const map = new PassingMap<string, number>();
+    const map = new TransientMap<string, number>();
     map.set('a', 1);
     map.set('b', 2);
     const seen: [string, number][] = [];
@@ -55,7 +55,7 @@ describe('PassingMap, a map whose entries pass quickly', () => {
   it('releases deleted values, also when an old table is still referenced', async () => {
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
-    const map = new PassingMap<number, object>();
+    const map = new TransientMap<number, object>();
     map.set(0, {});
     const value = addNew(map, 1);
     // Who goes through it keeps the table that was there when that began.
@@ -72,7 +72,7 @@ describe('PassingMap, a map whose entries pass quickly', () => {
 });
 
 /** Adds a value that nothing else refers to. */
-function addNew(map: PassingMap<number, object>, key: number): WeakRef<object> {
+function addNew(map: TransientMap<number, object>, key: number): WeakRef<object> {
   const value = {};
   map.set(key, value);
   return new WeakRef(value);

@@ -1,8 +1,9 @@
 /**
- * A map for what comes and goes by the thousand. A plain one keeps each table that it has grown out of, the next one with it,
- * until the old heap is collected; what stood in it grows old with it, and all that it refers to. Here that is an empty cell.
+ * A Map for thousands of short-lived entries. A plain Map that grew or was compacted leaves its old table to the old
+ * generation, and what the table refers to survives with it. Here the table refers to a cell, which `delete` empties
+ * (ADR-0015).
  */
-export class PassingMap<Key, Value> {
+export class TransientMap<Key, Value> {
   readonly #cells = new Map<Key, { value: Value | undefined }>();
 
   get size(): number {
@@ -13,21 +14,21 @@ export class PassingMap<Key, Value> {
     return this.#cells.get(key)?.value;
   }
 
-  /** In place of what the key had, if anything, at the same place in the order. */
+  /** Replaces the value of a key in place; a new key goes to the end. */
   set(key: Key, value: Value): void {
     const cell = this.#cells.get(key);
     if (cell) cell.value = value;
     else this.#cells.set(key, { value });
   }
 
-  /** Whether the key was there. */
+  /** Returns whether the key was there. */
   delete(key: Key): boolean {
     const cell = this.#cells.get(key);
     if (cell) cell.value = undefined;
     return this.#cells.delete(key);
   }
 
-  /** In the order in which the keys came; what is added meanwhile comes, too. */
+  /** In order of insertion. Entries that are added meanwhile are included. */
   *entries(): Generator<[Key, Value]> {
     for (const [key, { value }] of this.#cells) yield [key, value as Value];
   }

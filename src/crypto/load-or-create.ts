@@ -5,11 +5,11 @@ import { dirname } from 'node:path';
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * The text of a file that is made once, with mode 0600, and kept: `make` gives the text when there is no file. However
- * many processes start at once, all get the same text, where the file system has links; a disk that is full or fails
- * leaves no part of the file. Throws the system's error when it cannot be kept.
+ * Reads a file that is created once, with mode 0600. `make` gives its text when there is no file. Processes that
+ * start together get the same text, on file systems with hard links. A full or failing disk leaves no partial file.
+ * Throws the system's error when the file cannot be written.
  */
-export async function loadOrKeep(path: string, make: () => string): Promise<string> {
+export async function loadOrCreate(path: string, make: () => string): Promise<string> {
   const kept = await textOf(path);
   if (kept !== undefined) return kept;
   const directory = dirname(path);
@@ -20,9 +20,10 @@ export async function loadOrKeep(path: string, make: () => string): Promise<stri
     await link(draft, path);
   } catch (error) {
     const { code = '', syscall } = error as NodeJS.ErrnoException;
-    // Some file systems have no links, such as shares of Windows. There of two first starts at once the last one wins.
+    // Some file systems have no hard links, such as Windows shares. Of two processes that start together, the last
+    // one wins there.
     if (syscall === 'link' && NO_LINKS.has(code)) await rename(draft, path);
-    // Another process was first.
+    // Another process created it first.
     else if (code !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
@@ -31,7 +32,7 @@ export async function loadOrKeep(path: string, make: () => string): Promise<stri
   return (await textOf(path)) ?? '';
 }
 
-/** Without the white space around it; undefined when there is no file. */
+/** Trimmed; undefined when there is no file. */
 async function textOf(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
@@ -41,7 +42,7 @@ async function textOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** The name must survive a power failure as the text does. Windows has no such call. */
+/** Without this a power failure could lose the directory entry. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');
