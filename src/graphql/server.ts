@@ -141,7 +141,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   /** Does a part of a request that may wait for the database, and not for the client; refuses it where too many do. */
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
     if (underWay >= MAX_UNDER_WAY) {
-      throw serviceUnavailable('More requests are under way than can be answered in time. Try again.');
+      throw serviceUnavailable('Too many requests are being processed. Try again.');
     }
     underWay += 1;
     try {

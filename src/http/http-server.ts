@@ -20,7 +20,7 @@ import { createWebhookSimulator } from '../rest/callbacks/webhook-simulator.ts';
 import { createWhatsAppCallbackRouter } from '../rest/callbacks/whatsapp-callbacks.ts';
 import { parseJsonBody, readBody } from '../rest/middleware/body.ts';
 import { requestIdOf } from '../rest/middleware/request.ts';
-import { addToEveryAnswer, safetyHeaders } from '../rest/middleware/security-headers.ts';
+import { addToEveryResponse, securityHeaders } from '../rest/middleware/security-headers.ts';
 import { createConsoleRouter } from '../rest/pages/console.ts';
 import { createDocsRouter } from '../rest/pages/docs.ts';
 import { API_PATH, createRest, type Rest } from '../rest/router.ts';
@@ -146,7 +146,7 @@ export interface HttpServer {
 
 /** Listens on the configured address. Rejects when the address is taken, and names the variable to change. */
 export async function startHttpServer(gateway: Gateway, config: Config, logger: Logger): Promise<HttpServer> {
-  const always = safetyHeaders(config.isProduction);
+  const always = securityHeaders(config.isProduction);
   const rest = createRest({ ...gateway, logger, always });
   const graphql = await startGraphqlServer({
     ...gateway,
@@ -159,7 +159,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   });
   const metrics = createMetrics(gateway);
   const app = createApp(gateway, rest, graphql, config, logger, metrics);
-  addToEveryAnswer(app.response, always);
+  addToEveryResponse(app.response, always);
   const server = createServer(
     {
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -237,7 +237,7 @@ function answerOddRequests(server: Server, rest: Rest, responses: WeakMap<Duplex
     const response = responses.get(socket);
     // After the first byte of another answer, a second one would be read as part of it.
     const isAnswering = response?.headersSent && !response.writableFinished;
-    if (socket.writable && !isAnswering) rest.answerBroken(error, socket);
+    if (socket.writable && !isAnswering) rest.answerMalformed(error, socket);
     else socket.destroy();
   });
   server.on('connect', (_request, socket) => rest.refuseTunnel(socket));

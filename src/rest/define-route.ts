@@ -4,7 +4,7 @@ import type { ErrorCode } from '../domain/errors.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 
-/** What an answer is made of; `json` is text that is sent as it is. */
+/** The answer of a route. `json` is sent as it is. */
 export type RouteAnswer<Body> = {
   readonly status?: 200 | 201;
   readonly headers?: Readonly<Record<string, string>>;
@@ -20,17 +20,17 @@ interface RouteInput<Params, Query, Body> {
   readonly idempotencyKey: string | undefined;
 }
 
-/** A value that only the answer to another route's example can give, such as the id of a thing that must exist. */
+/** A value from the answer to another route's example, such as the id of something that must exist. */
 export interface AnswerPart {
   /** Method and path of that route, e.g. `POST /developers/sms`. */
   readonly route: string;
-  /** Where in its answer the value stands, e.g. `apiKey.keyId` or `data.0.id`. */
+  /** Path of the value in that answer, e.g. `apiKey.keyId` or `data.0.id`. */
   readonly at: string;
-  /** Sent in place of the body of that route's first example. */
+  /** Replaces the body of that route's first example. */
   readonly body?: () => unknown;
 }
 
-/** A request that works: a test sends it, and the document shows its body. */
+/** A request that works. A test sends it, and the OpenAPI document shows its body. */
 export interface RouteExample<Body> {
   readonly summary?: string;
   /** Every path parameter, by name. */
@@ -48,34 +48,34 @@ export interface RouteDefinition<
   readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Below `/api/v1`, with `:name` for parameters. */
   readonly path: string;
-  /** Other paths that are the same route; the document names the first. */
+  /** Further paths of the same route. The document names the first path only. */
   readonly aliases?: readonly string[];
   readonly summary: string;
   readonly tag: string;
-  /** The operation behind the route: its access is the route's. */
+  /** The operation behind the route. Its scopes are the route's. */
   readonly operation: (operations: Operations) => Operation<never, unknown>;
   readonly params?: Params;
   readonly query?: Query;
   /** Absent for routes that read no body. */
   readonly body?: Body;
   readonly maxBodyBytes?: number;
-  /** Shape of the answer: documented from it, and checked against it in tests. */
+  /** The answer's schema: the document shows it, and tests check answers against it. */
   readonly response: Response;
   readonly successStatus?: 200 | 201;
   /** Sends take the Idempotency-Key header (R19). */
   readonly isIdempotent?: boolean;
-  /** Has the narrower budget of webhook registrations besides (R12). */
+  /** Also counts against the budget for webhook registrations (R12). */
   readonly isWebhookRegistration?: boolean;
-  /** The refusals of its operation; those that every route, or every body, can meet need no mention (R3). */
+  /** The errors of its operation, beyond those that every route or every body can meet (R3). */
   readonly errors?: readonly ErrorCode[];
-  /** Needed from every route that takes parameters in its path or a body. */
+  /** Required for routes with path parameters or a body. */
   readonly examples?: Readonly<Record<string, RouteExample<z.input<Body>>>>;
   readonly handle: (
     input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>,
   ) => Promise<RouteAnswer<z.input<Response>>>;
   /**
-   * What an earlier request with this idempotency key was answered with, if anything. Asked when a request is
-   * refused: a repeat gets the first answer whatever its own body says (R19).
+   * The stored answer to an earlier request with this idempotency key. Called when a request is refused: a repeat
+   * gets the first answer, whatever its own body says (R19).
    */
   readonly replay?: (input: {
     readonly caller: ApiKeyCaller;
@@ -84,12 +84,12 @@ export interface RouteDefinition<
   }) => Promise<RouteAnswer<z.input<Response>> | undefined>;
 }
 
-/** A route as the router and the OpenAPI document see it, whatever its schemas. */
+/** A route with any schemas, for the router and the OpenAPI document. */
 export type Route = Omit<RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
   readonly handle: (input: RouteInput<unknown, unknown, unknown>) => Promise<RouteAnswer<unknown>>;
 };
 
-/** One route: one schema parses each input, describes the answer and makes its part of the OpenAPI document. */
+/** Defines a route. One schema parses each input, describes the answer and becomes a part of the OpenAPI document. */
 export function defineRoute<
   Params extends z.ZodType,
   Query extends z.ZodType,

@@ -3,11 +3,11 @@ import type { DomainError, ErrorCode } from '../domain/errors.ts';
 interface ErrorAnswer {
   readonly status: number;
   readonly shape: 'A' | 'B';
-  /** The condition, as the reference documents it. */
+  /** When the error occurs, for the reference. */
   readonly when: string;
 }
 
-/** How a refusal is answered: its status, and the body's shape (R2, R3, R168–R177). */
+/** Status and shape of each error code (R2, R3, R168–R177). */
 export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   unauthorized: {
     status: 401,
@@ -17,27 +17,27 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   forbidden: {
     status: 403,
     shape: 'A',
-    when: "The key lacks the scope, the request comes from an address outside the key's allowlist, or it would give another key more than the key has.",
+    when: "The key lacks the scope, the request comes from an address outside the key's allowlist, or it would give another key more rights than the key has.",
   },
   rate_limit_exceeded: {
     status: 429,
     shape: 'A',
-    when: 'More requests than the key may make in 60 seconds. `Retry-After` says when the next one passes.',
+    when: 'More requests than the key may make in 60 seconds. `Retry-After` says when to retry.',
   },
   validation_error: {
     status: 400,
     shape: 'B',
-    when: 'A field is missing or has a value that it cannot have; `details.fields` names each with its path.',
+    when: 'A field is missing or invalid; `details.fields` names each with its path.',
   },
   invalid_json: {
     status: 400,
     shape: 'B',
-    when: 'The body is no JSON, no valid UTF-8, or nested too deeply.',
+    when: 'The body is not JSON, not valid UTF-8, or nested too deeply.',
   },
   invalid_phone_number: {
     status: 400,
     shape: 'B',
-    when: 'No recipient is a phone number that can be sent to; `details` has `field` and `value`.',
+    when: 'No recipient is a valid phone number; `details` has `field` and `value`.',
   },
   invalid_sender_id: {
     status: 400,
@@ -52,22 +52,22 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   invalid_scheduled_time: {
     status: 400,
     shape: 'B',
-    when: 'The time to send at is no ISO 8601 time with an offset, past, or more than 30 days ahead.',
+    when: '`scheduledFor` is not an ISO 8601 time with an offset, is in the past, or is more than 30 days ahead.',
   },
   invalid_scope: {
     status: 400,
     shape: 'B',
-    when: 'A scope has a name that does not exist.',
+    when: 'A scope does not exist.',
   },
   invalid_event_type: {
     status: 400,
     shape: 'B',
-    when: 'A subscription names an event type that does not exist.',
+    when: 'An event type does not exist.',
   },
   invalid_webhook_url: {
     status: 400,
     shape: 'B',
-    when: 'The webhook URL is malformed, not allowed, or does not resolve to a public address: unknown names and private addresses are told alike.',
+    when: 'The webhook URL is malformed, not allowed, or does not resolve to a public address. Unknown names and private addresses get the same answer.',
   },
   idempotency_key_mismatch: {
     status: 400,
@@ -102,7 +102,7 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   not_found: {
     status: 404,
     shape: 'B',
-    when: 'There is no such thing, or it belongs to another account.',
+    when: 'It does not exist, or it belongs to another account.',
   },
   contact_exists: {
     status: 409,
@@ -117,17 +117,17 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   webhook_limit: {
     status: 409,
     shape: 'B',
-    when: 'The account has as many webhook endpoints as it can have.',
+    when: 'The account has the maximum number of webhook endpoints.',
   },
   key_ended: {
     status: 409,
     shape: 'B',
-    when: 'The API key was revoked, has expired or was rotated: what has ended cannot be changed or revived.',
+    when: 'The API key was revoked, has expired or was rotated. It cannot be changed or restored.',
   },
   payload_too_large: {
     status: 413,
     shape: 'B',
-    when: 'The body is larger than the route takes.',
+    when: 'The body is larger than the route accepts.',
   },
   unsupported_media_type: {
     status: 415,
@@ -142,17 +142,17 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
   provider_error: {
     status: 502,
     shape: 'B',
-    when: 'The provider behind the channel failed or gave an answer that makes no sense.',
+    when: 'The provider of the channel failed or sent an invalid answer.',
   },
   service_unavailable: {
     status: 503,
     shape: 'B',
-    when: "The gateway, or the channel's provider, cannot take the request now. `Retry-After` says when to try again.",
+    when: "The gateway or the channel's provider cannot accept the request now. `Retry-After` says when to retry.",
   },
   outcome_unknown: {
     status: 503,
     shape: 'B',
-    when: 'The database did not say whether the change was made, so it may have been. Look it up; of a send `details.messageId` is the id that the message has if it was accepted. A send may be repeated with the same `Idempotency-Key`. There is no `Retry-After`: repeating it otherwise could do it twice.',
+    when: 'The database did not confirm whether the change was made. Look it up: `details.messageId` of a send is the id that the message has if it was accepted. A send may be repeated with the same `Idempotency-Key`. There is no `Retry-After`: repeating it in another way could make the change twice.',
   },
 };
 
@@ -162,7 +162,7 @@ export interface ErrorResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer that a refusal gets. */
+/** The HTTP response for an error. */
 export function errorResponse(error: DomainError): ErrorResponse {
   const { status, shape } = ERROR_RESPONSES[error.code];
   const retryAfter = error.retryAfterSeconds;

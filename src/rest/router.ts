@@ -19,19 +19,19 @@ import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { Route, RouteAnswer } from './define-route.ts';
 import { errorResponse } from './error-response.ts';
 import { Admission } from './middleware/admission.ts';
-import { bodyThatCame, parseJsonBody, readBody } from './middleware/body.ts';
-import { DirectRoutes } from './middleware/exact-routes.ts';
+import { bufferedBody, parseJsonBody, readBody } from './middleware/body.ts';
+import { ExactRoutes } from './middleware/exact-routes.ts';
 import { replayOf } from './middleware/idempotent-replay.ts';
-import { UnderWay } from './middleware/load-shedder.ts';
-import { answerBroken, statusOfParserError } from './middleware/malformed-request.ts';
+import { LoadShedder } from './middleware/load-shedder.ts';
+import { answerMalformed, statusOfParserError } from './middleware/malformed-request.ts';
 import { checkText, findTextFault, headerOf, requestIdOf } from './middleware/request.ts';
 import { type AnswerHeaders, sendJson } from './middleware/send-json.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { routes } from './routes/all.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** A tenth of a second's work, and as much as may wait for a database that is some ten times slower. */
-const MAX_UNDER_WAY = 500;
+/** A tenth of a second's work. It also bounds the queue in front of a database that is ten times slower. */
+const MAX_CONCURRENT_REQUESTS = 500;
 
 export interface RestOptions {
   readonly operations: Operations;
@@ -40,66 +40,66 @@ export interface RestOptions {
   readonly rateLimits: DefaultLimits;
   readonly security: SecurityWatch;
   readonly logger: Logger;
-  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  /** The refusal that an infrastructure fault maps to, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
-  /** Headers of every answer, for those that go to a bare socket. */
+  /** Headers of every answer, for answers on a bare socket. */
   readonly always: Readonly<Record<string, string>>;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
-  /** Requests that may wait for the database at once; more are refused before anything is done for them. */
-  readonly maxUnderWay?: number;
+  /** Requests that may wait for the database at once. More are refused at once. */
+  readonly maxConcurrentRequests?: number;
 }
 
-/** Answers a request, with the headers that are collected on the way. */
+/** Answers a request. `headers` are collected on the way. */
 type Work<Result> = (request: Request, response: Response, headers: AnswerHeaders) => Result;
 
 /** Where the REST API is mounted (R36). */
 export const API_PATH = '/api/v1';
 
-/** How Express mounts the REST API. */
+/** The parts of the REST API that Express and Node mount. */
 export interface Rest {
-  /** All routes of the REST API, to be mounted at `API_PATH`. */
+  /** All routes, to be mounted at `API_PATH`. */
   readonly router: Router;
-  /** Answers a request for a route without parameters; returns false for any other. */
+  /** Answers a request for a route without path parameters. Returns false for any other request. */
   direct(request: Request, response: Response): boolean;
-  /** Answers what is at no address of this process. */
+  /** Answers requests for unknown paths. */
   notFound(request: Request, response: Response): void;
-  /** Answers what Express itself could not take in, such as an address that cannot be decoded. */
+  /** Answers errors of Express itself, such as a path that cannot be decoded. */
   fault(error: unknown, request: Request, response: Response, next: NextFunction): void;
-  /** Refuses a request of HTTP/1.1 that names no host (RFC 9112, 3.2). */
+  /** Refuses a request of HTTP/1.1 without a Host header (RFC 9112, 3.2). */
   refuseHostless(request: Request, response: Response): void;
-  /** Answers what Node's parser refused, or what did not arrive in time. */
-  answerBroken(error: Error, socket: Duplex): void;
+  /** Answers requests that Node's parser refused, and those that did not arrive in time. */
+  answerMalformed(error: Error, socket: Duplex): void;
   /** Answers CONNECT. */
   refuseTunnel(socket: Duplex): void;
 }
 
 export function createRest(options: RestOptions): Rest {
   const { operations } = options;
-  const underWay = new UnderWay(options.maxUnderWay ?? MAX_UNDER_WAY);
+  const shedder = new LoadShedder(options.maxConcurrentRequests ?? MAX_CONCURRENT_REQUESTS);
   const admission = new Admission(options);
   const serve = (work: Work<Promise<void>>) => {
     return (request: Request, response: Response) =>
-      underWay.tryEnter()
-        ? respond(options, admission, underWay, request, response, work)
+      shedder.tryAdmit()
+        ? respond(options, admission, shedder, request, response, work)
         : refuseBusy(options, admission, request, response);
   };
   const anyone = (work: Work<void>) =>
     serve(async (request, response, headers) => {
-      await admission.admitAnyone(request, headers);
+      await admission.countByAddress(request, headers);
       work(request, response, headers);
     });
-  /** Where there is no such route, a key is asked for all the same: the first check comes first. */
+  /** An unknown path asks for a key first, too (R9). */
   const withKey = (work: Work<void>) =>
     serve(async (request, response, headers) => {
       await admission.admit(request, headers, {
-        readBody: () => underWay.aside(readBody(request, MAX_BODY_BYTES)),
+        readBody: () => shedder.releaseWhile(readBody(request, MAX_BODY_BYTES)),
         isWebhookRegistration: false,
       });
       work(request, response, headers);
     });
 
   const router = express.Router({ caseSensitive: true });
-  const direct = new DirectRoutes(API_PATH);
+  const exactRoutes = new ExactRoutes(API_PATH);
   const document = JSON.stringify(openApiDocument(operations));
   router.get(
     '/openapi.json',
@@ -109,10 +109,10 @@ export function createRest(options: RestOptions): Rest {
   for (const route of routes) {
     for (const path of [route.path, ...(route.aliases ?? [])]) {
       const answerRoute = serve((request, response, headers) =>
-        answer(options, admission, underWay, request, response, headers, route),
+        answer(options, admission, shedder, request, response, headers, route),
       );
       router[route.method](path, answerRoute);
-      direct.add(route.method, path, answerRoute);
+      exactRoutes.add(route.method, path, answerRoute);
       methodsOf.set(path, [...(methodsOf.get(path) ?? []), route.method.toUpperCase()]);
     }
   }
@@ -130,30 +130,30 @@ export function createRest(options: RestOptions): Rest {
 
   return {
     router,
-    direct: (request, response) => direct.answer(request, response),
+    direct: (request, response) => exactRoutes.handle(request, response),
     notFound: anyone((request) => refuseAddress(request)),
     fault(error, request, response, _next) {
       if (response.headersSent) request.socket.destroy();
       else void anyone(() => refuseUndecodable(error, request))(request, response);
     },
     refuseHostless: anyone(() => {
-      throw new DomainError('validation_error', 'A request of HTTP/1.1 must have a Host header.');
+      throw new DomainError('validation_error', 'An HTTP/1.1 request must have a Host header.');
     }),
-    answerBroken: (error, socket) =>
-      answerBroken(socket, statusOfParserError(error), {
+    answerMalformed: (error, socket) =>
+      answerMalformed(socket, statusOfParserError(error), {
         ...options.always,
         ...admission.uncountedHeaders(),
       }),
     refuseTunnel: (socket) =>
-      answerBroken(socket, 404, { ...options.always, ...admission.uncountedHeaders() }),
+      answerMalformed(socket, 404, { ...options.always, ...admission.uncountedHeaders() }),
   };
 }
 
-/** Answers one request, which has a place, with what `work` sends or refuses; nothing that happens in it escapes. */
+/** Answers one admitted request with what `work` sends or throws. Never rejects. */
 async function respond(
   options: RestOptions,
   admission: Admission,
-  underWay: UnderWay,
+  shedder: LoadShedder,
   request: Request,
   response: Response,
   work: Work<Promise<void>>,
@@ -169,24 +169,24 @@ async function respond(
     const refused = error instanceof DomainError ? error : options.faultOf(error);
     if (refused) options.refusals.note(refused);
     else options.logger.error({ err: error, requestId }, 'request failed');
-    const told = errorResponse(
+    const answered = errorResponse(
       refused ?? new DomainError('internal_error', `Something went wrong here. Quote request ${requestId}.`),
     );
-    sendJson(request, response, told.status, JSON.stringify(told.body), {
+    sendJson(request, response, answered.status, JSON.stringify(answered.body), {
       ...admission.uncountedHeaders(refused?.retryAfterSeconds),
       ...headers,
-      ...told.headers,
+      ...answered.headers,
     });
   } finally {
-    underWay.leave();
+    shedder.release();
   }
 }
 
-/** The order of checks is R9's: what admission asks, then scope, then body. */
+/** The order of checks is R9's: admission, then scope, then body. */
 async function answer(
   options: RestOptions,
   admission: Admission,
-  underWay: UnderWay,
+  shedder: LoadShedder,
   request: Request,
   response: Response,
   headers: AnswerHeaders,
@@ -194,7 +194,7 @@ async function answer(
 ): Promise<void> {
   const { operations } = options;
   const maxBodyBytes = route.maxBodyBytes ?? MAX_BODY_BYTES;
-  const read = () => underWay.aside(readBody(request, maxBodyBytes));
+  const read = () => shedder.releaseWhile(readBody(request, maxBodyBytes));
   const { caller, rawBody } = await admission.admit(request, headers, {
     readBody: read,
     isWebhookRegistration: route.isWebhookRegistration ?? false,
@@ -204,7 +204,7 @@ async function answer(
   options.authenticator.noteScope(caller, route.operation(operations).access);
   if (findTextFault(request.params)) refuseAddress(request);
   const idempotencyKey = headerOf(request, 'idempotency-key');
-  const raw = route.body && (rawBody ?? bodyThatCame(request, maxBodyBytes) ?? (await read()));
+  const raw = route.body && (rawBody ?? bufferedBody(request, maxBodyBytes) ?? (await read()));
   let result: RouteAnswer<unknown>;
   try {
     result = await route.handle({
@@ -228,13 +228,11 @@ async function answer(
   );
 }
 
-const REFUSED_BUSY = serviceUnavailable(
-  'More requests are under way than can be answered in time. Try again.',
-);
+const REFUSED_BUSY = serviceUnavailable('Too many requests are being processed. Try again.');
 const BUSY = errorResponse(REFUSED_BUSY);
 const BUSY_BODY = JSON.stringify(BUSY.body);
 
-/** Costs next to nothing: who refuses for want of time must not spend it on refusing. */
+/** Under overload a refusal must cost next to nothing. */
 function refuseBusy(
   { refusals }: RestOptions,
   admission: Admission,
@@ -254,7 +252,7 @@ function refuseBusy(
     .end(BUSY_BODY);
 }
 
-/** A known path, asked with a method that it does not have (R3: `not_found`), or asked what it has. */
+/** Answers OPTIONS for a known path, and refuses methods that the path does not have (R3: `not_found`). */
 function answerMethod(
   request: Request,
   response: Response,
@@ -266,7 +264,7 @@ function answerMethod(
   sendJson(request, response, 200, JSON.stringify({ allow: allowed }), headers);
 }
 
-/** An address that cannot be decoded is nobody's; any other error is a fault of ours. */
+/** A path that cannot be decoded is `not_found`. Any other error is a fault of the gateway. */
 function refuseUndecodable(error: unknown, request: Request): never {
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 500;
   if (status >= 400 && status < 500) refuseAddress(request);
@@ -278,7 +276,7 @@ function refuseAddress(request: Request): never {
   throw notFound(`${request.method} ${path}`);
 }
 
-/** Routes whose body may be left out take none as `undefined` (R5). */
+/** A route whose body is optional gets `undefined` for an empty one (R5). */
 function parseBody(schema: z.ZodType, request: Request, raw: Buffer): unknown {
   if (raw.length === 0 && schema.safeParse(undefined).success) return parse(schema, undefined);
   return parse(schema, parseJsonBody(request, raw));

@@ -4,12 +4,12 @@ import { CHANNELS, MESSAGE_STATUSES } from '../domain/messages/message.ts';
 import { storable } from '../domain/text.ts';
 import { EVENT_TYPES } from '../domain/webhooks/webhook.ts';
 
-/** Several values: text with commas between them, or a list. */
+/** A comma list, or an array of texts. */
 export const textOrList = z.union([z.string(), z.array(z.string())], {
   error: 'must be text or a list of texts',
 });
 
-/** A page number and size in a query string (R6, R188). */
+/** A whole number in a query string (R6, R188). */
 const wholeNumber = (least: number, most: number) =>
   z
     .string({ error: 'must be given once' })
@@ -18,7 +18,7 @@ const wholeNumber = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, {
       error: `must be a whole number from ${least} to ${most}`,
     })
-    // What is documented is the number; that it travels as text is HTTP's affair.
+    // Document a number: that it travels as text is a matter of HTTP.
     .meta({
       override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
         delete jsonSchema.pattern;
@@ -66,16 +66,12 @@ export function paginated<Row, Item>(
   };
 }
 
-export const environment = z
-  .enum(ENVIRONMENTS)
-  .describe('Where it belongs: what a key makes belongs to the environment of the key.');
-/** Which environment a list shows. */
+export const environment = z.enum(ENVIRONMENTS).describe('Its environment: that of the key that created it.');
+/** The environment that a list shows. */
 export const environmentQuery = z
   .enum(ENVIRONMENTS)
   .optional()
-  .describe(
-    "What belongs to this environment; to the key's own when absent. To a sandbox key production shows nothing.",
-  );
+  .describe("The environment to list. Default: the key's own. A sandbox key finds nothing in production.");
 
 export const isoTime = z.iso.datetime().describe('ISO 8601 time in UTC.');
 export const messageStatus = z.enum(MESSAGE_STATUSES).meta({
@@ -83,25 +79,25 @@ export const messageStatus = z.enum(MESSAGE_STATUSES).meta({
   description:
     '`pending`: queued for delivery. `sent`: handed to the carrier. `delivered`: delivered. `failed`: not delivered.',
 });
-/** An id in a path: anything that is no UUID names nothing, which is `not_found` and no fault of form. */
+/** An id in a path. One that is no UUID is `not_found`, not `validation_error`. */
 export const idParams = z.object({
   id: z.string().meta({ description: 'The id, a UUID.', example: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3' }),
 });
 
 /**
- * Numbers are judged one by one and only valid ones are stored: what no text may hold makes a number invalid
+ * Numbers are checked one by one, and only valid ones are stored. Text that cannot be stored makes one number invalid
  * (R170), not the whole request.
  */
 export const phoneNumbers = z.string().transform((text) => storable(text));
 
-/** What is delivered to webhooks and read from the feed (R146–R150). */
+/** The event of webhooks and of the feed (R146–R150). */
 export const eventEnvelope = z
   .object({
     event: z.enum(EVENT_TYPES),
     channel: z.enum([...CHANNELS, 'system']),
-    messageId: z.string().optional().describe('The message concerned; absent for `webhook.test`.'),
+    messageId: z.string().optional().describe('The message of the event; absent for `webhook.test`.'),
     timestamp: isoTime.describe('When the event was recorded.'),
-    data: z.record(z.string(), z.unknown()).describe('What the channel has to say; members may be added.'),
+    data: z.record(z.string(), z.unknown()).describe('Members depend on the event; more may be added.'),
   })
   .meta({
     id: 'Event',

@@ -430,7 +430,7 @@ describe('addresses and methods (R1, R3, R175)', () => {
     }
     expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).error).toMatchObject({
       code: 'validation_error',
-      message: 'A request of HTTP/1.1 must have a Host header.',
+      message: 'An HTTP/1.1 request must have a Host header.',
     });
     expect((await ask('1.0')).text).toMatch(/^HTTP\/1\.1 200 /);
   });

@@ -140,7 +140,7 @@ describe('more requests than the gateway can answer', () => {
   const startNarrow = async () => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);
-    const rest = createRest({ ...gateway.parts, logger: silentLogger, always: {}, maxUnderWay: 3 });
+    const rest = createRest({ ...gateway.parts, logger: silentLogger, always: {}, maxConcurrentRequests: 3 });
     const server = express().use('/api/v1', rest.router).listen(0, '127.0.0.1');
     opened.push({ stop: async () => server.closeAllConnections() ?? server.close() });
     await once(server, 'listening');

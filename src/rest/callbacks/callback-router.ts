@@ -8,7 +8,7 @@ import { sendJson } from '../middleware/send-json.ts';
 
 export interface CallbackOptions {
   readonly logger: Logger;
-  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  /** The refusal that an infrastructure fault maps to, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
 }
@@ -16,8 +16,8 @@ export interface CallbackOptions {
 type Work = (request: Request, response: Response) => Promise<void>;
 
 /**
- * A router for calls that providers make, and a wrapper for its handlers: nothing that happens in one escapes, and a
- * refusal is answered like one of the REST API. A provider calls again what was not answered with 200.
+ * A router for calls by providers, and a wrapper for its handlers. The wrapper answers every error, in the shapes of
+ * the REST API. A provider repeats a call that is not answered 200.
  */
 export function createCallbackRouter(
   { logger, faultOf, refusals }: CallbackOptions,

@@ -15,15 +15,15 @@ import { type CallbackOptions, createCallbackRouter } from './callback-router.ts
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Carriers' calls about what became of messages (R15), to be mounted at `/callbacks/sms`. One that nothing proves
- * to be the carrier's counts on its address's budget, as a request without a key does (R11). What it says of
- * messages that were sent is taken, since it must have been told their ids; nothing is kept for one that was not.
+ * Delivery reports of carriers over HTTP (R15), mounted at `/callbacks/sms`. A callback without proof of its sender
+ * counts against the budget of its address, as a request without a key does (R11). Its reports are applied to
+ * messages that were sent, since the sender must know their ids. Reports for unknown messages are not kept.
  */
 export function createSmsCallbackRouter(
   options: CallbackOptions & {
     readonly readSmsCallback: ReadSmsCallback;
     readonly takeReports: ReportSink;
-    /** Takes what concerns messages that are known; how many reports do not. */
+    /** Applies reports of known messages. Resolves with the number of reports for unknown ones. */
     readonly takeKnownReports: KnownReportSink;
     readonly authenticator: Authenticator;
     readonly rateLimiter: RateLimiter;
@@ -51,13 +51,13 @@ export function createSmsCallbackRouter(
           reason,
           address: shownClient(clientOf(request.ip)),
         });
-        await admission.admitAnyone(request, {});
-        throw unauthorized('The signature or token of the callback is not right.');
+        await admission.countByAddress(request, {});
+        throw unauthorized('The signature or token of the callback is wrong.');
       }
       const { provider, reports } = reading;
       if (reading.isProven) await options.takeReports(provider, reports);
       else {
-        const overBudget = await refusalOf(admission.admitAnyone(request, {}));
+        const overBudget = await refusalOf(admission.countByAddress(request, {}));
         const unknown = await options.takeKnownReports(provider, reports);
         if (overBudget && unknown > 0) throw overBudget;
       }

@@ -9,8 +9,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_SHOWN = 100;
 
 /**
- * A webhook receiver for those who have none yet, to be mounted where `isName` judges the rest of the path. It
- * answers every POST with what it has understood, and keeps nothing. Not for production.
+ * A webhook receiver for newcomers. `isName` checks the rest of the path below its mount point. Answers each POST
+ * with a summary of it and stores nothing. Not for production.
  */
 export function createWebhookSimulator(
   options: CallbackOptions & { readonly webhookHeaders: WebhookHeaderNames },
@@ -25,7 +25,7 @@ export function createWebhookSimulator(
       const body = await readBody(request, MAX_BODY_BYTES);
       const shown = (header: string) => request.get(header)?.slice(0, MAX_SHOWN) ?? null;
       const answer = {
-        receiver: "The gateway's own webhook simulator: it checks no signature and keeps nothing.",
+        receiver: "The gateway's webhook simulator. It checks no signature and stores nothing.",
         event: shown(event),
         deliveryId: shown(delivery),
         hasSignature: request.get(signature) !== undefined,

@@ -12,7 +12,7 @@ import { type CallbackOptions, createCallbackRouter } from './callback-router.ts
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const PLATFORM: SystemCaller = { kind: 'system', name: 'whatsapp' };
 
-/** The platform's calls (R25), to be mounted at `/callbacks/whatsapp`: no key, but a signature. */
+/** Calls by WhatsApp (R25), mounted at `/callbacks/whatsapp`. They carry a signature and no key. */
 export function createWhatsAppCallbackRouter(
   options: CallbackOptions & {
     readonly operations: Operations;
@@ -30,7 +30,7 @@ export function createWhatsAppCallbackRouter(
       const challenge = whatsAppCallbacks.challengeAnswer(request.query);
       if (challenge === undefined) {
         note(request, 'whatsapp: wrong verify token');
-        throw forbidden('The handshake has no right hub.verify_token.');
+        throw forbidden('hub.verify_token is missing or wrong.');
       }
       response.type('text/plain').send(challenge);
     }),
@@ -42,9 +42,9 @@ export function createWhatsAppCallbackRouter(
       const callback = whatsAppCallbacks.read(body, request.get('x-hub-signature-256'));
       if (!callback) {
         note(request, 'whatsapp: wrong signature');
-        throw unauthorized('X-Hub-Signature-256 is missing or not right.');
+        throw unauthorized('X-Hub-Signature-256 is missing or wrong.');
       }
-      // A callback that is not answered with 200 is sent again, so the answer waits for the records.
+      // WhatsApp repeats a callback that is not answered 200, so answer after the records are stored.
       await operations.messages.takeWhatsAppCallback.run(PLATFORM, callback);
       sendJson(request, response, 200, '{}');
     }),

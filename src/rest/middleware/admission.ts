@@ -14,22 +14,22 @@ import type { SecurityWatch } from '../../domain/security/security-watch.ts';
 import { headerOf } from './request.ts';
 import type { AnswerHeaders } from './send-json.ts';
 
-/** What admission must know of the route that a request is for. */
-export interface Entrance {
-  /** Reads the body as far as the route allows; throws `payload_too_large`. */
+/** What admission needs to know of the route. */
+export interface RouteAccess {
+  /** Reads the body up to the route's limit. Throws `payload_too_large`. */
   readonly readBody: () => Promise<Buffer>;
   readonly isWebhookRegistration: boolean;
 }
 
 interface Admitted {
   readonly caller: ApiKeyCaller;
-  /** The body, when the signature made it necessary to read it. */
+  /** The body, if it was read for the signature. */
   readonly rawBody: Buffer | undefined;
 }
 
 /**
- * Lets requests in, or refuses them, in the order of R9 up to the rate limit: key, revoked or expired,
- * signature, address, rate. The headers of each answer say what is left of the budget that its request counted on.
+ * Checks each request in the order of R9, up to the rate limit: key, revoked or expired, signature, address, rate.
+ * Sets the rate limit headers of the budget that the request counts against.
  */
 export class Admission {
   readonly #authenticator: Authenticator;
@@ -49,8 +49,8 @@ export class Admission {
     this.#security = parts.security;
   }
 
-  /** Throws `unauthorized`, `forbidden`, `rate_limit_exceeded`, or `payload_too_large` for a signed body. */
-  async admit(request: Request, headers: AnswerHeaders, entrance: Entrance): Promise<Admitted> {
+  /** Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and `payload_too_large` for a signed body. */
+  async admit(request: Request, headers: AnswerHeaders, route: RouteAccess): Promise<Admitted> {
     let authenticated: AuthenticatedKey;
     let rawBody: Buffer | undefined;
     try {
@@ -61,24 +61,24 @@ export class Admission {
           path: pathOf(request.originalUrl),
           timestamp: headerOf(request, 'x-timestamp'),
           signature: headerOf(request, 'x-signature'),
-          readBody: entrance.readBody,
+          readBody: route.readBody,
         });
       }
       this.#authenticator.checkAddress(authenticated, () => clientAddressOf(request));
     } catch (error) {
       if (error instanceof KeyRefused) this.#note(error, request);
-      // Neither may somebody without the key's secrets use up the budget of those who have them.
-      if (error instanceof DomainError) await this.admitAnyone(request, headers);
+      // A request without the key's secrets must not use up the key's budget.
+      if (error instanceof DomainError) await this.countByAddress(request, headers);
       throw error;
     }
     const { key, plan } = authenticated;
     this.#authenticator.noteUse(authenticated);
-    const registrations = entrance.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
+    const registrations = route.isWebhookRegistration ? `webhooks:${key.keyId}` : undefined;
     if (registrations !== undefined) {
       const perMinute = plan?.webhooksPerMinute ?? this.#defaults.webhooksPerMinute;
       const limits = { perMinute, perSecond: 0 };
       const verdict = await this.#rateLimiter.take(registrations, limits);
-      tell(headers, verdict, limits, 'webhook registrations');
+      applyVerdict(headers, verdict, limits, 'webhook registrations');
     }
     const limits = {
       perMinute: key.rateLimit.perMinute ?? plan?.perMinute ?? this.#defaults.perMinute,
@@ -86,9 +86,9 @@ export class Admission {
     };
     try {
       const verdict = await this.#rateLimiter.take(`key:${key.keyId}`, limits);
-      tell(headers, verdict, limits, 'requests');
+      applyVerdict(headers, verdict, limits, 'requests');
     } catch (error) {
-      // What one budget refuses must not count on the other.
+      // A request that one budget refuses must not count against the other.
       if (registrations !== undefined) await this.#rateLimiter.giveBack(registrations);
       throw error;
     }
@@ -113,20 +113,20 @@ export class Admission {
     });
   }
 
-  /** Counts a request that no valid key stands for on its address's budget (R11). */
-  async admitAnyone(request: Request, headers: AnswerHeaders): Promise<void> {
+  /** Counts a request without a valid key against the budget of its address (R11). */
+  async countByAddress(request: Request, headers: AnswerHeaders): Promise<void> {
     const verdict = await this.#rateLimiter.take(bucketOfClient(clientOf(request.ip)), this.#defaults);
-    tell(headers, verdict, this.#defaults, 'requests');
+    applyVerdict(headers, verdict, this.#defaults, 'requests');
   }
 
-  /** The headers of an answer whose request could not be counted: nothing is known to be left. */
+  /** Rate limit headers of a request that was not counted: nothing is known to remain. */
   uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
     return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
   }
 }
 
-/** Tells in the headers what the limiter said of a request under these limits, and refuses it where that did. */
-function tell(headers: AnswerHeaders, verdict: RateVerdict, limits: RateLimits, what: string): void {
+/** Sets the rate limit headers, and throws `rate_limit_exceeded` when the limiter refused. */
+function applyVerdict(headers: AnswerHeaders, verdict: RateVerdict, limits: RateLimits, what: string): void {
   Object.assign(headers, rateHeaders(verdict.limit, verdict.remaining, verdict.resetAt));
   const refused = rateRefusal(verdict, limits, what);
   if (refused) throw refused;
@@ -140,12 +140,14 @@ function rateHeaders(limit: number, remaining: number, resetAt: number): Record<
   };
 }
 
-/** The client: the socket's peer, or whom a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`). */
+/**
+ * The peer of the socket, or the client that a trusted proxy names (TRUST_PROXY, through Express's `trust proxy`).
+ */
 function clientAddressOf(request: Request): bigint | undefined {
   return request.ip === undefined ? undefined : parseForwardedAddress(request.ip);
 }
 
-/** The path as it came, also from a request line that holds a whole URL. */
+/** The path of a request line, which may hold a whole URL. */
 function pathOf(target: string): string {
   return target.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '');
 }

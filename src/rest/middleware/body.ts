@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import { DomainError, payloadTooLarge } from '../../domain/errors.ts';
 
-/** Deeper JSON is refused before it is parsed: recursive code must not meet it. */
+/** Deeper JSON is refused before it is parsed: recursive code must not see it. */
 const MAX_DEPTH = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The request's body as it came, which is what signatures are over. Throws `payload_too_large` as soon as it is
- * known to have more than `maxBytes`; the rest is then left unread.
+ * Reads the body's bytes, which signatures cover. Throws `payload_too_large` as soon as the body exceeds `maxBytes`,
+ * and leaves the rest unread.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => payloadTooLarge(maxBytes);
-  const brokenOff = () => new DomainError('invalid_json', 'The body broke off before its end.');
+  const brokenOff = () => new DomainError('invalid_json', 'The body ended too early.');
   if (Number(request.headers['content-length']) > maxBytes) return Promise.reject(tooLarge());
   if (request.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
@@ -37,19 +37,16 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
 }
 
 /**
- * The body as it came, where all of it has: so it is with most small ones by the time that their request is let in.
- * Undefined where `readBody` has to wait for it or to refuse it.
+ * The body if all of it has arrived, as most small bodies have when their request is admitted. Otherwise undefined:
+ * `readBody` waits for it or refuses it.
  */
-export function bodyThatCame(request: IncomingMessage, maxBytes: number): Buffer | undefined {
+export function bufferedBody(request: IncomingMessage, maxBytes: number): Buffer | undefined {
   const length = Number(request.headers['content-length']);
   if (request.readableLength !== length || length > maxBytes || request.destroyed) return undefined;
   return request.read() ?? Buffer.alloc(0);
 }
 
-/**
- * Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`;
- * neither quotes the body.
- */
+/** Parses a JSON body (R35). Throws `unsupported_media_type` or `invalid_json`; neither quotes the body. */
 export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
   if (!isJson(request.headers['content-type'])) {
     const message = 'Send the body as JSON in UTF-8 with Content-Type: application/json.';
@@ -77,7 +74,7 @@ export function parseJsonBody(request: IncomingMessage, raw: Buffer): unknown {
 
 const invalidJson = (fault: string) => new DomainError('invalid_json', `The body ${fault}.`);
 
-/** JSON has one encoding: a charset may be named as long as it is that one. */
+/** JSON is UTF-8. A charset parameter may say so. */
 function isJson(contentType = ''): boolean {
   if (contentType === 'application/json') return true;
   const [type, ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());

@@ -4,15 +4,15 @@ import type { Operations } from '../../domain/operations.ts';
 import type { Route, RouteAnswer } from '../define-route.ts';
 import { findTextFault } from './request.ts';
 
-/** What of a request may name an idempotency key. */
+/** The places in a request that may hold an idempotency key. */
 interface KeySources {
   readonly header: string | undefined;
   readonly rawBody: Buffer | undefined;
 }
 
 /**
- * What the idempotency key of a request that was refused with `error` was answered with before: a repeat gets it
- * whatever its own body says (R19). Throws `error` where there is no such answer.
+ * The stored answer for the idempotency key of a request that was refused with `error`. A repeat gets the first
+ * answer, whatever its own body says (R19). Throws `error` when there is none.
  */
 export async function replayOf(
   route: Route,
@@ -21,7 +21,7 @@ export async function replayOf(
   error: unknown,
 ): Promise<RouteAnswer<unknown>> {
   if (!route.replay || !(error instanceof DomainError)) throw error;
-  // The lookup would fail as the send did, and its refusal would say to try again.
+  // The lookup would fail too, and its error would invite the client to try again.
   if (error.code === 'outcome_unknown') throw error;
   const idempotencyKey = keyOf(sources, error);
   const earlier =
@@ -30,7 +30,7 @@ export async function replayOf(
   return earlier;
 }
 
-/** The key that the request names; undefined when it names none, or two. */
+/** The key of the request. Undefined when it has none, or two different ones. */
 function keyOf({ header, rawBody }: KeySources, { code }: DomainError): string | undefined {
   const inBody = code === 'invalid_json' || !rawBody ? undefined : keyInBody(rawBody);
   if (header !== undefined && inBody !== undefined && header !== inBody) return undefined;

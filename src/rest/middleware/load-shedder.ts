@@ -1,30 +1,31 @@
-/** For so long after the last refusal less is let in, in ms: as long as those who were refused are asked to wait. */
-const AFTER_REFUSAL_MS = 1_000;
-/** The part of the bound that holds then: what stands in a longer queue only waits longer. */
-const AFTER_REFUSAL = 1 / 2;
+/** For this long after a refusal a lower limit holds. It is the `Retry-After` of that refusal. */
+const REDUCED_MS = 1_000;
+/** The share of the limit that holds then. A longer queue would only make every request wait longer. */
+const REDUCED_SHARE = 1 / 2;
 
 /**
- * Bounds what waits for the database on behalf of requests: their number, and with it the memory that they take and
- * the time that they wait. Many may come together; where more come than can be answered, each is answered sooner for
- * there being fewer. Who sends a body slowly, or reads an answer so, takes no place.
+ * Limits the requests that wait for the database, and so their memory and their waiting time (ADR-0013). A burst up
+ * to the limit is admitted. After a refusal half the limit holds, so that each request is answered sooner. A slow
+ * client holds no place while it sends its body or reads its answer. Nobody waits here, so it is no `Semaphore`
+ * (ADR-0022).
  */
-export class UnderWay {
-  readonly #most: number;
+export class LoadShedder {
+  readonly #limit: number;
   readonly #now: () => number;
   #count = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
-  /** `most` come together at the most; `now` tells the time in ms. */
-  constructor(most: number, now: () => number = () => performance.now()) {
-    this.#most = most;
+  /** `limit` in requests; `now` in ms. */
+  constructor(limit: number, now: () => number = () => performance.now()) {
+    this.#limit = limit;
     this.#now = now;
   }
 
-  /** Takes a place, which is given back with `leave`; false, and to be refused, where none is left. */
-  tryEnter(): boolean {
-    if (this.#count >= this.#most * AFTER_REFUSAL) {
+  /** Admits a request, which needs one `release`. False: refuse the request. */
+  tryAdmit(): boolean {
+    if (this.#count >= this.#limit * REDUCED_SHARE) {
       const now = this.#now();
-      if (this.#count >= this.#most || now - this.#refusedAt < AFTER_REFUSAL_MS) {
+      if (this.#count >= this.#limit || now - this.#refusedAt < REDUCED_MS) {
         this.#refusedAt = now;
         return false;
       }
@@ -33,13 +34,13 @@ export class UnderWay {
     return true;
   }
 
-  leave(): void {
+  release(): void {
     this.#count -= 1;
   }
 
-  /** Waits for the client on behalf of a request under way, which has no place meanwhile. */
-  async aside<T>(client: Promise<T>): Promise<T> {
-    this.leave();
+  /** Waits for the client, without the request's place meanwhile. */
+  async releaseWhile<T>(client: Promise<T>): Promise<T> {
+    this.release();
     try {
       return await client;
     } finally {

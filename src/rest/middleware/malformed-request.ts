@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** What Node's parser and timers call a request that it could not take in; everything else is 400. */
+/** Statuses for errors of Node's parser and timers. All others are 400. */
 const STATUS_OF: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 const MESSAGE_OF: Readonly<Record<number, string>> = {
   400: 'This is not a valid HTTP request.',
-  404: 'This gateway is no proxy.',
+  404: 'This gateway is not a proxy.',
   408: 'The request did not arrive in time.',
   431: 'The headers of the request are too large.',
 };
@@ -20,10 +20,10 @@ export function statusOfParserError(error: Error): number {
 }
 
 /**
- * Answers on the bare socket what never became a request, in shape B and with the headers that every answer has
- * (R4), and closes it: what follows on the connection cannot be trusted.
+ * Answers on the bare socket a request that Node could not parse, in shape B and with the headers of every answer
+ * (R4). Closes the socket, since nothing that follows on it can be trusted.
  */
-export function answerBroken(
+export function answerMalformed(
   socket: Duplex,
   status: number,
   headers: Readonly<Record<string, string>>,

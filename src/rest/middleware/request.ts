@@ -4,21 +4,21 @@ import { type FieldFault, validationError } from '../../domain/errors.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's `X-Request-Id` when it is well formed, else a new one (R4). */
+/** The client's `X-Request-Id` if it is valid, else a new id (R4). */
 export function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** A request's header by its name in small letters; what came more than once is joined with commas. */
+/** A header by its lower-case name. Repeated headers are joined with commas. */
 export function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join() : value;
 }
 
 /**
- * Throws `validation_error` for text that cannot be stored as given: U+0000 and half surrogate pairs (R5).
- * `value` is what a schema made of the input, so that members nobody reads do not matter.
+ * Throws `validation_error` for text that cannot be stored as given: U+0000 and lone surrogates (R5). `value` is what
+ * the schema returned, so members that the API ignores are not checked.
  */
 export function checkText(value: unknown): void {
   const fault = findTextFault(value);
@@ -43,7 +43,5 @@ export function findTextFault(value: unknown): FieldFault | undefined {
 
 function faultOf(text: string): string | undefined {
   if (text.includes('\0')) return 'must not contain U+0000';
-  return text.isWellFormed()
-    ? undefined
-    : 'must not contain half of a surrogate pair, which is no valid Unicode';
+  return text.isWellFormed() ? undefined : 'must not contain a lone surrogate, which is not valid Unicode';
 }

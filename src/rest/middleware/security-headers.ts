@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
 
-/** A year: browsers that have been here over HTTPS come over nothing else until then. */
+/** A year. */
 const HSTS = 'max-age=31536000';
 
-/** What every answer says, an error and a redirect too: nothing is taken for another type than it says, and production is HTTPS only. */
-export function safetyHeaders(isProduction: boolean): Readonly<Record<string, string>> {
+/**
+ * Headers of every answer, errors and redirects included: browsers guess no content type and, in production, use
+ * HTTPS only.
+ */
+export function securityHeaders(isProduction: boolean): Readonly<Record<string, string>> {
   const nosniff = { 'X-Content-Type-Options': 'nosniff' };
   return isProduction ? { ...nosniff, 'Strict-Transport-Security': HSTS } : nosniff;
 }
@@ -12,10 +15,13 @@ export function safetyHeaders(isProduction: boolean): Readonly<Record<string, st
 type WriteHead = (this: ServerResponse, status: number, ...rest: unknown[]) => ServerResponse;
 
 /**
- * Adds `always` to every answer that has this prototype, whoever writes it. They go out with those that `writeHead` is
- * given, since headers that are set one by one cost Node twice as much.
+ * Adds `headers` to every response with this prototype. They are passed to `writeHead` together with its own: setting
+ * headers one by one costs Node twice as much.
  */
-export function addToEveryAnswer(prototype: ServerResponse, always: Readonly<Record<string, string>>): void {
+export function addToEveryResponse(
+  prototype: ServerResponse,
+  always: Readonly<Record<string, string>>,
+): void {
   const writeHead = prototype.writeHead as WriteHead;
   const names = Object.keys(always);
   const withAll: WriteHead = function (status, ...rest) {

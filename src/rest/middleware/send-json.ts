@@ -3,10 +3,10 @@ import type { Request, Response } from 'express';
 /** How long the rest of an upload is still read after the answer. */
 const UPLOAD_GRACE_MS = 5_000;
 
-/** Collected while a request is worked on and sent at once: one by one they cost Node twice as much. */
+/** Collected during a request and written together: setting headers one by one costs Node twice as much. */
 export type AnswerHeaders = Record<string, string | number>;
 
-/** Sends a JSON answer. What the client is still uploading is thrown away, and cut off when it does not end. */
+/** Sends a JSON answer. Discards what the client is still uploading, and cuts a long upload off. */
 export function sendJson(
   request: Request,
   response: Response,
@@ -20,10 +20,10 @@ export function sendJson(
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(json),
     })
-    // Head and text go to the socket as one; bytes would be a second piece.
+    // A string is written together with the head. A buffer would be a second write.
     .end(json);
   if (request.complete || request.destroyed) return;
-  // Closing at once would reset the connection, and the client would never see the answer.
+  // Closing at once would reset the connection before the client reads the answer.
   const cut = setTimeout(() => request.socket.destroy(), UPLOAD_GRACE_MS).unref();
   request.once('close', () => clearTimeout(cut));
   request.once('end', () => clearTimeout(cut));

@@ -16,8 +16,8 @@ import { ERROR_SCHEMAS, errorResponsesOf } from './errors.ts';
 import { HEADER_COMPONENTS, responseHeaders } from './headers.ts';
 
 /**
- * The REST API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it. Of
- * `operations` only the access that each asks for is read.
+ * The REST API as an OpenAPI 3.1 document, from the routes and schemas that serve it. Only the scopes of `operations`
+ * are read.
  */
 export function openApiDocument(operations: Operations): object {
   return createDocument(
@@ -49,9 +49,9 @@ export function openApiDocument(operations: Operations): object {
     },
     {
       override: ({ jsonSchema }) => {
-        // Documented members keep their meaning and new ones may come (R1): objects stay open to readers.
+        // New members may be added (R1), so objects stay open.
         if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-        // What zod adds of its own says nothing that `integer` and `date-time` do not.
+        // zod adds these, and `integer` and `date-time` say the same.
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
@@ -113,7 +113,7 @@ function operationOf(route: Route, operations: Operations): ZodOpenApiOperationO
   };
 }
 
-/** Which keys may call it (R120–R128), and what is particular about it. */
+/** The scopes that may call the route (R120–R128), and its peculiarities. */
 function describe(route: Route, operations: Operations): string {
   const { scopes = [] } = route.operation(operations).access;
   const named = SCOPES.filter((scope) => scope === 'FULL_ACCESS' || scopes.includes(scope));
@@ -122,9 +122,9 @@ function describe(route: Route, operations: Operations): string {
     scopes === 'any'
       ? 'Any valid key may call this.'
       : `Scope: ${named.map((scope) => `\`${scope}\``).join(' or ')}.`,
-    ...(aliases.length > 0 ? [`The same stands at ${aliases.join(' and ')}.`] : []),
+    ...(aliases.length > 0 ? [`Also available at ${aliases.join(' and ')}.`] : []),
     ...(route.isWebhookRegistration
-      ? ['Counts on a budget of its own besides: 20 a minute by default.']
+      ? ['Also counts against a budget of its own: 20 a minute by default.']
       : []),
   ].join(' ');
 }
@@ -141,7 +141,7 @@ function operationIdOf({ method, path }: Route): string {
   return method + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
 }
 
-/** What the gateway POSTs to registered endpoints (R16, R135–R145). */
+/** The requests that the gateway sends to registered endpoints (R16, R135–R145). */
 const WEBHOOK_REQUESTS: ZodOpenApiPathsObject = {
   event: {
     post: {
@@ -163,7 +163,7 @@ const WEBHOOK_REQUESTS: ZodOpenApiPathsObject = {
           'X-Service-Event': z.enum(EVENT_TYPES),
           'X-Service-Delivery': z
             .string()
-            .describe('The delivery, the same on every attempt: a receiver drops those that it has seen.'),
+            .describe('The delivery id, the same on every attempt: a receiver drops repeats by it.'),
         }),
       },
       requestBody: { required: true, content: { 'application/json': { schema: eventEnvelope } } },

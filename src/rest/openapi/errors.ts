@@ -24,16 +24,13 @@ const requestError = z
   .object({
     error: z.object({
       code: z.enum(codesOf('B')),
-      message: z.string().describe('What was wrong and what would be right, for people.'),
-      details: z
-        .looseObject({})
-        .optional()
-        .describe('What the refusal is about; its members depend on the code.'),
+      message: z.string().describe('What is wrong and what would be right, for people.'),
+      details: z.looseObject({}).optional().describe('Details of the error; the members depend on the code.'),
     }),
   })
   .meta({ id: 'RequestError', description: 'Shape B: the answer to every other request that failed.' });
 
-/** What a route can refuse with besides what it names: on access, on its inputs, and by failing. */
+/** All errors of a route: those it names, and those of access, inputs and failures. */
 function errorCodesOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([
     ...(route.query || route.body ? (['validation_error'] as const) : []),
@@ -53,7 +50,7 @@ function errorCodesOf(route: Route): readonly ErrorCode[] {
   return CODES.filter((code) => codes.has(code));
 }
 
-/** One documented answer for every status that `route` can fail with. */
+/** One documented answer for each status that `route` can fail with. */
 export function errorResponsesOf(route: Route): Record<string, ZodOpenApiResponseObject> {
   const byStatus = Map.groupBy(errorCodesOf(route), (code) => ERROR_RESPONSES[code].status);
   return Object.fromEntries(
@@ -90,16 +87,16 @@ function errorAnswer(codes: readonly ErrorCode[], id?: string): ZodOpenApiRespon
   };
 }
 
-/** Of an outcome that nobody knows no answer says when to try again. */
+/** `outcome_unknown` has no `Retry-After`. */
 function waitingHeaders(codes: readonly ErrorCode[]): ZodOpenApiHeadersObject {
   if (!codes.includes('outcome_unknown')) return responseHeaders(['Retry-After']);
   if (codes.length === 1) return responseHeaders();
   const description =
-    'Whole seconds after which trying again makes sense; absent where trying again could do it twice.';
+    'Whole seconds to wait before a retry; absent when a retry could make the change twice.';
   return { ...responseHeaders(), 'Retry-After': { description, schema: { type: 'integer', minimum: 1 } } };
 }
 
-/** What a refusal looks like; details and waiting times differ. */
+/** An example of the error. Details and waiting times differ. */
 function exampleOf(code: ErrorCode): object {
   const { shape, status, when } = ERROR_RESPONSES[code];
   const retryAfterSeconds = status === 429 ? 12 : undefined;
@@ -118,8 +115,8 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, Readonly<Record<string, unknown
 };
 
 /**
- * Answers that many routes share are components, under the names of their codes: `not_found` is `NotFound`. Those with one
- * code, and what a change is answered while the database is away.
+ * Answers that many routes share are components named after their codes: `not_found` is `NotFound`. They are those
+ * with one code, and the answer of a change while the database is away.
  */
 const SHARED_ANSWERS = new Map(
   [...CODES.map((code) => [code]), CODES.filter((code) => ERROR_RESPONSES[code].status === 503)].map(
@@ -133,7 +130,7 @@ const SHARED_ANSWERS = new Map(
 /** Both error shapes. */
 export const ERROR_SCHEMAS = { AccessError: accessError, RequestError: requestError };
 
-/** The table of codes, in Markdown. */
+/** The table of error codes, in Markdown. */
 export function errorTable(): string {
   const rows = CODES.map((code) => {
     const { status, shape, when } = ERROR_RESPONSES[code];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ZodOpenApiComponentsObject, ZodOpenApiHeadersObject } from 'zod-openapi';
 
-/** Headers of requests and answers that routes share (R4, R10, R19, R183). */
+/** Headers that routes share (R4, R10, R19, R183). */
 export const HEADER_COMPONENTS = {
   parameters: {
     RequestId: z
@@ -9,7 +9,7 @@ export const HEADER_COMPONENTS = {
       .regex(/^[A-Za-z0-9._-]{1,64}$/)
       .optional()
       .meta({
-        description: 'Names the request in the logs and in the answer; one is made up when it is missing.',
+        description: 'Identifies the request in the logs and in the answer. Default: a generated id.',
         param: { name: 'X-Request-Id', in: 'header' },
       }),
     IdempotencyKey: z
@@ -44,18 +44,17 @@ export const HEADER_COMPONENTS = {
   headers: {
     'X-Request-Id': z
       .string()
-      .meta({ description: 'Names this request in the logs: the one that was sent, or a new one.' }),
+      .meta({
+        description: 'Identifies this request in the logs: the id that the client sent, or a generated one.',
+      }),
     'X-RateLimit-Limit': z.int().meta({ description: 'Requests allowed in any 60 seconds.' }),
     'X-RateLimit-Remaining': z.int().meta({ description: 'Requests left in the window.' }),
     'X-RateLimit-Reset': z
       .int()
       .meta({ description: 'Unix time in seconds at which the oldest counted request leaves the window.' }),
-    'Retry-After': z
-      .int()
-      .min(1)
-      .meta({ description: 'Whole seconds after which trying again makes sense.' }),
+    'Retry-After': z.int().min(1).meta({ description: 'Whole seconds to wait before a retry.' }),
     'Idempotency-Replayed': z.literal('true').optional().meta({
-      description: 'Stands on an answer that was given before and is repeated for its idempotency key.',
+      description: 'Set on an answer that is repeated for its idempotency key.',
     }),
   },
 } satisfies ZodOpenApiComponentsObject;
@@ -68,7 +67,7 @@ const EVERY_ANSWER: readonly HeaderName[] = [
   'X-RateLimit-Reset',
 ];
 
-/** The headers of an answer: those that every answer has, and `more`. */
+/** The headers of every answer, and `more`. */
 export function responseHeaders(more: readonly HeaderName[] = []): ZodOpenApiHeadersObject {
   const names = [...EVERY_ANSWER, ...more];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -9,12 +9,12 @@ const BUILT = join(
     : '../../../dist/console',
 );
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
-/** No path in it, so that nothing but assets is named. */
+/** No path separator, so that only assets can be named. */
 const ASSET = /^[\w-]+(\.[\w-]+)+$/;
-/** Assets are named after what they hold. */
+/** The name of an asset contains a hash of its content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** Everything comes from this gateway; no script or style stands in the page itself. */
+/** Everything comes from this gateway. The page itself holds no script or style. */
 const HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -31,7 +31,7 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** The web console at `/console`: dist/console, compressed at the build. Its pages are addresses below it. */
+/** The web console at `/console`: dist/console, compressed at build time. Every path below is a page of it. */
 export function createConsoleRouter(): Router {
   const router = express.Router();
   router.get('/assets/:name', (request, response, next) => {
@@ -45,7 +45,7 @@ export function createConsoleRouter(): Router {
   return router;
 }
 
-/** Sends a file of the build as the client takes it best, or passes on when there is none of the name. */
+/** Sends a built file in the client's preferred encoding. Calls `next` when there is no such file. */
 function sendBuilt(
   name: string,
   cacheControl: string,

@@ -7,7 +7,7 @@ const swaggerUi = dirname(require.resolve('swagger-ui-dist/swagger-ui-bundle.js'
 const ASSETS = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'];
 const ASSET_MAX_AGE_MS = 3_600_000;
 
-/** Everything comes from this gateway, and what is called is this gateway; no script stands in the page itself. */
+/** Everything comes from this gateway, and only this gateway is called. The page itself holds no script. */
 const HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -48,7 +48,7 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** The reference page at `/docs`: renders `/api/v1/openapi.json` with assets of this machine only. */
+/** The reference at `/docs`: shows `/api/v1/openapi.json`, with assets of this machine only. */
 export function createDocsRouter(): Router {
   const router = express.Router();
   const answer = (response: Response, type: string, text: string) =>

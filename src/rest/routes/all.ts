@@ -10,7 +10,7 @@ import { webhookDeliveryRoutes } from './webhook-deliveries.routes.ts';
 import { webhookRoutes } from './webhooks.routes.ts';
 import { whatsAppRoutes } from './whatsapp.routes.ts';
 
-/** Every REST route, in the order in which they are matched and documented. */
+/** Every REST route, in the order of matching and of the document. */
 export const routes: readonly Route[] = [
   ...messageRoutes,
   ...emailRoutes,

@@ -13,29 +13,29 @@ import type { SendAnswer } from '../../domain/ports/intake.ts';
 import { defineRoute, type Route, type RouteAnswer, type RouteDefinition } from '../define-route.ts';
 import { envelope, isoTime, messageStatus, pageQuery, paginated } from '../schemas.ts';
 
-/** Members of the message resource that every channel's has; `metadata` and others differ. */
+/** Members of every channel's message. `metadata` and others differ. */
 export const messageMembers = {
   id: z.string(),
   sid: z.string().nullable().describe("The carrier's identifier; null until a carrier accepts the message."),
   channel: z.string(),
-  to: z.array(z.string()).describe('Recipients, without those that are invalid or named twice.'),
+  to: z.array(z.string()).describe('Recipients, without invalid ones and duplicates.'),
   from: z.string().describe('The sender that recipients see.'),
   content: z.string(),
   status: messageStatus,
   cost: z.number().describe('The whole charge, in `currency`; 0 with a sandbox key.'),
   currency: z.string(),
-  sandbox: z.boolean().describe('True when it was sent with a sandbox key.'),
+  sandbox: z.boolean().describe('True for a message of a sandbox key.'),
   createdAt: isoTime,
-  scheduledFor: isoTime.optional().describe('When it is to be sent; absent for now.'),
+  scheduledFor: isoTime.optional().describe('When it will be sent; absent when it was sent at once.'),
   statusReason: z
     .string()
     .optional()
     .describe(
-      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more.',
+      '`delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more.',
     ),
 };
 
-/** Members that a looked-up message has besides (R20). */
+/** Further members of a message that is looked up by id (R20). */
 export const detailMembers = {
   recipients: z.array(
     z.object({
@@ -43,10 +43,12 @@ export const detailMembers = {
       status: messageStatus,
       sid: z.string().nullable(),
       cost: z.number(),
-      refunded: z.number().describe('What of `cost` was given back: all of it where nobody accepted it.'),
+      refunded: z
+        .number()
+        .describe('The refunded part of `cost`: all of it when no carrier accepted the message.'),
       refundDueAt: isoTime
         .optional()
-        .describe('When it is refunded: it failed although an earlier hand-over may have left.'),
+        .describe('When it is refunded. It failed, but an earlier attempt may have reached the recipient.'),
       error: z.object({ code: z.string(), message: z.string() }).nullable(),
     }),
   ),
@@ -69,7 +71,7 @@ export const messageDetails = z
   })
   .meta({ id: 'MessageDetails' });
 
-/** The resource with its recipients and timeline. */
+/** The message with its recipients and timeline. */
 export function detailsOf({ message, recipients, timeline }: MessageDetails) {
   return {
     ...messageResource(message),
@@ -89,7 +91,7 @@ export function detailsOf({ message, recipients, timeline }: MessageDetails) {
 
 const BODY_KEY_MAX_LENGTH = 64;
 const HEADER_KEY_MAX_LENGTH = 255;
-/** The `idempotencyKey` of every send's body (R186). */
+/** The `idempotencyKey` in the body of every send (R186). */
 export const idempotencyKey = z
   .string()
   .min(1)
@@ -97,7 +99,7 @@ export const idempotencyKey = z
   .optional()
   .describe('Does what the `Idempotency-Key` header does.');
 
-/** The one idempotency key of a request; the header and the body must not differ (R19). */
+/** The idempotency key of a request. Header and body must not differ (R19). */
 function oneKey(header: string | undefined, body: string | undefined): string | undefined {
   if (header !== undefined && body !== undefined && header !== body) {
     throw new DomainError(
@@ -124,7 +126,7 @@ type SendDefinition<Body extends z.ZodType, Response extends z.ZodType> = Pick<
   ) => Operation<z.output<Body> & { idempotencyKey: string | undefined }, SendAnswer>;
 };
 
-/** The send of a channel: takes an idempotency key, and answers a repeat with the first answer (R19). */
+/** The send route of a channel: takes an idempotency key and answers a repeat with the first answer (R19). */
 export function sendRoute<
   Body extends z.ZodType<{ idempotencyKey?: string | undefined }>,
   Response extends z.ZodType,
@@ -177,7 +179,7 @@ function entryOf(message: Message) {
 const timeFilter = z
   .string()
   .transform((text, context) => {
-    // A plus sign that its sender forgot to escape arrives as a space, here and at the start of numbers.
+    // A plus sign that the client did not escape arrives as a space, here and at the start of numbers.
     const time = parseIsoTime(text.replace(' ', '+'));
     if (time) return time;
     context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time with Z or an offset' });
@@ -193,7 +195,7 @@ const historyQuery = pageQuery.extend({
     .transform((text) => text.replace(/^ /, '+'))
     .optional()
     .describe(
-      'Only messages to this recipient, in any form that a send takes; before the `@` of an email address capitals count.',
+      'Only messages to this recipient, in any form that a send accepts. The part of an email address before the `@` is case-sensitive.',
     ),
   from: timeFilter.describe('Only messages created at this ISO 8601 time or later.'),
   until: timeFilter.describe('Only messages created at this ISO 8601 time or earlier.'),
@@ -201,13 +203,13 @@ const historyQuery = pageQuery.extend({
     .enum(ENVIRONMENTS)
     .optional()
     .describe(
-      'Only messages of this environment; for a production key both when absent. A sandbox key sees the sandbox only.',
+      'Only messages of this environment; a production key sees both by default, a sandbox key the sandbox only.',
     ),
 });
 
 /**
- * The history of a channel, newest first (R20). Rows that arrive move the others towards later
- * pages, so that a walk may meet a row twice and never misses one; with `until` set it meets each once.
+ * The history of a channel, newest first (R20). New rows push the others to later pages, so a client that walks the
+ * pages may see a row twice and misses none. With `until` it sees each row once.
  */
 export function historyRoute(channel: Channel, name: string, tag: string): Route {
   return defineRoute({

@@ -21,7 +21,7 @@ const contact = z
     email: z.string().nullable(),
     externalId: z.string().nullable().describe("The contact's id in your own system."),
     tags: z.array(z.string()),
-    attributes: z.record(z.string(), z.unknown()).describe('Whatever you want to remember.'),
+    attributes: z.record(z.string(), z.unknown()).describe('Your own data.'),
     createdAt: isoTime,
     updatedAt: isoTime,
   })
@@ -29,7 +29,10 @@ const contact = z
 
 const contactToWrite = z.object({
   name: z.string().nullish(),
-  phone: z.string().nullish().describe('Any form that a send takes; kept in E.164. Once in the environment.'),
+  phone: z
+    .string()
+    .nullish()
+    .describe('In any form that a send accepts; stored in E.164. Unique in the environment.'),
   email: z.string().nullish(),
   externalId: z.string().nullish().describe("The contact's id in your own system. Once in the environment."),
   tags: z.array(z.string()).nullish().describe('At most 50 of 1 to 50 characters.'),
@@ -53,7 +56,7 @@ function contactResource(found: Contact) {
 
 const TAG = 'Contacts';
 const WRITE_REFUSALS = ['invalid_phone_number', 'contact_exists'] as const;
-/** A contact of the example's own, since a phone or externalId is taken only once. */
+/** Each example has a contact of its own: a phone or externalId can be used only once. */
 const ofCreated = {
   id: {
     route: 'POST /developers/contacts',
@@ -125,7 +128,7 @@ export const contactRoutes: readonly Route[] = [
   defineRoute({
     method: 'put',
     path: '/developers/contacts/:id',
-    summary: 'Change the members that are given; null empties one',
+    summary: 'Change the given members; null clears one',
     tag: TAG,
     operation: (operations) => operations.contacts.update,
     errors: WRITE_REFUSALS,

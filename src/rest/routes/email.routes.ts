@@ -15,7 +15,7 @@ const emailMessage = z
     metadata: z.object({
       recipientsProcessed: z.int().describe('Recipients accepted.'),
       invalidAddressesSkipped: z.int().describe('Recipients left out as invalid.'),
-      duplicatesRemoved: z.int().describe('Recipients left out because they were named before.'),
+      duplicatesRemoved: z.int().describe('Recipients left out as duplicates.'),
     }),
   })
   .meta({ id: 'EmailMessage' });
@@ -28,15 +28,15 @@ const emailToSend = z.object({
   subject: z.string().describe('One line of 1 to 998 characters.'),
   text: z.string().optional().describe('The text; it or `html` is needed.'),
   html: z.string().optional(),
-  from: z.string().optional().describe('One address, with a name if wanted. Default: the gateway’s own.'),
-  replyTo: z.string().optional().describe('One address, with a name if wanted.'),
+  from: z.string().optional().describe('One address, optionally with a name. Default: the gateway’s own.'),
+  replyTo: z.string().optional().describe('One address, optionally with a name.'),
   cc: textOrList.optional().describe('Up to 50 addresses; they get a copy of the first mail.'),
   bcc: textOrList.optional().describe('As `cc`, unseen by the others.'),
   headers: z
     .record(z.string(), z.string())
     .optional()
     .describe(
-      '`X-…`, `List-Unsubscribe` and its like, `In-Reply-To`, `References`, `Auto-Submitted`, `Precedence`.',
+      '`X-…`, `List-Unsubscribe` and similar, `In-Reply-To`, `References`, `Auto-Submitted`, `Precedence`.',
     ),
   attachments: z
     .array(

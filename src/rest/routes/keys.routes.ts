@@ -11,7 +11,7 @@ import { type AnswerPart, defineRoute, type Route } from '../define-route.ts';
 import { envelope, isoTime, pageQuery, paginated } from '../schemas.ts';
 
 const TAG = 'API keys';
-/** The documented singular, and the plural that matches `/developers/…` (R7). */
+/** The documented singular, and the plural as in `/developers/…` (R7). */
 const at = (rest: string) => ({ path: `/developer/keys${rest}`, aliases: [`/developers/keys${rest}`] });
 
 const scopes = z.array(z.string().meta({ enum: SCOPES })).describe('What the key may do; case-sensitive.');
@@ -60,7 +60,7 @@ const revokedKeys = z
   .array(apiKey)
   .optional()
   .describe(
-    'With `descendants=true`: the keys that this request revoked. Those that had ended before are left out.',
+    'With `descendants=true`: the keys that this request revoked, without those that had ended before.',
   );
 
 const aNewKey: AnswerPart = { route: 'POST /developer/keys', at: 'apiKey.keyId' };
@@ -142,7 +142,7 @@ export const keyRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     ...at('/:keyId/rotate'),
-    summary: 'Replace an API key by one with the same properties and new secrets',
+    summary: 'Replace an API key with one that has the same properties and new secrets',
     tag: TAG,
     operation: (operations) => operations.apiKeys.rotate,
     successStatus: 201,
@@ -154,7 +154,7 @@ export const keyRoutes: readonly Route[] = [
           .min(0)
           .max(OVERLAP_MAX_SECONDS)
           .optional()
-          .describe('How long the old key works on; 0 when absent.'),
+          .describe('How long the old key stays valid. Default: 0.'),
       })
       .optional(),
     response: newKey,
@@ -167,7 +167,7 @@ export const keyRoutes: readonly Route[] = [
   defineRoute({
     method: 'delete',
     ...at('/:keyId'),
-    summary: 'Revoke an API key at once and for good',
+    summary: 'Revoke an API key, at once and permanently',
     tag: TAG,
     operation: (operations) => operations.apiKeys.revoke,
     params: keyParams,
@@ -176,7 +176,7 @@ export const keyRoutes: readonly Route[] = [
         .enum(['true', 'false'])
         .optional()
         .describe(
-          'Whether to revoke, too, what the key created or rotated, what these keys created or rotated in turn, and what replaced these; no when absent.',
+          'Also revoke the keys that it created or rotated, their descendants and their replacements. Default: false.',
         ),
     }),
     response: z.object({ apiKey, revokedKeys }),

@@ -18,7 +18,7 @@ const smsMembers = {
   metadata: z.object({
     recipientsProcessed: z.int().describe('Recipients accepted.'),
     invalidNumbersSkipped: z.int().describe('Recipients left out as invalid.'),
-    duplicatesRemoved: z.int().describe('Recipients left out because they were named before.'),
+    duplicatesRemoved: z.int().describe('Recipients left out as duplicates.'),
     smsCount: z.int().describe('Billing units of 160 characters.'),
     messageLength: z.int().describe('Length in UTF-16 code units.'),
     costPerSms: z.number().describe('Charge for one unit to one recipient.'),
@@ -29,7 +29,7 @@ const smsMembers = {
   }),
 };
 const smsMessage = z.object(smsMembers).meta({ id: 'SmsMessage' });
-// The resource is made in one place for all channels, whose metadata differ: for the compiler it is the general one.
+// One function makes the message of all channels, so the compiler knows only the general type of `metadata`.
 const smsDetails = z
   .object({ ...smsMembers, ...detailMembers })
   .meta({ id: 'SmsDetails' }) as unknown as typeof messageDetails;
@@ -54,7 +54,7 @@ const smsToSend = z.object({
 const smsQuote = z
   .object({
     recipientsProcessed: z.int(),
-    invalidNumbers: z.array(z.string()).describe('As they were given.'),
+    invalidNumbers: z.array(z.string()).describe('As given.'),
     duplicatesRemoved: z.int(),
     encoding: z.enum(['GSM-7', 'UCS-2']),
     segments: z.int().describe('Parts that the carrier sends.'),
@@ -97,7 +97,7 @@ function quoteResource({
   };
 }
 
-/** Refusals that an SMS can meet before it is charged. */
+/** Errors of an SMS before it is charged. */
 const SMS_REFUSALS = [
   'invalid_phone_number',
   'invalid_sender_id',
@@ -160,7 +160,7 @@ export const messageRoutes: readonly Route[] = [
   defineRoute({
     method: 'delete',
     path: '/developers/messages/:id',
-    summary: 'Cancel a message of which nothing has left, and refund it',
+    summary: 'Cancel a message that has not left yet, and refund it',
     tag: 'Messages',
     operation: (operations) => operations.messages.cancel,
     params: idParams,

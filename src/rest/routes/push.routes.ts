@@ -32,11 +32,11 @@ const pushMessage = z
     title: z.string(),
     metadata: z.object({
       devicesTargeted: z.int(),
-      devicesReached: z.int().describe('Devices whose platform took the message.'),
+      devicesReached: z.int().describe('Devices whose platform accepted the message.'),
       devicesFailed: z.int(),
-      devicesRemoved: z.int().describe('Of those that failed: unregistered, and so forgotten.'),
-      devicesSkipped: z.int().describe('Left out, since this gateway has no provider for their platform.'),
-      duplicatesRemoved: z.int().describe('Users and devices left out because they were named before.'),
+      devicesRemoved: z.int().describe('Of the failed ones: unregistered, and therefore deleted.'),
+      devicesSkipped: z.int().describe('Left out: this gateway has no provider for their platform.'),
+      duplicatesRemoved: z.int().describe('Users and devices left out as duplicates.'),
     }),
   })
   .meta({ id: 'PushMessage' });
@@ -47,13 +47,13 @@ const pushToSend = z.object({
     .describe(
       `User ids, separated by commas or in a list: the message goes to all of their devices, ${PUSH_MAX_DEVICES} at most.`,
     ),
-  deviceIds: z.array(z.string()).optional().describe('Single devices, instead of users or besides them.'),
+  deviceIds: z.array(z.string()).optional().describe('Single devices, instead of users or in addition.'),
   title: z.string(),
   body: z.string().describe(`With title, data and addresses ${PUSH_MAX_BYTES} bytes of JSON at most.`),
   data: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('For the app. Values that are no text reach it as JSON text.'),
+    .describe('For the app. Values other than text arrive as JSON text.'),
   imageUrl: z.string().optional(),
   clickUrl: z.string().optional().describe('What a click opens.'),
   collapseKey: z
@@ -67,7 +67,7 @@ const pushToSend = z.object({
     .min(0)
     .max(PUSH_TTL_MAX_SECONDS)
     .optional()
-    .describe('How long it is of use to a device that is away; four weeks when it is missing.'),
+    .describe('How long the platform keeps it for a device that is offline. Default: four weeks.'),
   priority: z.enum(['high', 'normal']).optional().describe('`high` when it is missing.'),
   scheduledFor: z
     .string()
@@ -105,7 +105,7 @@ const EXAMPLE_DEVICE = {
   platform: 'android' as const,
   userId: 'customer-4711',
 };
-/** A device of the example's own, so that no other example misses one. */
+/** Each example has a device of its own: another example may delete it. */
 const ofRegistered = {
   id: {
     route: 'POST /developers/push/devices',
@@ -129,7 +129,7 @@ export const pushRoutes: readonly Route[] = [
         .max(DEVICE_TOKEN_MAX_LENGTH)
         .describe("The platform's registration token; on the web, the subscription's endpoint."),
       platform: z.enum(PLATFORMS),
-      userId: z.string().max(DEVICE_USER_ID_MAX_LENGTH).describe('Your own id of who uses the device.'),
+      userId: z.string().max(DEVICE_USER_ID_MAX_LENGTH).describe('Your own id of the user of the device.'),
       keys: z
         .object({ p256dh: z.string(), auth: z.string() })
         .optional()
@@ -184,7 +184,7 @@ export const pushRoutes: readonly Route[] = [
   defineRoute({
     method: 'get',
     path: '/developers/push/web-key',
-    summary: 'The key that browsers subscribe with (`applicationServerKey`)',
+    summary: 'The key for subscriptions of browsers (`applicationServerKey`)',
     tag: TAG,
     operation: (operations) => operations.devices.webPushKey,
     response: z.object({ publicKey: z.string().describe('VAPID public key in base64url.') }),

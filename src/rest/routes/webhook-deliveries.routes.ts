@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, EVENT_TYPES } from '../../domain/webhooks/webhook.ts
 import { defineRoute, type Route } from '../define-route.ts';
 import { envelope, idParams, isoTime, pageQuery, paginated } from '../schemas.ts';
 
-/** A delivery as every answer shows it (R30). */
+/** A webhook delivery, as in every answer (R30). */
 export const delivery = z
   .object({
     id: z.string().describe('The value of the delivery header, the same on every attempt.'),
@@ -49,7 +49,7 @@ const deliveryParams = idParams.extend({
 });
 const tag = 'Webhooks';
 
-/** For examples: the endpoint that another example registered. */
+/** The endpoint that another example registered. */
 export const registered = { id: { route: 'POST /developers/webhooks', at: 'webhook.id' } };
 const delivered = {
   ...registered,
@@ -97,7 +97,7 @@ export const webhookDeliveryRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     path: '/developers/webhooks/:id/deliveries/:deliveryId/retry',
-    summary: 'Try a delivery again now, under the same delivery id',
+    summary: 'Retry a delivery now, under the same delivery id',
     tag,
     operation: (operations) => operations.webhooks.retry,
     errors: ['validation_error'],
@@ -112,7 +112,7 @@ export const webhookDeliveryRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     path: '/developers/webhooks/:id/recover',
-    summary: 'Queue what an endpoint missed: failed deliveries, and events it has no delivery for',
+    summary: 'Queue what an endpoint missed: failed deliveries, and events without a delivery',
     tag,
     operation: (operations) => operations.webhooks.recover,
     params: idParams,

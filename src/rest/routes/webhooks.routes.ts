@@ -24,7 +24,7 @@ const webhook = z
     disabledReason: z
       .string()
       .nullable()
-      .describe('Why the service switched the endpoint off; null otherwise.'),
+      .describe('Why the service deactivated the endpoint; null otherwise.'),
     maxRetries: z.int(),
     createdAt: isoTime,
   })
@@ -49,11 +49,9 @@ function webhookResource(hook: Webhook) {
 const url = z.string().max(2048).describe('HTTPS address that resolves to public addresses only.');
 const events = z
   .array(z.string())
-  .describe(
-    'Event types to be told of, at least one. Of the sandbox an endpoint is told of `webhook.test` only.',
-  );
+  .describe('Event types to receive, at least one. A sandbox endpoint receives `webhook.test` only.');
 const description = z.string().max(WEBHOOK_DESCRIPTION_MAX_LENGTH);
-const maxRetries = z.int().describe('Attempts after the first one, 0 to 5; 3 unless said otherwise.');
+const maxRetries = z.int().describe('Retries after the first attempt, 0 to 5. Default: 3.');
 const tag = 'Webhooks';
 
 export const webhookRoutes: readonly Route[] = [
@@ -139,7 +137,7 @@ export const webhookRoutes: readonly Route[] = [
   defineRoute({
     method: 'put',
     path: '/developers/webhooks/:id',
-    summary: 'Change a webhook endpoint; what is absent stays',
+    summary: 'Change a webhook endpoint; absent members stay as they are',
     tag,
     operation: (operations) => operations.webhooks.update,
     errors: ['invalid_event_type', 'invalid_webhook_url'],
@@ -167,7 +165,7 @@ export const webhookRoutes: readonly Route[] = [
   defineRoute({
     method: 'delete',
     path: '/developers/webhooks/:id',
-    summary: 'Delete a webhook endpoint; what is still owed to it is canceled',
+    summary: 'Delete a webhook endpoint; its open deliveries are canceled',
     tag,
     operation: (operations) => operations.webhooks.remove,
     params: idParams,
@@ -181,7 +179,7 @@ export const webhookRoutes: readonly Route[] = [
   defineRoute({
     method: 'post',
     path: '/developers/webhooks/:id/rotate-secret',
-    summary: 'Issue a new secret; the old one is invalid at once',
+    summary: 'Create a new secret; the old one is invalid at once',
     tag,
     operation: (operations) => operations.webhooks.rotateSecret,
     params: idParams,

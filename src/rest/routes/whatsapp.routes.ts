@@ -15,13 +15,13 @@ const whatsAppMessage = z
   .object({
     ...messageMembers,
     type: z.enum(WHATSAPP_TYPES),
-    readAt: isoTime.nullable().describe('When it became known that the recipient read it.'),
+    readAt: isoTime.nullable().describe('When WhatsApp reported that the recipient read it.'),
     metadata: z.object({ recipientsProcessed: z.int(), costPerMessage: z.number() }),
   })
   .meta({ id: 'WhatsAppMessage' });
 
 const whatsAppToSend = z.object({
-  to: phoneNumbers.describe('One number, in any form that an SMS takes.'),
+  to: phoneNumbers.describe('One number, in any form that an SMS accepts.'),
   type: z
     .enum(WHATSAPP_TYPES)
     .describe(
@@ -35,7 +35,7 @@ const whatsAppToSend = z.object({
     .optional(),
   template: z
     .object({
-      name: z.string().describe('As it is named in the WhatsApp Manager.'),
+      name: z.string().describe('Its name in the WhatsApp Manager.'),
       language: z.string().describe('Such as `en` or `en_US`.'),
       components: z
         .array(z.record(z.string(), z.unknown()))
@@ -67,7 +67,7 @@ const window = z
     lastInboundAt: isoTime
       .nullable()
       .describe(
-        "The recipient's last message to this account: the one that had written to the recipient last.",
+        "The recipient's last message to this account. It counts for the account that wrote to the recipient last.",
       ),
     closesAt: isoTime.nullable().describe('When the window closes, or closed.'),
   })
@@ -108,12 +108,13 @@ export const whatsAppRoutes: readonly Route[] = [
   defineRoute({
     method: 'get',
     path: '/developers/whatsapp/window',
-    summary: 'Whether free text can be sent to a number now; never in the sandbox, which nobody writes to',
+    summary:
+      'Whether free text can be sent to a number now; never in the sandbox, which receives no messages',
     tag: TAG,
     operation: (operations) => operations.messages.whatsAppWindow,
     errors: ['invalid_phone_number'],
     query: z.object({
-      // A plus sign that its sender forgot to escape arrives as a space.
+      // A plus sign that the client did not escape arrives as a space.
       to: phoneNumbers.transform((text) => text.replace(/^ /, '+')).describe('One number.'),
     }),
     examples: { one: { query: { to: '+256700123456' } } },
