@@ -303,7 +303,7 @@ describe('the command line beside a running gateway (R246)', () => {
     for (const given of [',', ' , ', '']) {
       expect(refusalOf(await cli(...create, '--scopes', 'SEND_SMS', '--allow-ip', given))).toBe(
         `option '--allow-ip <cidrs>' argument '${given}' is invalid. ` +
-          'It must name at least one, with commas between.',
+          'Name at least one, separated by commas.',
       );
     }
     expect(refusalOf(await cli(...create, '--scopes', ''))).toContain(

@@ -42,11 +42,9 @@ export const HEADER_COMPONENTS = {
       }),
   },
   headers: {
-    'X-Request-Id': z
-      .string()
-      .meta({
-        description: 'Identifies this request in the logs: the id that the client sent, or a generated one.',
-      }),
+    'X-Request-Id': z.string().meta({
+      description: 'Identifies this request in the logs: the id that the client sent, or a generated one.',
+    }),
     'X-RateLimit-Limit': z.int().meta({ description: 'Requests allowed in any 60 seconds.' }),
     'X-RateLimit-Remaining': z.int().meta({ description: 'Requests left in the window.' }),
     'X-RateLimit-Reset': z
