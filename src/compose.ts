@@ -148,7 +148,7 @@ async function connectionOf(
 function ownReceiverOf(config: Config) {
   if (config.isProduction) return undefined;
   const receiver = new OwnReceiver();
-  if (config.publicUrl !== undefined || config.port !== 0) receiver.reachedAt(baseUrlOf(config));
+  if (config.publicUrl !== undefined || config.port !== 0) receiver.servedAt(baseUrlOf(config));
   // The operator chose the receiver's address, and this client connects to no other.
   const client = createGuardedClient({
     allowedNetworks: ['0.0.0.0/0', '::/0'],
@@ -321,7 +321,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
     /** Sets the URL of this process once it listens. */
-    reachedAt: (baseUrl: string) => own?.receiver.reachedAt(baseUrl),
+    servedAt: (baseUrl: string) => own?.receiver.servedAt(baseUrl),
     faultOf: databaseFault,
     heartbeat,
     clock,

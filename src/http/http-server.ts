@@ -189,7 +189,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
   const address = server.address();
   const port = typeof address === 'object' && address ? address.port : config.port;
   const url = baseUrlOf(config, port);
-  gateway.reachedAt(url);
+  gateway.servedAt(url);
   return {
     url,
     close: (timeoutMs) =>

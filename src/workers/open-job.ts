@@ -5,7 +5,7 @@ import type { Tx, UnitOfWork } from '../domain/ports/stores.ts';
 export interface OpenJob {
   readonly held: Pick<HeldJob<QueueName>, 'id' | 'queue'>;
   /** Parts that are not recorded yet. */
-  open: number;
+  unrecorded: number;
 }
 
 /**
@@ -21,7 +21,9 @@ export async function recordParts(
   for (const job of parts) counts.set(job, (counts.get(job) ?? 0) + 1);
   await uow.run(async (tx) => {
     await record(tx);
-    await tx.jobs.end([...counts].filter(([job, count]) => job.open === count).map(([job]) => job.held));
+    await tx.jobs.end(
+      [...counts].filter(([job, count]) => job.unrecorded === count).map(([job]) => job.held),
+    );
   });
-  for (const [job, count] of counts) job.open -= count;
+  for (const [job, count] of counts) job.unrecorded -= count;
 }

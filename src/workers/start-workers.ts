@@ -187,7 +187,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
   ];
   return {
     async stop(timeoutMs) {
-      parts.outcomes.endSoon();
+      parts.outcomes.giveUpSoon();
       await Promise.all(periodic.map((task) => task.stop()));
       await queue.stopWorking(timeoutMs);
       await routing.stop();

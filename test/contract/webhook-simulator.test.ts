@@ -260,7 +260,7 @@ describe("the gateway's own webhook receiver at another address", () => {
   ])('a gateway at %s offers it as %s', (base, url) => {
     const receiver = new OwnReceiver();
     expect([receiver.url, receiver.admits(url)]).toEqual([null, false]);
-    receiver.reachedAt(base);
+    receiver.servedAt(base);
     expect([receiver.url, receiver.admits(url)]).toEqual([url, true]);
   });
 });

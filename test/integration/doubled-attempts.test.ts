@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AttemptRecord } from '../../src/domain/ports/webhook-stores.ts';
-import { firstJobs } from '../../src/domain/webhooks/fan-out.ts';
+import { firstAttemptJobs } from '../../src/domain/webhooks/fan-out.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestAccount } from '../support/gateway.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
@@ -26,7 +26,7 @@ async function doubled(maxRetries: number, beside: number) {
   const first = await receiver.waitFor(() => true);
   const deliveryId = String(first.headers['x-service-delivery']);
   await withUnitOfWork(bench.gateway, (uow) =>
-    uow.run((tx) => tx.jobs.enqueue(firstJobs([{ id: deliveryId, webhookId: id }]))),
+    uow.run((tx) => tx.jobs.enqueue(firstAttemptJobs([{ id: deliveryId, webhookId: id }]))),
   );
   const show = async () => (await bench.call(owner, 'GET', `/${id}/deliveries/${deliveryId}`)).body.delivery;
   const counting = (attempts: number) =>

@@ -67,7 +67,7 @@ describe('status changes of recipients (R13)', () => {
         outcome: { kind: 'rejected', code: 'refused', reason: 'It was refused.' },
         possiblySent: false,
         at,
-        job: { held: { id, queue: 'submit' }, open: 2 },
+        job: { held: { id, queue: 'submit' }, unrecorded: 2 },
         signal: new AbortController().signal,
       }),
     );

@@ -43,7 +43,7 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
   const at = new Date('2026-11-23T00:00:00Z');
   const system = { clock: { now: () => at }, ids };
   const outcomes = new SubmitOutcomes(uow, system, { isFault: () => true, logger: silentLogger });
-  const job = { held: { id: 'j', queue: 'submit' as const }, open: 1 };
+  const job = { held: { id: 'j', queue: 'submit' as const }, unrecorded: 1 };
   await outcomes.record({
     message: { id: 'm', channel: 'sms', expiresAt: new Date(at.getTime() + 24 * HOUR_MS) },
     position: 0,
@@ -57,7 +57,12 @@ async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhi
     signal: lease.signal,
   });
   const due = jobs[0]?.startAfter;
-  return { nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000, notes, transactions, open: job.open };
+  return {
+    nextTryAfter: due && (due.getTime() - at.getTime()) / 1_000,
+    notes,
+    transactions,
+    unrecorded: job.unrecorded,
+  };
 }
 
 describe('the next try after a carrier did not accept', () => {
@@ -83,8 +88,8 @@ describe('the next try after a carrier did not accept', () => {
 
   it('is left to the new holder of the lease when the database was away too long; accepted parts are recorded', async () => {
     const lost = await recorded(0, unavailable, { isLostMeanwhile: true });
-    expect(lost).toMatchObject({ nextTryAfter: undefined, transactions: 1, open: 1 });
+    expect(lost).toMatchObject({ nextTryAfter: undefined, transactions: 1, unrecorded: 1 });
     const taken = await recorded(0, { kind: 'accepted', sid: '1' }, { isLostMeanwhile: true });
-    expect(taken).toMatchObject({ transactions: 2, open: 0 });
+    expect(taken).toMatchObject({ transactions: 2, unrecorded: 0 });
   });
 });

@@ -18,7 +18,7 @@ export class OwnReceiver {
   #prefix: string | undefined;
 
   /** Says at which base address this gateway is reached. Until then there is no receiver. */
-  reachedAt(baseUrl: string): void {
+  servedAt(baseUrl: string): void {
     const url = new URL(baseUrl);
     const host = UNSPECIFIED[url.hostname];
     if (host !== undefined) url.hostname = host;

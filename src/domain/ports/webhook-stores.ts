@@ -119,7 +119,7 @@ export interface AttemptRecord {
   readonly attempt: DeliveryAttempt;
 }
 
-export type DeliveryStand = Pick<WebhookDelivery, 'attempts' | 'nextRetryAt'>;
+export type DeliveryState = Pick<WebhookDelivery, 'attempts' | 'nextRetryAt'>;
 
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus | undefined;
@@ -145,16 +145,16 @@ export interface DeliveryStore {
    * or made due meanwhile. Canceled deliveries stay canceled. Returns the state of the deliveries whose attempts are
    * new.
    */
-  record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>>;
+  record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>>;
   /**
-   * Makes deliveries in one of `statuses` due at `at`, with new retries if `anew`, unless they are already due.
+   * Makes deliveries in one of `statuses` due at `at`, with new retries if `withNewRetries`, unless they are already due.
    * Returns them.
    */
   reopen(
     deliveryIds: readonly string[],
     statuses: readonly DeliveryStatus[],
     at: Date,
-    anew: boolean,
+    withNewRetries: boolean,
   ): Promise<readonly WebhookDelivery[]>;
   /** Failed deliveries of events (no tests) recorded in a time span, by id, after `afterId`. */
   failed(webhookId: string, span: TimeSpan, afterId: string, limit: number): Promise<readonly string[]>;

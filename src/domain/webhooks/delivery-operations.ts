@@ -11,7 +11,7 @@ import type { Tx } from '../ports/stores.ts';
 import type { DeliveryFilter, TimeSpan } from '../ports/webhook-stores.ts';
 import { isUuid, uuidFloor } from '../uuid.ts';
 import { eventEnvelope } from './event.ts';
-import { firstJobs, newDelivery, retryJobs } from './fan-out.ts';
+import { firstAttemptJobs, newDelivery, retryJobs } from './fan-out.ts';
 import { attemptRecord, recordAttempts } from './record-attempts.ts';
 import type { DeliveryAttempt, DeliveryStatus, Webhook, WebhookDelivery } from './webhook.ts';
 import { MANAGE_WEBHOOKS, READ_WEBHOOKS } from './webhook-operations.ts';
@@ -21,9 +21,9 @@ const RECOVER_BATCH = 1_000;
 /** Largest difference between the clocks of processes. */
 const ID_SLACK_MS = 60_000;
 /** Statuses from which a person may retry. `pending` has its first attempt ahead; `canceled` has no endpoint. */
-const RETRIED_BY_HAND: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
+const RETRYABLE: readonly DeliveryStatus[] = ['retrying', 'success', 'failed'];
 /** A test whose process died before recording the attempt is attempted again after this time. */
-const TEST_MAKE_UP_MS = 30_000;
+const TEST_RETRY_MS = 30_000;
 
 /** A delivery with its attempts, oldest first (R30). */
 export interface DeliveryDetails {
@@ -94,7 +94,7 @@ export function deliveryOperations(deps: Dependencies) {
         const missing = await tx.events.missing(webhook, span, from, RECOVER_BATCH);
         const deliveries = missing.map((event) => newDelivery(ids, webhook, event));
         await tx.deliveries.insert(deliveries);
-        await announceAndQueue(tx, deliveries, firstJobs(deliveries));
+        await announceAndQueue(tx, deliveries, firstAttemptJobs(deliveries));
         queued += deliveries.length;
         return missing;
       });
@@ -142,7 +142,7 @@ export function deliveryOperations(deps: Dependencies) {
         checkActive(webhook);
         const reopened = await uow.run(async (tx) => {
           const now = clock.now();
-          const deliveries = await tx.deliveries.reopen([delivery.id], RETRIED_BY_HAND, now, false);
+          const deliveries = await tx.deliveries.reopen([delivery.id], RETRYABLE, now, false);
           await announceAndQueue(tx, deliveries, retryJobs(deliveries, now));
           return deliveries;
         });
@@ -228,8 +228,8 @@ export function deliveryOperations(deps: Dependencies) {
           if (!recorded) throw new Error('the event was not recorded');
           const made = newDelivery(ids, webhook, recorded);
           await tx.deliveries.insert([made]);
-          const makeUpAt = new Date(recordedAt.getTime() + TEST_MAKE_UP_MS);
-          await announceAndQueue(tx, [made], firstJobs([made], makeUpAt));
+          const retryAt = new Date(recordedAt.getTime() + TEST_RETRY_MS);
+          await announceAndQueue(tx, [made], firstAttemptJobs([made], retryAt));
           return made;
         });
         const at = clock.now();

@@ -15,7 +15,9 @@ export interface EventDescription {
   readonly sample: Readonly<Record<string, unknown>>;
 }
 
-type Told = Pick<EventDescription, 'channel' | 'description'> & { data: Readonly<Record<string, unknown>> };
+type EventDocumentation = Pick<EventDescription, 'channel' | 'description'> & {
+  data: Readonly<Record<string, unknown>>;
+};
 
 const SAMPLE_ID = '01939f5e-7a00-7000-8000-000000000001';
 const SAMPLE_TIME = new Date('2026-12-01T09:30:00.000Z');
@@ -31,7 +33,7 @@ const whatsapp = {
 };
 const failure = { error: 'Not taken', errorCode: 'rejected', stage: 'submission', permanent: true };
 
-const TOLD: Readonly<Record<EventType, Told>> = {
+const DOCUMENTATION: Readonly<Record<EventType, EventDocumentation>> = {
   'sms.sent': {
     channel: 'sms',
     description: 'An SMS was accepted by the carrier. It may not have reached the recipient yet.',
@@ -118,7 +120,7 @@ const TOLD: Readonly<Record<EventType, Told>> = {
 };
 
 export const EVENT_CATALOG: readonly EventDescription[] = EVENT_TYPES.map((type) => {
-  const { channel, description, data } = TOLD[type];
+  const { channel, description, data } = DOCUMENTATION[type];
   const messageId = type === 'webhook.test' ? null : SAMPLE_ID;
   const body = eventEnvelope({ type, channel, messageId, recordedAt: SAMPLE_TIME, data });
   return { event: type, channel, description, sample: JSON.parse(body) };

@@ -21,19 +21,19 @@ export async function recordEvents(tx: Tx, ids: Ids, events: readonly NewEvent[]
     tx.webhooks.active([...new Set(events.map((event) => event.accountId))]),
   ]);
   const byAccount = Map.groupBy(endpoints, ({ webhook }) => webhook.accountId);
-  const owed = recorded.flatMap((event) =>
+  const created = recorded.flatMap((event) =>
     (byAccount.get(event.accountId) ?? [])
       .filter(
         ({ webhook }) => webhook.environment === event.environment && webhook.events.includes(event.type),
       )
       .map((endpoint) => ({ endpoint, event, delivery: newDelivery(ids, endpoint.webhook, event) })),
   );
-  const deliveries = owed.map(({ delivery }) => delivery);
+  const deliveries = created.map(({ delivery }) => delivery);
   await tx.deliveries.insert(deliveries);
   tx.announceLive('delivery', deliveries);
-  const jobs = [...Map.groupBy(owed, ({ endpoint }) => endpoint)].flatMap(([endpoint, own]) => {
+  const jobs = [...Map.groupBy(created, ({ endpoint }) => endpoint)].flatMap(([endpoint, own]) => {
     const due = new Map(own.map(({ delivery, event }) => [delivery.id, dueDelivery(delivery, event.body)]));
-    return firstJobs(own.map(({ delivery }) => delivery)).map((job) => {
+    return firstAttemptJobs(own.map(({ delivery }) => delivery)).map((job) => {
       const prefetched = job.data.deliveryIds.flatMap((id) => due.get(id) ?? []);
       return { ...job, prefetched: { endpoint, readAt, due: prefetched } };
     });
@@ -66,7 +66,7 @@ export function newDelivery(ids: Ids, webhook: Webhook, event: RecordedEvent): W
 }
 
 /** Jobs for the first attempts of deliveries, now or after `startAfter`. */
-export function firstJobs(
+export function firstAttemptJobs(
   deliveries: readonly Pick<WebhookDelivery, 'id' | 'webhookId'>[],
   startAfter?: Date,
 ): NewJob<'webhook'>[] {

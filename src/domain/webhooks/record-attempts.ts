@@ -62,20 +62,20 @@ export async function recordAttempts(
   system: { clock: Clock; ids: Ids },
   attempts: readonly RecordedAttempt[],
 ): Promise<void> {
-  const stands = await tx.deliveries.record(attempts.map(({ record }) => record));
-  const counted = attempts.filter(({ record }) => stands.has(record));
+  const states = await tx.deliveries.record(attempts.map(({ record }) => record));
+  const counted = attempts.filter(({ record }) => states.has(record));
   tx.announceLive(
     'delivery',
     counted.map(({ record }) => ({ accountId: record.accountId, id: record.deliveryId })),
   );
   const retries = counted.flatMap(({ webhookId, record }) => {
-    const { attempts: made = 0, nextRetryAt = null } = stands.get(record) ?? {};
+    const { attempts: attemptCount = 0, nextRetryAt = null } = states.get(record) ?? {};
     // A concurrent attempt may have decided otherwise.
     if (nextRetryAt === null || nextRetryAt.getTime() !== record.nextRetryAt?.getTime()) return [];
-    return { id: record.deliveryId, webhookId, attempts: made, nextRetryAt };
+    return { id: record.deliveryId, webhookId, attempts: attemptCount, nextRetryAt };
   });
   await tx.jobs.enqueue(retryJobs(retries, system.clock.now()));
-  await judgeEndpoints(tx, system, counted);
+  await disableFailingEndpoints(tx, system, counted);
 }
 
 /**
@@ -83,7 +83,7 @@ export async function recordAttempts(
  * Two failures with no attempts between them are not enough. Failed tests do not count, because somebody is working
  * on the endpoint; a successful test shows that it works.
  */
-async function judgeEndpoints(
+async function disableFailingEndpoints(
   tx: Tx,
   system: { clock: Clock; ids: Ids },
   attempts: readonly RecordedAttempt[],
@@ -91,9 +91,9 @@ async function judgeEndpoints(
   const succeeded = new Set<string>();
   const failedAt = new Map<string, Date>();
   for (const { webhookId, event, record } of attempts) {
-    const known = failedAt.get(webhookId);
+    const earliest = failedAt.get(webhookId);
     if (record.status === 'success') succeeded.add(webhookId);
-    else if (event !== 'webhook.test' && (!known || record.attempt.at < known))
+    else if (event !== 'webhook.test' && (!earliest || record.attempt.at < earliest))
       failedAt.set(webhookId, record.attempt.at);
   }
   for (const id of succeeded) failedAt.delete(id);

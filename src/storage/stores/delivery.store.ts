@@ -3,7 +3,7 @@ import type { Page, PageRequest } from '../../domain/paging.ts';
 import type {
   AttemptRecord,
   DeliveryFilter,
-  DeliveryStand,
+  DeliveryState,
   DeliveryStore,
   DueDelivery,
   TimeSpan,
@@ -170,22 +170,22 @@ export class PgDeliveryStore implements DeliveryStore {
     }));
   }
 
-  async record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryStand>> {
-    const stands = new Map<AttemptRecord, DeliveryStand>();
+  async record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>> {
+    const states = new Map<AttemptRecord, DeliveryState>();
     for (let left = records; left.length > 0; ) {
       // A statement updates a row once: a further attempt of the same delivery goes with the next.
       const byId = new Map<string, AttemptRecord>();
       for (const record of left) if (!byId.has(record.deliveryId)) byId.set(record.deliveryId, record);
       for (const recording of [RECORD, RECORD_BESIDE]) {
-        const records = [...byId.values()].filter((record) => !stands.has(record));
+        const records = [...byId.values()].filter((record) => !states.has(record));
         for (const row of await this.#recordOnce(recording, records)) {
           const record = byId.get(row.id);
-          if (record) stands.set(record, { attempts: row.attempts, nextRetryAt: row.next_retry_at });
+          if (record) states.set(record, { attempts: row.attempts, nextRetryAt: row.next_retry_at });
         }
       }
       left = left.filter((record) => byId.get(record.deliveryId) !== record);
     }
-    return stands;
+    return states;
   }
 
   async #recordOnce(recording: Statement, records: readonly AttemptRecord[]) {
@@ -255,9 +255,11 @@ export class PgDeliveryStore implements DeliveryStore {
     deliveryIds: readonly string[],
     statuses: readonly DeliveryStatus[],
     at: Date,
-    anew: boolean,
+    withNewRetries: boolean,
   ): Promise<readonly WebhookDelivery[]> {
-    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, statuses, at, anew])).map(mapRow);
+    return (await this.#sql.query<DeliveryRow>(REOPEN, [deliveryIds, statuses, at, withNewRetries])).map(
+      mapRow,
+    );
   }
 
   async failed(

@@ -43,16 +43,16 @@ export class ExpireMessages {
   /** One round of every sweep. */
   async run(): Promise<void> {
     const expire = (tx: Tx, found: readonly Message[]) => this.#expire(tx, found);
-    const confirm = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
+    const markUnconfirmed = (tx: Tx, found: readonly Message[]) => this.#markUnconfirmed(tx, found);
     const sweeps: Sweep[] = [
       { name: 'expired', status: 'pending', ageMs: SUBMIT_DEADLINE_MS + GRACE_MS, work: expire },
-      { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: confirm },
+      { name: 'unconfirmed', status: 'sent', ageMs: REPORT_DEADLINE_MS, work: markUnconfirmed },
       // A message that was sent after retries was too young for the sweep before.
       {
         name: 'unconfirmed-late',
         status: 'sent',
         ageMs: REPORT_DEADLINE_MS + SUBMIT_DEADLINE_MS + HOUR_MS,
-        work: confirm,
+        work: markUnconfirmed,
       },
     ];
     for (const sweep of sweeps) {
@@ -118,12 +118,12 @@ export class ExpireMessages {
     );
     if (open.length === 0) return;
     const recipients = await tx.messages.recipients(open.map((message) => message.id));
-    const tooYoung = new Set(
+    const tooRecent = new Set(
       recipients
         .filter((recipient) => recipient.status === 'sent' && recipient.sentAt && recipient.sentAt > cutoff)
         .map((recipient) => recipient.messageId),
     );
-    const due = open.filter((message) => !tooYoung.has(message.id));
+    const due = open.filter((message) => !tooRecent.has(message.id));
     const ids = due.map((message) => message.id);
     await tx.messages.setStatusReason(ids, 'delivery_unconfirmed');
     tx.announceLive('message', due);

@@ -21,9 +21,9 @@ import type { Clock, Ids } from '../../domain/ports/system.ts';
 const BATCH = 500;
 const FORGOTTEN_AT_ONCE = 5_000;
 
-type Done = Omit<ImportProgress, 'rowsTotal'>;
+type Progress = Omit<ImportProgress, 'rowsTotal'>;
 /** A valid row, or its faults. */
-type Outcome = ReadRow | readonly RowFault[];
+type RowResult = ReadRow | readonly RowFault[];
 
 /** Runs imports in batches. The contacts and the progress of a batch commit together, so a crash loses nothing. */
 export class ImportContacts {
@@ -74,10 +74,10 @@ export class ImportContacts {
   /** False when another process continues the import. */
   async #importRows(started: ContactImport, csv: string, signal: AbortSignal): Promise<boolean> {
     let reader: RowReader | undefined;
-    let done: Done = started.progress;
+    let done: Progress = started.progress;
     let toSkip = done.rowsDone;
-    let batch: Outcome[] = [];
-    const flush = async (rows: readonly Outcome[]): Promise<boolean> => {
+    let batch: RowResult[] = [];
+    const flush = async (rows: readonly RowResult[]): Promise<boolean> => {
       const next = reader && (await this.#importBatch(started, reader, done, rows));
       done = next ?? done;
       return next !== undefined;
@@ -115,9 +115,9 @@ export class ImportContacts {
   #importBatch(
     { id, accountId, environment }: ContactImport,
     reader: RowReader,
-    done: Done,
-    batch: readonly Outcome[],
-  ): Promise<Done | undefined> {
+    done: Progress,
+    batch: readonly RowResult[],
+  ): Promise<Progress | undefined> {
     const rows = batch.filter((outcome): outcome is ReadRow => 'cells' in outcome);
     return this.#uow.run(async (tx) => {
       await tx.contacts.lockAll(accountId);
@@ -134,7 +134,7 @@ export class ImportContacts {
           faults.push(...result);
         }
       }
-      const next: Done = {
+      const next: Progress = {
         rowsDone: done.rowsDone + batch.length,
         created: done.created + counts.created,
         updated: done.updated + counts.updated,
@@ -183,17 +183,17 @@ function findNamed(tx: Tx, owner: AccountEnvironment, rows: readonly ReadRow[]):
 function contactOf(book: ContactBook, { phone, externalId, emailAlone }: ReadRow): Contact | undefined {
   if (emailAlone !== null) {
     const [first, second] = book.byEmail(emailAlone);
-    if (second) throw several('email', 'Several contacts have this email.');
+    if (second) throw ambiguous('email', 'Several contacts have this email.');
     return first;
   }
   const byPhone = phone === null ? undefined : book.byPhone(phone);
   const byExternalId = externalId === null ? undefined : book.byExternalId(externalId);
   if (byPhone && byExternalId && byPhone.id !== byExternalId.id) {
-    throw several('phone', 'The phone belongs to one contact and the externalId to another.');
+    throw ambiguous('phone', 'The phone belongs to one contact and the externalId to another.');
   }
   return byPhone ?? byExternalId;
 }
 
-function several(field: string, message: string): DomainError {
+function ambiguous(field: string, message: string): DomainError {
   return new DomainError('contact_exists', message, { field });
 }

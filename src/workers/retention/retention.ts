@@ -74,7 +74,7 @@ export class Retention {
     const aged = await tx.retention.aged(progress, progress.erasedSeq, this.#daysAgo(days), BATCH);
     const last = aged.at(-1);
     if (!last) return 0;
-    const erased = await eraseQuiet(tx, aged);
+    const erased = await eraseSettled(tx, aged);
     await tx.retention.wait(aged.map(({ id }) => id).filter((id) => !erased.has(id)));
     await tx.retention.advance(progress, { erasedSeq: last.seq });
     return aged.length;
@@ -103,7 +103,7 @@ export class Retention {
       const from: string = afterId;
       afterId = await this.#uow.run(async (tx) => {
         const found = await tx.retention.waiting(this.#clock.now(), from, BATCH);
-        await tx.retention.stopWaiting([...(await eraseQuiet(tx, found))]);
+        await tx.retention.stopWaiting([...(await eraseSettled(tx, found))]);
         return found.length === BATCH ? found.at(-1)?.id : undefined;
       });
     }
@@ -133,15 +133,15 @@ export class Retention {
 }
 
 /** Erases the messages that are not in progress. Returns their ids. */
-async function eraseQuiet(tx: Tx, messages: readonly AgedMessage[]): Promise<ReadonlySet<string>> {
+async function eraseSettled(tx: Tx, messages: readonly AgedMessage[]): Promise<ReadonlySet<string>> {
   const settled = messages.filter(({ isPending }) => !isPending);
   const delivering = await tx.retention.delivering(settled.map(({ id }) => id));
-  const quiet = settled.filter(({ id }) => !delivering.has(id));
-  if (quiet.length === 0) return new Set();
-  const events = await tx.retention.events(quiet.map(({ id }) => id));
+  const erasable = settled.filter(({ id }) => !delivering.has(id));
+  if (erasable.length === 0) return new Set();
+  const events = await tx.retention.events(erasable.map(({ id }) => id));
   await tx.retention.erase(
-    new Map(quiet.map(({ id, payload }) => [id, payload && redactContent(payload)])),
+    new Map(erasable.map(({ id, payload }) => [id, payload && redactContent(payload)])),
     events.map((event) => ({ ...event, body: redactEnvelope(event.body) })),
   );
-  return new Set(quiet.map(({ id }) => id));
+  return new Set(erasable.map(({ id }) => id));
 }

@@ -21,12 +21,12 @@ export class JobInterrupted extends Error {
   }
 }
 
-/** After this time, a job with at most `FEW` unanswered recipients releases its slot. */
-const WAITS_MS = 250;
-const FEW = 20;
+/** After this time, a job with at most `MAX_RECIPIENTS_WAITING` unanswered recipients releases its slot. */
+const RELEASE_SLOT_MS = 250;
+const MAX_RECIPIENTS_WAITING = 20;
 /** Devices of one look-up. */
-const LOOKUPS = 500;
-const GONE: SubmitOutcome = {
+const MAX_DEVICES = 500;
+const RECIPIENT_REMOVED: SubmitOutcome = {
   kind: 'rejected',
   code: 'recipient_gone',
   reason: 'It was removed before the message could leave.',
@@ -40,7 +40,7 @@ interface ProviderAnswer {
 }
 
 /** A recipient that this worker has claimed. `neverSubmitted`: no worker can have submitted it before. */
-interface HeldRecipient {
+interface ClaimedRecipient {
   readonly message: OutgoingMessage;
   readonly recipient: OutgoingRecipient;
   readonly neverSubmitted: boolean;
@@ -79,27 +79,27 @@ export class SubmitMessages {
 
   /** Resolves when every recipient's outcome is stored. Throws `JobInterrupted` when `signal` aborts before that. */
   async handle(job: HeldJob<'submit'>, signal: AbortSignal): Promise<void> {
-    const held = await this.#hold(job);
-    const open = { held: job, open: held.length };
-    let unanswered = held.length;
-    const submit = async (each: HeldRecipient) => {
+    const recipients = await this.#claim(job);
+    const openJob = { held: job, unrecorded: recipients.length };
+    let unanswered = recipients.length;
+    const submit = async (each: ClaimedRecipient) => {
       const answer = await this.#tryProviders(job, each.message, each.recipient, signal);
       unanswered -= 1;
-      await this.#record(job, each, answer, open, signal);
+      await this.#record(job, each, answer, openJob, signal);
     };
     // Otherwise a few unanswered messages would block all others of their carrier. A job that waits for the database
     // keeps its slot: more jobs would only add to its load.
     const timer = setInterval(
-      () => unanswered > 0 && unanswered <= FEW && job.releaseSlotWhileWaiting(),
-      WAITS_MS,
+      () => unanswered > 0 && unanswered <= MAX_RECIPIENTS_WAITING && job.releaseSlotWhileWaiting(),
+      RELEASE_SLOT_MS,
     );
-    const results = await Promise.allSettled(held.map(submit));
+    const results = await Promise.allSettled(recipients.map(submit));
     clearInterval(timer);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure) throw failure.reason;
   }
 
-  async #hold(job: HeldJob<'submit'>): Promise<HeldRecipient[]> {
+  async #claim(job: HeldJob<'submit'>): Promise<ClaimedRecipient[]> {
     const pending: readonly Outgoing[] =
       job.prefetched ?? (await this.#stores.messages.pending(job.data.messageIds, job.data.attempt));
     const all = pending.flatMap(({ message, recipients }) => {
@@ -108,24 +108,24 @@ export class SubmitMessages {
         .filter((recipient) => !positions || positions.includes(recipient.position))
         .map((recipient) => ({ message, recipient }));
     });
-    const free = all.map(({ recipient }) => recipient).filter((recipient) => !recipient.isClaimed);
+    const unclaimed = all.map(({ recipient }) => recipient).filter((recipient) => !recipient.isClaimed);
     const claimed = new Set(
-      free.length === 0 ? [] : (await this.#uow.run((tx) => tx.messages.claim(free))).map(keyOf),
+      unclaimed.length === 0 ? [] : (await this.#uow.run((tx) => tx.messages.claim(unclaimed))).map(keyOf),
     );
-    return all.flatMap(({ message, recipient }): HeldRecipient[] => {
-      const isMine = claimed.has(keyOf(recipient));
+    return all.flatMap(({ message, recipient }): ClaimedRecipient[] => {
+      const isNewlyClaimed = claimed.has(keyOf(recipient));
       // It was unclaimed when read and could not be claimed: it was canceled in between.
-      if (!recipient.isClaimed && !isMine) return [];
+      if (!recipient.isClaimed && !isNewlyClaimed) return [];
       const isFirstTry = job.data.attempt === 0 && message.scheduledFor === null && !job.isRepeat;
-      return [{ message, recipient, neverSubmitted: isMine || isFirstTry }];
+      return [{ message, recipient, neverSubmitted: isNewlyClaimed || isFirstTry }];
     });
   }
 
   async #record(
     job: HeldJob<'submit'>,
-    { message, recipient, neverSubmitted }: HeldRecipient,
+    { message, recipient, neverSubmitted }: ClaimedRecipient,
     { provider, outcome, possiblySentBefore = false }: ProviderAnswer,
-    open: OpenJob,
+    openJob: OpenJob,
     signal: AbortSignal,
   ): Promise<void> {
     if (!leaseLost({ outcome, signal })) {
@@ -141,7 +141,7 @@ export class SubmitMessages {
           possiblySentBefore ||
           (outcome.kind === 'unavailable' && outcome.definitelyNotSent !== true),
         at: this.#clock.now(),
-        job: open,
+        job: openJob,
         signal,
       });
     }
@@ -181,15 +181,16 @@ export class SubmitMessages {
         job.data.attempt,
         this.#directory,
       );
-      if (!submission) return { provider: provider.name, outcome: GONE, possiblySentBefore: possiblySent };
+      if (!submission)
+        return { provider: provider.name, outcome: RECIPIENT_REMOVED, possiblySentBefore: possiblySent };
       const outcome = await provider.submit(submission, signal);
       answer = { provider: provider.name, outcome, possiblySentBefore: possiblySent };
       if (outcome.kind !== 'unavailable' || signal.aborted) return answer;
       possiblySent ||= outcome.definitelyNotSent !== true;
     }
     if (!possiblySent || answer.outcome.kind !== 'unavailable') return answer;
-    const { definitelyNotSent: _, ...unsure } = answer.outcome;
-    return { ...answer, outcome: unsure };
+    const { definitelyNotSent: _, ...possiblySentOutcome } = answer.outcome;
+    return { ...answer, outcome: possiblySentOutcome };
   }
 }
 
@@ -200,7 +201,7 @@ function directoryOf(stores: Pick<Stores, 'messages' | 'devices'>): Directory {
       const found = new Map((await stores.devices.findMany(ids)).map((device) => [device.id, device]));
       return ids.map((id) => found.get(id));
     },
-    { maxWeight: LOOKUPS },
+    { maxWeight: MAX_DEVICES },
   );
   return { device: (id) => devices.add(id), bulk: (messageId) => stores.messages.bulk(messageId) };
 }

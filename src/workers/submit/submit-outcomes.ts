@@ -17,13 +17,13 @@ import { applyReports } from '../reports/delivery-reports.ts';
 /** Pause between attempts to record outcomes while the database is away. */
 const RECORD_PAUSE_MS = 250;
 /** How long a stopping process keeps trying. */
-const LAST_TRIES_MS = 10_000;
+const STOP_TIMEOUT_MS = 10_000;
 
 /**
  * The first attempts of a recipient noted in its timeline; after them every attempt that doubles the number is
  * noted.
  */
-const NOTED_TRIES = 8;
+const NOTED_ATTEMPTS = 8;
 
 /** The outcome of one submission. */
 export interface SubmitResult {
@@ -70,7 +70,7 @@ export class SubmitOutcomes {
   readonly #batches: Batcher<SubmitResult, undefined>;
   readonly #outage: OutageLog;
   /** When to stop trying (performance.now, ms). */
-  #triesUntil = Number.POSITIVE_INFINITY;
+  #deadline = Number.POSITIVE_INFINITY;
 
   constructor(uow: UnitOfWork, system: { clock: Clock; ids: Ids }, options: OutcomesOptions) {
     this.#uow = uow;
@@ -95,20 +95,20 @@ export class SubmitOutcomes {
     return this.#batches.add(result);
   }
 
-  /** The process is stopping: outcomes not recorded within `LAST_TRIES_MS` fail. */
-  endSoon(): void {
-    this.#triesUntil = performance.now() + LAST_TRIES_MS;
+  /** The process is stopping: outcomes not recorded within `STOP_TIMEOUT_MS` fail. */
+  giveUpSoon(): void {
+    this.#deadline = performance.now() + STOP_TIMEOUT_MS;
   }
 
   async #record(results: readonly SubmitResult[]): Promise<undefined[]> {
     try {
-      await this.#persist(results, results.map(stepOf));
+      await this.#persist(results, results.map(stepAfter));
     } catch (error) {
       const [alone, ...others] = results;
       if (this.#options.isFault(error) || !alone || others.length > 0) throw error;
       const messageId = alone.message.id;
       this.#options.logger.error({ err: error, messageId }, 'an outcome cannot be recorded');
-      await this.#persist(results, [laterStep(alone, 'what came of it could not be recorded', {})]);
+      await this.#persist(results, [retryStep(alone, 'what came of it could not be recorded', {})]);
     }
     return results.map(() => undefined);
   }
@@ -118,17 +118,17 @@ export class SubmitOutcomes {
     for (;;) {
       try {
         // Checked now, which may be long after the submission.
-        const isOwn = results.map((result) => !leaseLost(result));
-        if (isOwn.includes(true)) {
+        const hasLease = results.map((result) => !leaseLost(result));
+        if (hasLease.includes(true)) {
           await this.#store(
-            results.filter((_, index) => isOwn[index]),
-            steps.filter((_, index) => isOwn[index]),
+            results.filter((_, index) => hasLease[index]),
+            steps.filter((_, index) => hasLease[index]),
           );
         }
         this.#outage.worked();
         return;
       } catch (error) {
-        if (!this.#options.isFault(error) || performance.now() >= this.#triesUntil) throw error;
+        if (!this.#options.isFault(error) || performance.now() >= this.#deadline) throw error;
         this.#outage.failed(error);
         await new Promise((resolve) => setTimeout(resolve, RECORD_PAUSE_MS));
       }
@@ -144,7 +144,7 @@ export class SubmitOutcomes {
       const { messages, early } = await transitionRecipients(tx, ids, messageIds, moves, clock.now());
       const last = results.at(-1);
       if (early.length > 0 && last) await applyReports(tx, ids, early, last.at);
-      const retries = await postponed(
+      const retries = await storeRetries(
         tx,
         steps.filter((step) => step.kind === 'retry'),
       );
@@ -168,7 +168,7 @@ interface Retry {
 type Step = { readonly kind: 'move'; readonly move: RecipientMove } | Retry;
 
 /** The step after an outcome: a move, or a retry before the message's deadline. */
-function stepOf(result: SubmitResult): Step {
+function stepAfter(result: SubmitResult): Step {
   const outcome = sanitizeOutcome(result.outcome);
   switch (outcome.kind) {
     case 'accepted': {
@@ -178,12 +178,12 @@ function stepOf(result: SubmitResult): Step {
     case 'rejected':
       return failure(result, outcome.code, outcome.reason);
     case 'unavailable':
-      return laterStep(result, outcome.reason, outcome);
+      return retryStep(result, outcome.reason, outcome);
   }
 }
 
 /** A retry, not before `retryAfterMs`; a failure if that would be after the deadline. */
-function laterStep(
+function retryStep(
   result: SubmitResult,
   reason: string,
   { retryAfterMs = 0, definitelyNotSent = false }: { retryAfterMs?: number; definitelyNotSent?: boolean },
@@ -206,7 +206,7 @@ function moveFrom({ message, position, at, provider }: SubmitResult) {
 }
 
 /** Keeps the retries whose recipients are still pending and have none yet. */
-async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
+async function storeRetries(tx: Tx, retries: readonly Retry[]): Promise<readonly Retry[]> {
   const keys = await tx.messages.postpone(
     retries.map(({ result }) => ({
       messageId: result.message.id,
@@ -215,8 +215,8 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
       isFree: !result.possiblySent,
     })),
   );
-  const known = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));
-  return retries.filter(({ result }) => known.has(`${result.message.id} ${result.position}`));
+  const stored = new Set(keys.map(({ messageId, position }) => `${messageId} ${position}`));
+  return retries.filter(({ result }) => stored.has(`${result.message.id} ${result.position}`));
 }
 
 /**
@@ -224,7 +224,7 @@ async function postponed(tx: Tx, retries: readonly Retry[]): Promise<readonly Re
  * and too large for a message to 1,000 recipients.
  */
 function isNoted({ result: { attempt } }: Retry): boolean {
-  return attempt < NOTED_TRIES || Number.isInteger(Math.log2(attempt));
+  return attempt < NOTED_ATTEMPTS || Number.isInteger(Math.log2(attempt));
 }
 
 function retryNote(retry: Retry, messages: ReadonlyMap<string, Message>): TimelineNote[] {

@@ -16,7 +16,7 @@ import { JobInterrupted } from '../submit/submit-messages.ts';
 import { EndpointLanes, type Lane } from './endpoint-lanes.ts';
 
 /** How long a delivery waits for its endpoint's lane before it goes back to the backlog. */
-const PATIENCE_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
+const LANE_WAIT_MS = { webhook: 1_000, 'webhook-backlog': 10_000 } as const;
 /**
  * An endpoint is read again before an attempt if it was read longer ago, so that a new URL or secret takes effect at
  * once.
@@ -38,9 +38,9 @@ export class DeliverWebhooks {
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
   readonly #records: Batcher<{ readonly attempt: RecordedAttempt; readonly job: OpenJob }, undefined>;
-  readonly #moves: Batcher<WebhookJob, undefined>;
+  readonly #backlog: Batcher<WebhookJob, undefined>;
   readonly #lanes = new EndpointLanes();
-  readonly #endpoints = new WeakMap<Lane, FreshEndpoint>();
+  readonly #endpoints = new WeakMap<Lane, CachedEndpoint>();
 
   constructor(
     stores: Pick<Stores, 'webhooks' | 'deliveries'>,
@@ -63,7 +63,7 @@ export class DeliverWebhooks {
       },
       { maxWeight: 500, pauseMs: RECORD_EVERY_MS, isolate: () => true },
     );
-    this.#moves = new Batcher(
+    this.#backlog = new Batcher(
       async (jobs) => {
         await uow.run((tx) => tx.jobs.enqueue(backlogJobs(jobs)));
         return jobs.map(() => undefined);
@@ -79,55 +79,55 @@ export class DeliverWebhooks {
   async handle(job: HeldJob<'webhook' | 'webhook-backlog'>, signal: AbortSignal): Promise<void> {
     const { webhookId, deliveryIds, attempt, dueAt } = job.data;
     const lane = this.#lanes.of(webhookId);
-    if (job.queue === 'webhook' && lane.isFull) return this.#moves.add(job.data);
+    if (job.queue === 'webhook' && lane.isFull) return this.#backlog.add(job.data);
     const endpoint = this.#endpointOf(lane, webhookId);
-    if (job.prefetched) endpoint.learn(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
+    if (job.prefetched) endpoint.set(this.#opened(job.prefetched.endpoint), job.prefetched.readAt);
     // A retry may follow a change of the endpoint directly.
     else endpoint.renew();
     const refused = refusalOf(await endpoint.get());
     if (refused) return this.#close(deliveryIds, refused);
     const due =
       job.prefetched?.due ?? (await this.#stores.deliveries.due(webhookId, deliveryIds, attempt, dueAt));
-    const open = { held: job, open: due.length };
-    const left = await this.#attemptAll(due, open, lane, endpoint, PATIENCE_MS[job.queue], signal);
-    if (left.length === 0) return;
+    const openJob = { held: job, unrecorded: due.length };
+    const unattempted = await this.#attemptAll(due, openJob, lane, endpoint, LANE_WAIT_MS[job.queue], signal);
+    if (unattempted.length === 0) return;
     if (signal.aborted) throw new JobInterrupted();
-    const gone = refusalOf(await endpoint.get());
-    if (gone) await this.#close(left, gone);
-    else await this.#moves.add({ ...job.data, deliveryIds: left });
+    const refusedNow = refusalOf(await endpoint.get());
+    if (refusedNow) await this.#close(unattempted, refusedNow);
+    else await this.#backlog.add({ ...job.data, deliveryIds: unattempted });
   }
 
-  /** Attempts the deliveries that enter the lane within `patienceMs`. Returns the ids of the others. */
+  /** Attempts the deliveries that enter the lane within `waitMs`. Returns the ids of the others. */
   async #attemptAll(
     due: readonly DueDelivery[],
-    open: OpenJob,
+    openJob: OpenJob,
     lane: Lane,
-    endpoint: FreshEndpoint,
-    patienceMs: number,
+    endpoint: CachedEndpoint,
+    waitMs: number,
     signal: AbortSignal,
   ): Promise<string[]> {
-    const left: string[] = [];
+    const unattempted: string[] = [];
     const patience = new AbortController();
     const stopWaiting = () => patience.abort();
-    const timer = setTimeout(stopWaiting, patienceMs);
+    const timer = setTimeout(stopWaiting, waitMs);
     signal.addEventListener('abort', stopWaiting, { once: true });
     const attemptOne = async (delivery: DueDelivery) => {
       const isGiven = !signal.aborted && (lane.tryEnter() || (await lane.enter(patience.signal)));
-      if (!isGiven) return void left.push(delivery.id);
+      if (!isGiven) return void unattempted.push(delivery.id);
       let attempted: { recorded: RecordedAttempt; result: AttemptResult } | undefined;
       try {
         attempted = await this.#attempt(await endpoint.get(), delivery);
       } finally {
         lane.leave(attempted?.result);
       }
-      if (attempted) await this.#records.add({ attempt: attempted.recorded, job: open });
-      else left.push(delivery.id);
+      if (attempted) await this.#records.add({ attempt: attempted.recorded, job: openJob });
+      else unattempted.push(delivery.id);
     };
     try {
       const results = await Promise.allSettled(due.map(attemptOne));
       const failure = results.find((result) => result.status === 'rejected');
       if (failure) throw failure.reason;
-      return left;
+      return unattempted;
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', stopWaiting);
@@ -153,17 +153,17 @@ export class DeliverWebhooks {
     return { recorded: { webhookId: webhook.id, event: delivery.event, record }, result };
   }
 
-  #close(deliveryIds: readonly string[], { status, why }: Refusal): Promise<void> {
+  #close(deliveryIds: readonly string[], { status, reason }: Refusal): Promise<void> {
     return this.#uow.run(async (tx) => {
-      tx.announceLive('delivery', await tx.deliveries.close(deliveryIds, status, why));
+      tx.announceLive('delivery', await tx.deliveries.close(deliveryIds, status, reason));
     });
   }
 
   /** The endpoint that all jobs of a lane share. */
-  #endpointOf(lane: Lane, webhookId: string): FreshEndpoint {
+  #endpointOf(lane: Lane, webhookId: string): CachedEndpoint {
     let endpoint = this.#endpoints.get(lane);
     if (endpoint === undefined) {
-      endpoint = new FreshEndpoint(() => this.#read(webhookId));
+      endpoint = new CachedEndpoint(() => this.#read(webhookId));
       this.#endpoints.set(lane, endpoint);
     }
     return endpoint;
@@ -182,19 +182,19 @@ export class DeliverWebhooks {
 /** The result of deliveries to an inactive or deleted endpoint. */
 interface Refusal {
   readonly status: 'canceled' | 'failed';
-  readonly why: string;
+  readonly reason: string;
 }
 
 /** Why an endpoint accepts no deliveries (R30, R31); undefined when it does. */
 function refusalOf(endpoint: Endpoint | undefined): Refusal | undefined {
-  if (!endpoint) return { status: 'canceled', why: 'The endpoint was deleted.' };
+  if (!endpoint) return { status: 'canceled', reason: 'The endpoint was deleted.' };
   if (endpoint.webhook.isActive) return undefined;
-  const why = 'The endpoint is inactive; activate it and recover what it missed.';
-  return { status: 'failed', why };
+  const reason = 'The endpoint is inactive; activate it and recover what it missed.';
+  return { status: 'failed', reason };
 }
 
 /** A cached endpoint, read again when it is not fresh. Concurrent reads are shared. */
-class FreshEndpoint {
+class CachedEndpoint {
   readonly #read: () => Promise<Endpoint | undefined>;
   #last: Promise<Endpoint | undefined> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -204,7 +204,7 @@ class FreshEndpoint {
   }
 
   /** Takes a value that was read at `readAt` (performance.now, ms). */
-  learn(value: Endpoint, readAt: number): void {
+  set(value: Endpoint, readAt: number): void {
     if (readAt > this.#readAt) [this.#last, this.#readAt] = [Promise.resolve(value), readAt];
   }
 
