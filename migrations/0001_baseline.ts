@@ -1,92 +1,46 @@
 import type { Knex } from 'knex';
 
 /**
- * The schema, one constant a noun: each holds its tables with their indexes, functions and triggers.
- *
- * Rules that hold in every table:
+ * The schema, one constant a noun: its tables with their indexes, functions and triggers. In every table:
  * - A status or a kind is text with a CHECK, so a new value changes a constraint and not a type.
- * - Columns of fixed size stand before those of variable size, which saves padding in tables that grow.
- * - No foreign key is checked for rows that come with every message: the check took half of PostgreSQL's time for an
- *   accepted message. Triggers at the other end keep what such a key would keep (`REFERENCES_WITHOUT_CHECKS`).
- * - An update that changes no indexed column, on a page with free room, writes to no index (a HOT update). `fillfactor`
- *   keeps that room in tables whose rows change often.
+ * - Columns of fixed size stand first. This saves padding, which matters in tables that grow.
+ * - No foreign key is on a table that gets a row with every message: its check took half of PostgreSQL's time for a
+ *   message. Triggers keep the reference (REFERENCES, ADR-0002).
+ * - An update that changes no indexed column and finds room on its page writes to no index (a HOT update). `fillfactor`
+ *   keeps that room. So no index of a busy table contains its status, not even in its WHERE.
  */
 
 const CHANNELS = `('sms', 'email', 'push', 'whatsapp')`;
 const ENVIRONMENTS = `('production', 'sandbox')`;
-const MESSAGE_STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
-const STATUSES = `(${MESSAGE_STATUSES.map((status) => `'${status}'`).join(', ')})`;
+const environmentOf = (table: string) => `environment text NOT NULL DEFAULT 'production'
+      CONSTRAINT ${table}_environment CHECK (environment IN ${ENVIRONMENTS})`;
+const STATUSES = ['pending', 'sent', 'delivered', 'failed'] as const;
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
 
-/**
- * Settings of tables that grow with every message. By the server's own share of rows (10 and 20 %), vacuum and
- * statistics of a hundred million rows would run every few weeks and take hours. At 2 % they run often and briefly.
- */
+/** Tables that grow: vacuum and ANALYZE after 2 % of the rows, not 10 or 20 %, so that they run often and briefly. */
 const GROWING = `autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = 20000,
   autovacuum_analyze_scale_factor = 0.02`;
-/** Settings of small tables whose rows every send updates: vacuum after 500 dead rows, however many there are. */
+/** Small tables whose rows every send updates: vacuum after 500 dead rows. */
 const BUSY = 'fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0';
-/** Settings of tables that a periodic task empties. */
+/** Tables that a periodic task empties. */
 const EMPTIED = 'autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_scale_factor = 0';
 
-/** Ends a statement of intake with an SQLSTATE of the gateway's own, and so undoes it. */
-export const REFUSE_BATCH = `
-  CREATE OR REPLACE FUNCTION refuse_batch(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
+/** A trigger function that ends the statement with `message` (a RAISE format, with its arguments). */
+const refusal = (name: string, message: string, sqlstate: string) => `
+  CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      RAISE EXCEPTION '%', reason USING ERRCODE = 'MG001';
-    END $$`;
-
-/** Functions that several tables use. */
-const SHARED = `
-  -- Trigger of rows that others refer to for good.
-  CREATE FUNCTION refuse_deletion() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      RAISE EXCEPTION 'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME
-        USING ERRCODE = 'restrict_violation';
-    END $$;
-
-  ${REFUSE_BATCH};
-
-  -- Counts the rows of each list of an account, so that no list has to count its rows.
-  CREATE TABLE list_counts (
-    account_id uuid NOT NULL,
-    rows bigint NOT NULL,
-    list text NOT NULL,
-    PRIMARY KEY (account_id, list)
-  ) WITH (${BUSY});
-
-  CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      INSERT INTO list_counts (account_id, list, rows)
-      SELECT account_id, TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-      FROM changed WHERE account_id IS NOT NULL GROUP BY account_id ORDER BY account_id
-      ON CONFLICT (account_id, list) DO UPDATE SET rows = list_counts.rows + excluded.rows;
-      RETURN NULL;
-    END $$;
-
-  -- The same for tables with an environment. The sandbox's rows are a list of their own, such as contacts_sandbox.
-  CREATE FUNCTION count_rows_by_environment() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      INSERT INTO list_counts (account_id, list, rows)
-      SELECT account_id, TG_TABLE_NAME || CASE environment WHEN 'sandbox' THEN '_sandbox' ELSE '' END,
-        CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-      FROM changed GROUP BY account_id, environment ORDER BY account_id, environment
-      ON CONFLICT (account_id, list) DO UPDATE SET rows = list_counts.rows + excluded.rows;
-      RETURN NULL;
-    END $$;
-`;
+      RAISE EXCEPTION ${message} USING ERRCODE = '${sqlstate}';
+    END $$;`;
 
 /**
- * Search for a part of a text, without an extension that an owner of the database may not create.
+ * Search for a part of a text, without an extension that the database's owner may not create (ADR-0008).
  *
- * The terms of a text are each three letters that follow each other in it, its last two letters and its last one. So a
- * part of one or two letters is the beginning of a term. The owner is a term too, and so is each tag with the owner
- * before it. The owner's last letter stands before the three letters: with the whole owner, small accounts would have a
- * key for nearly every three letters; with none, a search for one letter would read the keys of all accounts.
- *
- * U+0001 divides the terms while they are made, and becomes a space in them. Regular expressions take a third of the
- * time that a loop over the letters takes.
+ * The terms of a text are all three letters that follow each other in it, its last two letters and its last one. So a
+ * part of one or two letters is the beginning of a term. The owner is a term, and so is each tag after the owner. The
+ * owner's last letter stands before each three letters: with the whole owner, small accounts would have a key for nearly
+ * every three letters; with none, a search for one letter would read the keys of all accounts. U+0001 divides the terms
+ * while they are made, and becomes a space in them.
  */
 const SEARCH = `
   CREATE FUNCTION search_terms(owner text, body text, tags text[]) RETURNS tsvector
@@ -104,8 +58,8 @@ const SEARCH = `
         mark), ''));
     END $$;
 
-  -- Matches the owner's texts that hold one of the parts and have the tag, if one is given. It also matches some texts
-  -- that do not hold the part, because terms have no order. The first 200 letters of a part decide.
+  -- Matches the owner's texts that hold one of the parts and have the tag. It also matches some texts that do not hold
+  -- the part, because terms have no order. Only the first 200 letters of a part count.
   CREATE FUNCTION search_query(owner text, parts text[], tag text) RETURNS tsquery
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT string_agg(condition, ' & ')::tsquery FROM (
@@ -123,11 +77,11 @@ const SEARCH = `
 
 /** Accounts, their plans and how far retention has removed their messages. */
 const ACCOUNTS = `
-  -- Limits of requests that an operator gives to accounts. per_second 0: no limit by the second.
+  -- Request limits that an operator gives to accounts.
   CREATE TABLE plans (
-    id uuid PRIMARY KEY,
-    name text NOT NULL UNIQUE,
+    id uuid PRIMARY KEY, name text NOT NULL UNIQUE,
     per_minute integer NOT NULL CHECK (per_minute > 0),
+    -- 0: no limit.
     per_second integer NOT NULL CHECK (per_second >= 0),
     webhooks_per_minute integer NOT NULL CHECK (webhooks_per_minute > 0),
     created_at timestamptz NOT NULL,
@@ -137,80 +91,71 @@ const ACCOUNTS = `
 
   -- A tenant. Every send locks this row: it holds the balance and the last number of each sequence.
   CREATE TABLE accounts (
-    id uuid PRIMARY KEY,
-    name text NOT NULL,
-    email text NOT NULL,
+    id uuid PRIMARY KEY, name text NOT NULL, email text NOT NULL,
     currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
     balance_minor bigint NOT NULL DEFAULT 0 CHECK (balance_minor >= 0),
     ledger_seq bigint NOT NULL DEFAULT 0,
-    sms_seq bigint NOT NULL DEFAULT 0,
-    email_seq bigint NOT NULL DEFAULT 0,
-    push_seq bigint NOT NULL DEFAULT 0,
-    whatsapp_seq bigint NOT NULL DEFAULT 0,
-    plan_id uuid REFERENCES plans,
-    created_at timestamptz NOT NULL,
+    sms_seq bigint NOT NULL DEFAULT 0, email_seq bigint NOT NULL DEFAULT 0,
+    push_seq bigint NOT NULL DEFAULT 0, whatsapp_seq bigint NOT NULL DEFAULT 0,
+    plan_id uuid REFERENCES plans, created_at timestamptz NOT NULL,
     -- Acceptance times never go back within an account, so the order of numbers is the order of time.
     last_accepted_at timestamptz,
-    -- How long the account keeps the text of its messages, and the messages; null: for ever.
-    content_days integer CHECK (content_days > 0),
-    message_days integer,
+    -- How many days the account keeps the text of its messages, and the messages; null: for ever.
+    content_days integer CHECK (content_days > 0), message_days integer,
     CHECK (message_days >= coalesce(content_days, 1))
   ) WITH (${BUSY});
   CREATE INDEX accounts_search ON accounts USING gin (search_terms('', lower(name) || E'\\n' || lower(email), '{}'));
   -- No plan depends on how common a term is, and ANALYZE would take long.
   ALTER INDEX accounts_search ALTER COLUMN 1 SET STATISTICS 0;
 
-  -- How far retention has come, in a table of its own because every send locks the account's row. Messages up to
-  -- erased_seq have lost their text, except those in retention_waiting. Messages up to removed_seq are gone, so the
-  -- numbers that are kept have no gaps.
+  -- How far retention has come; not in accounts, whose row every send locks. Messages up to erased_seq have lost their
+  -- text, except those in retention_waiting. Messages up to removed_seq are gone, so kept numbers have no gaps.
   CREATE TABLE message_retention (
     account_id uuid NOT NULL REFERENCES accounts,
     channel text NOT NULL CHECK (channel IN ${CHANNELS}),
-    erased_seq bigint NOT NULL DEFAULT 0,
-    removed_seq bigint NOT NULL DEFAULT 0,
+    erased_seq bigint NOT NULL DEFAULT 0, removed_seq bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (account_id, channel),
     CHECK (removed_seq <= erased_seq)
   ) WITH (fillfactor = 50);
+
+  -- How many rows an account has in each list, so that no list counts its rows. Triggers keep it.
+  CREATE TABLE list_counts (
+    account_id uuid NOT NULL, rows bigint NOT NULL, list text NOT NULL,
+    PRIMARY KEY (account_id, list)
+  ) WITH (${BUSY});
 `;
 
-/** People, their sessions and their failed attempts to sign in. */
+/** People, their sessions and their failed sign-ins. */
 const USERS = `
-  -- An operator belongs to no account. A person who is removed keeps the row: messages and the audit log refer to it.
+  -- An operator belongs to no account. A removed person keeps the row: messages and the audit log refer to it.
   CREATE TABLE users (
-    id uuid PRIMARY KEY,
-    account_id uuid REFERENCES accounts,
-    email text NOT NULL,
-    password_hash text NOT NULL,
+    id uuid PRIMARY KEY, account_id uuid REFERENCES accounts,
+    email text NOT NULL, password_hash text NOT NULL,
     role text NOT NULL CHECK (role IN ('OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR')),
     must_change_password boolean NOT NULL DEFAULT false,
-    created_at timestamptz NOT NULL,
-    removed_at timestamptz,
-    -- Set when a member invited the person; the invitation is pending until accepted_at is set.
-    invited_at timestamptz,
-    accepted_at timestamptz DEFAULT now(),
+    created_at timestamptz NOT NULL, removed_at timestamptz,
+    -- When a member invited the person; the invitation is pending until accepted_at is set.
+    invited_at timestamptz, accepted_at timestamptz DEFAULT now(),
     CHECK ((role = 'OPERATOR') = (account_id IS NULL))
   );
   CREATE INDEX users_account ON users (account_id);
   CREATE INDEX users_sign_in ON users (lower(email)) WHERE removed_at IS NULL;
-  -- An email exists once in an account. People whom an operator added share theirs with nobody an operator added.
+  -- An email exists once in an account. Nobody whom an operator added shares an email with another of those.
   CREATE UNIQUE INDEX users_account_email ON users (account_id, lower(email)) WHERE removed_at IS NULL;
   CREATE UNIQUE INDEX users_email ON users (lower(email)) WHERE removed_at IS NULL AND invited_at IS NULL;
 
-  -- A person who signed in. Only the SHA-256 of the token is stored.
+  -- Only the SHA-256 of a session's token is stored.
   CREATE TABLE sessions (
     token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
     user_id uuid NOT NULL REFERENCES users,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL, expires_at timestamptz NOT NULL
   );
   CREATE INDEX sessions_user ON sessions (user_id);
   CREATE INDEX sessions_expiry ON sessions (expires_at);
 
-  -- Failed sign-ins, by email and by address, which all processes count together.
+  -- Failed sign-ins by email and by address, counted by all processes together.
   CREATE TABLE sign_in_failures (
-    attempt_id uuid NOT NULL,
-    bucket text NOT NULL,
-    at timestamptz NOT NULL,
+    attempt_id uuid NOT NULL, bucket text NOT NULL, at timestamptz NOT NULL,
     PRIMARY KEY (bucket, attempt_id)
   );
   CREATE INDEX sign_in_failures_at ON sign_in_failures (at);
@@ -220,24 +165,17 @@ const USERS = `
 const API_KEYS = `
   CREATE TABLE api_keys (
     key_id text PRIMARY KEY CHECK (key_id ~ '^[0-9a-f]{16}$'),
-    account_id uuid NOT NULL REFERENCES accounts,
-    name text NOT NULL,
+    account_id uuid NOT NULL REFERENCES accounts, name text NOT NULL,
     secret_hash bytea NOT NULL CHECK (length(secret_hash) = 32),
     scopes text[] NOT NULL CHECK (cardinality(scopes) > 0),
-    environment text NOT NULL CHECK (environment IN ${ENVIRONMENTS}),
-    enable_hmac boolean NOT NULL DEFAULT false,
-    signing_secret_sealed text,
-    ip_allowlist text[] NOT NULL DEFAULT '{}',
-    per_minute integer CHECK (per_minute > 0),
-    per_second integer CHECK (per_second >= 0),
+    environment text NOT NULL CHECK (environment IN ${ENVIRONMENTS}), enable_hmac boolean NOT NULL DEFAULT false,
+    signing_secret_sealed text, ip_allowlist text[] NOT NULL DEFAULT '{}',
+    per_minute integer CHECK (per_minute > 0), per_second integer CHECK (per_second >= 0),
     -- Who made the key; a key that replaces another inherits it.
-    created_by text NOT NULL,
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz,
-    last_used_at timestamptz,
-    revoked_at timestamptz,
-    -- Who received the secret, where that is not created_by.
-    issued_by text,
+    created_by text NOT NULL, created_at timestamptz NOT NULL,
+    expires_at timestamptz, last_used_at timestamptz, revoked_at timestamptz,
+    -- Who received the secret.
+    issued_by text NOT NULL,
     -- When another key replaced this one.
     rotated_at timestamptz,
     CHECK (enable_hmac = (signing_secret_sealed IS NOT NULL))
@@ -246,20 +184,17 @@ const API_KEYS = `
   CREATE INDEX api_keys_created_by ON api_keys (created_by);
   CREATE INDEX api_keys_issued_by ON api_keys (issued_by);
 
-  -- When each scope of a key was last needed. A scope that nothing needs can be taken off the key.
+  -- When each scope of a key was last needed: an unused scope can be taken off the key.
   CREATE TABLE api_key_scope_uses (
     key_id text NOT NULL REFERENCES api_keys ON DELETE CASCADE,
-    scope text NOT NULL,
-    last_used_at timestamptz NOT NULL,
+    scope text NOT NULL, last_used_at timestamptz NOT NULL,
     PRIMARY KEY (key_id, scope)
   ) WITH (fillfactor = 80);
 
-  -- Request signatures that were used, kept until their timestamp is too old to pass. Logged, unlike rate_limits: after
-  -- a crash of the server a signature must still not pass twice.
+  -- Signatures that were used, until their timestamp is too old to pass. Logged, unlike rate_limits: a signature must not
+  -- pass twice after a crash of the server either.
   CREATE TABLE spent_signatures (
-    retained_until timestamptz NOT NULL,
-    key_id text COLLATE "C" NOT NULL,
-    signature bytea NOT NULL,
+    retained_until timestamptz NOT NULL, key_id text COLLATE "C" NOT NULL, signature bytea NOT NULL,
     PRIMARY KEY (key_id, signature)
   );
   CREATE INDEX spent_signatures_retained ON spent_signatures (retained_until);
@@ -273,44 +208,33 @@ const MONEY = `
     currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
     channel text NOT NULL CHECK (channel IN ${CHANNELS}),
     prefix text NOT NULL CHECK (prefix ~ '^[0-9]*$'),
-    amount_minor bigint NOT NULL CHECK (amount_minor >= 0),
-    updated_at timestamptz NOT NULL,
+    amount_minor bigint NOT NULL CHECK (amount_minor >= 0), updated_at timestamptz NOT NULL,
     UNIQUE (currency, channel, prefix)
   );
 
   -- References of prices that were set, so that a repeated request sets its price once.
   CREATE TABLE price_references (
     reference text PRIMARY KEY,
-    currency text NOT NULL,
-    channel text NOT NULL,
-    prefix text NOT NULL,
-    amount_minor bigint NOT NULL,
-    set_at timestamptz NOT NULL
+    currency text NOT NULL, channel text NOT NULL, prefix text NOT NULL,
+    amount_minor bigint NOT NULL, set_at timestamptz NOT NULL
   );
 
   -- Every change of a balance, with the balance after it. Entries are only added.
   CREATE TABLE ledger_entries (
-    account_id uuid NOT NULL,
-    seq bigint NOT NULL,
-    amount_minor bigint NOT NULL,
-    balance_after_minor bigint NOT NULL CHECK (balance_after_minor >= 0),
-    created_at timestamptz NOT NULL,
-    message_id uuid,
-    position smallint,
+    account_id uuid NOT NULL, seq bigint NOT NULL,
+    amount_minor bigint NOT NULL, balance_after_minor bigint NOT NULL CHECK (balance_after_minor >= 0),
+    created_at timestamptz NOT NULL, message_id uuid, position smallint,
     kind text NOT NULL CHECK (kind IN ('opening', 'topup', 'charge', 'refund')),
-    reference text,
-    actor text,
+    reference text, actor text,
     -- New entries come at the end of their account, so pages of the key are filled.
     PRIMARY KEY (account_id, seq) WITH (fillfactor = 100),
     CHECK (kind <> 'charge' OR (amount_minor < 0 AND message_id IS NOT NULL)),
     CHECK (kind <> 'refund' OR (amount_minor > 0 AND message_id IS NOT NULL AND position IS NOT NULL)),
     CHECK (kind NOT IN ('opening', 'topup') OR (amount_minor > 0 AND message_id IS NULL AND actor IS NOT NULL))
   ) WITH (${GROWING});
-  -- A second charge of a message is not refused here: an index costs every message 31 bytes, and a trigger 7 to 10 µs of
-  -- the 90 µs that PostgreSQL takes to accept one.
+  -- Nothing here refuses a second charge of a message: an index costs each message 31 bytes, a trigger 7 to 10 µs of 90.
   CREATE UNIQUE INDEX ledger_one_refund ON ledger_entries (message_id, position) WHERE kind = 'refund';
   CREATE UNIQUE INDEX ledger_reference ON ledger_entries (account_id, reference) WHERE reference IS NOT NULL;
-
   CREATE FUNCTION ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$;
   CREATE TRIGGER ledger_append_only BEFORE UPDATE OR DELETE ON ledger_entries
@@ -319,18 +243,16 @@ const MONEY = `
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
 
   -- Refunds of recipients that failed although an earlier submit may have reached the carrier. They are due when no
-  -- delivery report can arrive any more; a refund that is settled has no row.
+  -- delivery report can arrive any more; a refund that is booked or canceled has no row.
   CREATE TABLE deferred_refunds (
-    message_id uuid NOT NULL,
-    position smallint NOT NULL,
+    message_id uuid NOT NULL, position smallint NOT NULL,
     account_id uuid NOT NULL REFERENCES accounts,
-    amount_minor bigint NOT NULL CHECK (amount_minor > 0),
-    due_at timestamptz NOT NULL,
+    amount_minor bigint NOT NULL CHECK (amount_minor > 0), due_at timestamptz NOT NULL,
     PRIMARY KEY (message_id, position)
   );
   CREATE INDEX deferred_refunds_due ON deferred_refunds (due_at);
 
-  -- Retention may have removed the message of a deferred refund. Its amount was compared when it was deferred.
+  -- Retention may have removed the message of a deferred refund, whose amount was compared when it was deferred.
   CREATE FUNCTION check_refund() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
     BEGIN
       IF EXISTS (SELECT FROM messages WHERE id = NEW.message_id) AND NOT EXISTS (
@@ -355,40 +277,37 @@ const MONEY = `
   );
   INSERT INTO ledger_check DEFAULT VALUES;
 
-  -- What that check found wrong. seq is the entry that does not fit, or 0 where the balance is not what the last entry
-  -- says.
+  -- Entries that do not fit. seq 0: the balance is not what the last entry says.
   CREATE TABLE ledger_mismatches (
-    account_id uuid NOT NULL,
-    seq bigint NOT NULL,
-    found_at timestamptz NOT NULL DEFAULT now(),
+    account_id uuid NOT NULL, seq bigint NOT NULL, found_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (account_id, seq)
   );
+`;
+
+/** Ends the statement in which intake accepts a batch, and so undoes it. */
+export const REFUSE_BATCH = `
+  CREATE FUNCTION refuse_batch(reason text) RETURNS bigint LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION '%', reason USING ERRCODE = 'MG001';
+    END $$;
 `;
 
 /** Messages, and the answers that idempotency keys repeat. */
 const MESSAGES = `
   -- One request to send, to one recipient or many. It is written once: its status follows from its recipients.
   CREATE TABLE messages (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL,
+    id uuid PRIMARY KEY, account_id uuid NOT NULL,
     -- Its number in the account's channel, from 1 on without gaps.
     seq bigint NOT NULL,
     cost_minor bigint NOT NULL CHECK (cost_minor >= 0),
     unit_price_minor bigint NOT NULL CHECK (unit_price_minor >= 0),
-    created_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    scheduled_for timestamptz,
-    invalid_skipped integer NOT NULL DEFAULT 0,
-    duplicates_removed integer NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL, expires_at timestamptz NOT NULL, scheduled_for timestamptz,
+    invalid_skipped integer NOT NULL DEFAULT 0, duplicates_removed integer NOT NULL DEFAULT 0,
     channel text NOT NULL CHECK (channel IN ${CHANNELS}),
     environment text NOT NULL CHECK (environment IN ${ENVIRONMENTS}),
-    status_reason text,
-    currency text NOT NULL,
-    api_key_id text,
-    user_id uuid,
-    sender text NOT NULL,
-    content text NOT NULL,
-    payload jsonb,
+    status_reason text, currency text NOT NULL,
+    api_key_id text, user_id uuid, sender text NOT NULL,
+    content text NOT NULL, payload jsonb,
     -- What only the submit reads, up to 10 MB: an email's texts and attachments. EXTERNAL keeps it outside the row, not
     -- compressed, so that lists and locks never read it.
     bulk jsonb,
@@ -407,82 +326,45 @@ const MESSAGES = `
 
   -- The answer to a request with an idempotency key, repeated byte for byte until it expires.
   CREATE TABLE idempotency_records (
-    account_id uuid NOT NULL,
-    environment text NOT NULL,
-    route text NOT NULL,
-    key text NOT NULL,
-    message_id uuid NOT NULL,
-    status_code integer NOT NULL,
-    body text NOT NULL,
-    expires_at timestamptz NOT NULL,
+    account_id uuid NOT NULL, environment text NOT NULL, route text NOT NULL, key text NOT NULL,
+    message_id uuid NOT NULL, status_code integer NOT NULL, body text NOT NULL, expires_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, environment, route, key)
   ) WITH (${GROWING});
   CREATE INDEX idempotency_expiry ON idempotency_records (expires_at);
 
   -- How far each periodic sweep over messages has come.
   CREATE TABLE sweep_marks (
-    name text PRIMARY KEY,
-    last_id uuid NOT NULL,
-    last_at timestamptz NOT NULL DEFAULT '1970-01-01T00:00:00Z'
+    name text PRIMARY KEY, last_id uuid NOT NULL, last_at timestamptz NOT NULL DEFAULT '1970-01-01T00:00:00Z'
   );
 `;
 
-const RECIPIENT_MOVE = `OLD.status = 'pending' AND NEW.status IN ('sent', 'failed')
-  OR OLD.status = 'sent' AND NEW.status IN ('delivered', 'failed')`;
-/** Finds recipients by address. Half as large as the address, and other accounts' entries are elsewhere. */
-const BY_ADDRESS = '(hashtextextended(address, uuid_hash_extended(account_id, 0)))';
-
-/** Recipients, their ids at providers, delivery reports that wait, and the messages that failed. */
-const RECIPIENTS = `
-  -- In two parts. The open part holds recipients that may still change, and keeps free room for their next version. An
-  -- update that makes one delivered or failed sets settled, and PostgreSQL moves the row to the settled part, whose
-  -- pages are full. Each part has its own key: a key of the whole would need settled in it.
-  -- No index may contain status, not even in its WHERE: its updates would not be HOT.
+/** Recipients, and the messages all of whose recipients failed. */
+export const RECIPIENTS = `
   CREATE TABLE recipients (
-    message_id uuid NOT NULL,
-    account_id uuid NOT NULL,
-    sent_at timestamptz,
-    delivered_at timestamptz,
-    failed_at timestamptz,
-    read_at timestamptz,
-    cost_minor bigint NOT NULL CHECK (cost_minor >= 0),
-    position smallint NOT NULL CHECK (position >= 0),
-    address text NOT NULL,
-    status text NOT NULL CHECK (status IN ${STATUSES}),
-    provider text,
-    sid text,
-    error_code text,
-    error_message text,
-    -- A worker may submit it at any moment, or has submitted it: it can no longer be canceled.
-    claimed boolean NOT NULL DEFAULT true,
-    settled boolean NOT NULL DEFAULT false,
+    message_id uuid NOT NULL, account_id uuid NOT NULL,
+    sent_at timestamptz, delivered_at timestamptz, failed_at timestamptz, read_at timestamptz,
+    cost_minor bigint NOT NULL CHECK (cost_minor >= 0), position smallint NOT NULL CHECK (position >= 0),
     -- How many submits were put off before the next one is due; null: none. A job submits only what waits for it.
     attempts smallint,
+    -- A worker may submit it at any moment, or has submitted it: it can no longer be canceled.
+    claimed boolean NOT NULL DEFAULT true,
+    address text NOT NULL,
+    status text NOT NULL CHECK (status IN ('pending', 'sent', 'delivered', 'failed')),
+    provider text, sid text, error_code text, error_message text,
+    PRIMARY KEY (message_id, position),
     CHECK (status <> 'failed' OR error_code IS NOT NULL),
     CHECK (status NOT IN ('sent', 'delivered') OR sent_at IS NOT NULL)
-  ) PARTITION BY LIST (settled);
-  CREATE TABLE recipients_open PARTITION OF recipients (CONSTRAINT recipients_pkey PRIMARY KEY (message_id, position))
-    FOR VALUES IN (false) WITH (${GROWING}, fillfactor = 40);
-  CREATE TABLE recipients_settled PARTITION OF recipients (PRIMARY KEY (message_id, position))
-    FOR VALUES IN (true) WITH (${GROWING});
-  CREATE INDEX recipients_to ON recipients_open ${BY_ADDRESS};
-  CREATE INDEX recipients_settled_to ON recipients_settled ${BY_ADDRESS};
-
-  -- A status goes only forward. Before the update, because no later trigger fires for a row that changes its part.
-  CREATE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      RAISE EXCEPTION 'recipient % of message % cannot go from % to %: a status goes only forward', OLD.position,
-        OLD.message_id, OLD.status, NEW.status USING ERRCODE = 'integrity_constraint_violation';
-    END $$;
+  ) WITH (${GROWING}, fillfactor = 70);
+  -- Half as large as the address.
+  CREATE INDEX recipients_to ON recipients (hashtextextended(address, uuid_hash_extended(account_id, 0)));
+  ${refusal('refuse_move', `'recipient % of message % cannot go from % to %: a status goes only forward', OLD.position, OLD.message_id, OLD.status, NEW.status`, 'integrity_constraint_violation')}
   CREATE TRIGGER only_forward BEFORE UPDATE OF status ON recipients FOR EACH ROW
-    WHEN (OLD.status <> NEW.status AND NOT (${RECIPIENT_MOVE})) EXECUTE FUNCTION refuse_move();
+    WHEN (OLD.status <> NEW.status AND NOT (OLD.status = 'pending' AND NEW.status IN ('sent', 'failed')
+      OR OLD.status = 'sent' AND NEW.status IN ('delivered', 'failed'))) EXECUTE FUNCTION refuse_move();
 
-  -- Messages of which every recipient failed. It replaces an index on the message's status: only updates that make a
-  -- recipient fail write to it.
+  -- Messages all of whose recipients failed. It replaces an index on the messages' status.
   CREATE TABLE failed_messages (
-    account_id uuid NOT NULL,
-    seq bigint NOT NULL,
-    channel text NOT NULL,
+    account_id uuid NOT NULL, seq bigint NOT NULL, channel text NOT NULL,
     PRIMARY KEY (account_id, channel, seq),
     FOREIGN KEY (account_id, channel, seq) REFERENCES messages (account_id, channel, seq) ON DELETE CASCADE
   );
@@ -496,19 +378,17 @@ const RECIPIENTS = `
       ON CONFLICT DO NOTHING;
       RETURN NULL;
     END $$;
-  -- A recipient that fails leaves the open part, so it is inserted here.
-  CREATE TRIGGER recipient_failed AFTER INSERT ON recipients_settled FOR EACH ROW
-    WHEN (NEW.failed_at IS NOT NULL) EXECUTE FUNCTION note_failed_message();
+  CREATE TRIGGER recipient_failed AFTER UPDATE OF failed_at ON recipients FOR EACH ROW
+    WHEN (OLD.failed_at IS NULL AND NEW.failed_at IS NOT NULL) EXECUTE FUNCTION note_failed_message();
+`;
 
+/** What providers say of recipients: their ids, reports that wait, and notes on the timeline. */
+const REPORTS = `
   -- Which recipient, and which part of its text, a provider's id stands for. Kept only while reports may arrive.
   CREATE TABLE provider_sids (
-    provider text NOT NULL,
-    sid_key text NOT NULL,
-    account_id uuid NOT NULL,
-    message_id uuid NOT NULL,
-    position smallint NOT NULL,
-    part smallint NOT NULL DEFAULT 0,
-    delivered boolean NOT NULL DEFAULT false,
+    provider text NOT NULL, sid_key text NOT NULL,
+    message_id uuid NOT NULL, position smallint NOT NULL,
+    part smallint NOT NULL DEFAULT 0, delivered boolean NOT NULL DEFAULT false,
     -- How many parts the text has: the report on a text of one part writes nothing here.
     parts smallint NOT NULL DEFAULT 1
   ) WITH (${GROWING});
@@ -518,197 +398,94 @@ const RECIPIENTS = `
   -- Reports with an id that nothing has stored yet: they arrived before the answer to the submit.
   CREATE TABLE unmatched_reports (
     id uuid PRIMARY KEY,
-    provider text NOT NULL,
-    sid text NOT NULL,
-    sid_keys text[] NOT NULL,
-    report jsonb NOT NULL,
-    received_at timestamptz NOT NULL
+    provider text NOT NULL, sid text NOT NULL, sid_keys text[] NOT NULL,
+    report jsonb NOT NULL, received_at timestamptz NOT NULL
   );
   CREATE INDEX unmatched_reports_keys ON unmatched_reports USING gin (sid_keys);
   CREATE INDEX unmatched_reports_received ON unmatched_reports (received_at);
 
   -- How far the reports that a process kept on its disk are applied, so that each is applied once.
   CREATE TABLE report_spools (
-    spool uuid PRIMARY KEY,
-    applied_to bigint NOT NULL,
-    applied_at timestamptz NOT NULL
+    spool uuid PRIMARY KEY, applied_to bigint NOT NULL, applied_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
 
   -- What the columns of a recipient cannot say: retries, late reports and repeated ones.
   CREATE TABLE timeline_notes (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL REFERENCES accounts,
-    message_id uuid NOT NULL REFERENCES messages ON DELETE CASCADE,
-    position smallint NOT NULL,
-    at timestamptz NOT NULL,
-    status text NOT NULL,
-    detail text NOT NULL
+    id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
+    message_id uuid NOT NULL REFERENCES messages ON DELETE CASCADE, position smallint NOT NULL,
+    at timestamptz NOT NULL, status text NOT NULL, detail text NOT NULL
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
   CREATE INDEX timeline_notes_message ON timeline_notes (message_id);
 `;
 
 /** Messages that people sent to the gateway's own number, and the account that such a message belongs to. */
 const INBOUND = `
-  -- Its account is the one that had written to the sender last when the message arrived; null: none had. The newest
-  -- message of an account's own opens its window for free text.
+  -- It belongs to the account that wrote to its sender last; null: none had. An account's newest message from a number
+  -- opens its window for free text to that number.
   CREATE TABLE inbound_messages (
-    id uuid PRIMARY KEY,
-    sent_at timestamptz NOT NULL,
-    received_at timestamptz NOT NULL,
+    id uuid PRIMARY KEY, sent_at timestamptz NOT NULL, received_at timestamptz NOT NULL,
     channel text NOT NULL CHECK (channel IN ('whatsapp')),
-    provider text NOT NULL,
-    sid text NOT NULL,
-    sender text NOT NULL,
-    type text NOT NULL,
-    content text,
-    account_id uuid REFERENCES accounts
+    provider text NOT NULL, sid text NOT NULL, sender text NOT NULL,
+    type text NOT NULL, content text, account_id uuid REFERENCES accounts
   );
   CREATE UNIQUE INDEX inbound_messages_sid ON inbound_messages (provider, sid);
   CREATE INDEX inbound_messages_owner ON inbound_messages (sender, account_id, channel, sent_at DESC);
 
   -- Which account wrote to a WhatsApp number last.
   CREATE TABLE whatsapp_writers (
-    number text PRIMARY KEY,
-    account_id uuid NOT NULL,
-    message_id uuid NOT NULL,
-    wrote_at timestamptz NOT NULL
+    number text PRIMARY KEY, account_id uuid NOT NULL, message_id uuid NOT NULL, wrote_at timestamptz NOT NULL
   );
   CREATE INDEX whatsapp_writers_message ON whatsapp_writers (message_id);
 `;
 
-/** How many messages each block counts: a size counts 32 blocks of the one before it. */
-const SIZES = [64, 2048, 65_536] as const;
-const [SMALLEST] = SIZES;
-const USAGE_KEY = 'channel, environment, status, api_key_id';
-const BLOCK_KEY = 'account_id, channel, api_key_id, size, block, environment';
-const each = (column: (status: string) => string) => MESSAGE_STATUSES.map(column).join(', ');
-const BLOCK_COUNTS = `${each((status) => status)}, ${each((status) => `${status}_places`)}`;
-
-/** Adds the deltas that a fold deletes to the blocks. */
-export const COUNT_BLOCKS = `
-  CREATE OR REPLACE FUNCTION count_blocks() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      WITH counted AS MATERIALIZED (
-        SELECT account_id, channel, api_key_id, block, environment,
-          ${each((status) => `coalesce(sum(messages::int) FILTER (WHERE status = '${status}'), 0) AS ${status}`)},
-          ${each((status) => `coalesce(bit_xor(places) FILTER (WHERE status = '${status}'), 0) AS ${status}_places`)}
-        FROM taken GROUP BY 1, 2, 3, 4, 5
-      )
-      INSERT INTO message_blocks AS b (${BLOCK_KEY}, ${BLOCK_COUNTS})
-      SELECT account_id, channel, CASE WHEN l.by_key THEN api_key_id ELSE '' END, l.size,
-        block / (l.size / ${SMALLEST}), environment, ${each((status) => `sum(${status})`)},
-        ${each((status) => `CASE WHEN l.size = ${SMALLEST} THEN bit_xor(${status}_places) ELSE 0 END`)}
-      FROM counted
-      JOIN (VALUES ${SIZES.map((size) => `(${size}, false)${size === SMALLEST ? '' : `, (${size}, true)`}`).join(', ')})
-        AS l (size, by_key) ON NOT (l.by_key AND api_key_id = '')
-      GROUP BY 1, 2, 3, l.size, 5, 6
-      ON CONFLICT (${BLOCK_KEY}) DO UPDATE SET
-        ${each((status) => `${status} = b.${status} + excluded.${status}`)},
-        ${each((status) => `${status}_places = b.${status}_places # excluded.${status}_places`)};
-      RETURN NULL;
-    END $$`;
+const usage = (table: string, time: string) => `
+  CREATE TABLE ${table} (
+    account_id uuid NOT NULL, ${time} timestamptz NOT NULL,
+    channel text NOT NULL, environment text NOT NULL, status text NOT NULL, api_key_id text NOT NULL,
+    messages bigint NOT NULL, cost_minor bigint NOT NULL,
+    PRIMARY KEY (account_id, ${time}, channel, environment, status, api_key_id)
+  ) WITH (fillfactor = 80);`;
+const eachStatus = (column: (status: string) => string) => STATUSES.map(column).join(', ');
 
 /**
- * Counts of messages: by hour and day for usage, and by their place in the sequence for lists.
+ * Counts of messages, by hour and day for usage and by their numbers for lists (src/storage/message-index/README.md).
  *
- * The transactions that accept messages and move their status add rows to `usage_deltas` and lock none. A periodic task
- * deletes them and adds their sums to the other tables. A count is the sum over both, so it is never behind.
+ * The transactions that accept messages and move their status add rows to usage_deltas and lock none. A periodic task
+ * deletes those and adds their sums to the other tables. A count is the sum over both, so it is never behind.
  */
 const USAGE = `
-  CREATE TABLE usage_hours (
-    account_id uuid NOT NULL,
-    hour timestamptz NOT NULL,
-    channel text NOT NULL,
-    environment text NOT NULL,
-    status text NOT NULL,
-    api_key_id text NOT NULL,
-    messages bigint NOT NULL,
-    cost_minor bigint NOT NULL,
-    PRIMARY KEY (account_id, hour, ${USAGE_KEY})
-  ) WITH (fillfactor = 80);
+  ${usage('usage_hours', 'hour')}
+  ${usage('usage_days', 'day')}
 
-  -- block is the smallest block that the messages are in, and places their bits in it.
+  -- block is the smallest block that the messages are in; bitmap has their bits in it.
   CREATE TABLE usage_deltas (
-    LIKE usage_hours,
-    block int NOT NULL,
-    places bigint NOT NULL
+    LIKE usage_hours, block int NOT NULL, bitmap bigint NOT NULL
   ) WITH (${EMPTIED});
 
-  -- The same counts by day: a year has 24 times fewer of them.
-  CREATE TABLE usage_days (
-    account_id uuid NOT NULL,
-    day timestamptz NOT NULL,
-    channel text NOT NULL,
-    environment text NOT NULL,
-    status text NOT NULL,
-    api_key_id text NOT NULL,
-    messages bigint NOT NULL,
-    cost_minor bigint NOT NULL,
-    PRIMARY KEY (account_id, day, ${USAGE_KEY})
-  ) WITH (fillfactor = 80);
-  CREATE FUNCTION count_days() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      IF TG_OP = 'INSERT' THEN
-        INSERT INTO usage_days (account_id, day, ${USAGE_KEY}, messages, cost_minor)
-        SELECT account_id, date_trunc('day', hour, 'UTC'), ${USAGE_KEY}, sum(messages), sum(cost_minor)
-        FROM added GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (account_id, day, ${USAGE_KEY}) DO UPDATE SET messages = usage_days.messages + excluded.messages,
-          cost_minor = usage_days.cost_minor + excluded.cost_minor;
-      ELSE
-        INSERT INTO usage_days (account_id, day, ${USAGE_KEY}, messages, cost_minor)
-        SELECT account_id, date_trunc('day', hour, 'UTC'), ${USAGE_KEY}, sum(messages), sum(cost_minor) FROM (
-          SELECT account_id, hour, ${USAGE_KEY}, messages, cost_minor FROM added
-          UNION ALL SELECT account_id, hour, ${USAGE_KEY}, -messages, -cost_minor FROM taken
-        ) moved GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (account_id, day, ${USAGE_KEY}) DO UPDATE SET messages = usage_days.messages + excluded.messages,
-          cost_minor = usage_days.cost_minor + excluded.cost_minor;
-      END IF;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER usage_added AFTER INSERT ON usage_hours REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_days();
-  CREATE TRIGGER usage_moved AFTER UPDATE ON usage_hours REFERENCING OLD TABLE AS taken NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_days();
-
-  -- Messages counted by their number: block b of a size counts the numbers from b * size + 1 to (b + 1) * size. So the
-  -- block with any page of a filtered list is found in some dozen rows. The smallest blocks also have a bit for each of
-  -- their messages (places), by status. Blocks by API key have no smallest size: they would be as many as messages.
+  -- Block b of a size counts the messages with the numbers from b * size + 1 to (b + 1) * size. The smallest blocks also
+  -- have a bit for each of their messages, by status. By API key there are no smallest blocks: they would be as many as
+  -- messages.
   CREATE TABLE message_blocks (
     account_id uuid NOT NULL,
-    size int NOT NULL,
-    block int NOT NULL,
-    ${each((status) => `${status} int NOT NULL`)},
-    channel text NOT NULL,
-    api_key_id text NOT NULL,
-    environment text NOT NULL,
-    ${each((status) => `${status}_places bigint NOT NULL DEFAULT 0`)},
-    PRIMARY KEY (${BLOCK_KEY})
+    size int NOT NULL, block int NOT NULL,
+    ${eachStatus((status) => `${status} int NOT NULL`)},
+    channel text NOT NULL, api_key_id text NOT NULL, environment text NOT NULL,
+    ${eachStatus((status) => `${status}_bitmap bigint NOT NULL`)},
+    PRIMARY KEY (account_id, channel, api_key_id, size, block, environment)
   ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05);
-  -- A message that moves turns its bit in both statuses. Like counts, bits may be turned in any order.
-  ${COUNT_BLOCKS};
-  CREATE TRIGGER deltas_folded AFTER DELETE ON usage_deltas REFERENCING OLD TABLE AS taken
-    FOR EACH STATEMENT EXECUTE FUNCTION count_blocks();
 `;
 
 /** Contacts and their imports. */
 const CONTACTS = `
-  -- search_text is what a search reads, folded by the gateway, so the database's idea of upper case does not matter.
-  -- The attributes have type json, not jsonb: they are given back as they came. Half of each page stays free, so an import of
+  -- search_text is what a search reads, folded by the gateway, so the database's idea of upper case does not matter. The
+  -- attributes have type json, not jsonb: they are given back as they came. Half of each page stays free, so an import of
   -- contacts that have not changed writes to no index.
   CREATE TABLE contacts (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL REFERENCES accounts,
-    created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL,
-    name text,
-    phone text,
-    email text,
-    external_id text,
-    tags text[] NOT NULL,
-    attributes json NOT NULL,
-    search_text text NOT NULL,
-    environment text NOT NULL DEFAULT 'production'
-      CONSTRAINT contacts_environment CHECK (environment IN ${ENVIRONMENTS}),
+    id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
+    created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
+    name text, phone text, email text, external_id text,
+    tags text[] NOT NULL, attributes json NOT NULL, search_text text NOT NULL,
+    ${environmentOf('contacts')},
     CHECK (coalesce(phone, email, external_id) IS NOT NULL)
   ) WITH (fillfactor = 50);
   CREATE INDEX contacts_of ON contacts (account_id, environment, id);
@@ -722,22 +499,14 @@ const CONTACTS = `
 
   -- csv is kept until the import has ended, uncompressed because that is within seconds.
   CREATE TABLE contact_imports (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL REFERENCES accounts,
-    created_at timestamptz NOT NULL,
-    finished_at timestamptz,
-    rows_total integer NOT NULL,
-    rows_done integer NOT NULL DEFAULT 0,
-    created integer NOT NULL DEFAULT 0,
-    updated integer NOT NULL DEFAULT 0,
-    failed integer NOT NULL DEFAULT 0,
-    faults integer NOT NULL DEFAULT 0,
+    id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
+    created_at timestamptz NOT NULL, finished_at timestamptz,
+    rows_total integer NOT NULL, rows_done integer NOT NULL DEFAULT 0,
+    created integer NOT NULL DEFAULT 0, updated integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0, faults integer NOT NULL DEFAULT 0,
     state text NOT NULL CHECK (state IN ('pending', 'running', 'done', 'failed')),
-    created_by text NOT NULL,
-    failure text,
-    csv text,
-    environment text NOT NULL DEFAULT 'production'
-      CONSTRAINT contact_imports_environment CHECK (environment IN ${ENVIRONMENTS}),
+    created_by text NOT NULL, failure text, csv text,
+    ${environmentOf('contact_imports')},
     CHECK ((csv IS NULL) = (state IN ('done', 'failed'))),
     CHECK (rows_done = created + updated + failed)
   );
@@ -746,13 +515,9 @@ const CONTACTS = `
 
   -- What is wrong in single rows of an import.
   CREATE TABLE contact_import_faults (
-    import_id uuid NOT NULL REFERENCES contact_imports ON DELETE CASCADE,
-    seq integer NOT NULL,
-    line integer NOT NULL,
-    column_name text,
-    value text,
-    code text NOT NULL,
-    message text NOT NULL,
+    import_id uuid NOT NULL REFERENCES contact_imports ON DELETE CASCADE, seq integer NOT NULL, line integer NOT NULL,
+    column_name text, value text,
+    code text NOT NULL, message text NOT NULL,
     PRIMARY KEY (import_id, seq)
   );
 `;
@@ -761,17 +526,11 @@ const CONTACTS = `
 const DEVICES = `
   -- A token is one device of its account and environment, whoever uses it.
   CREATE TABLE devices (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL REFERENCES accounts,
-    created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL,
+    id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
+    created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
     platform text NOT NULL CHECK (platform IN ('ios', 'android', 'web')),
-    user_id text NOT NULL,
-    token text NOT NULL,
-    p256dh text,
-    auth text,
-    environment text NOT NULL DEFAULT 'production'
-      CONSTRAINT devices_environment CHECK (environment IN ${ENVIRONMENTS}),
+    user_id text NOT NULL, token text NOT NULL, p256dh text, auth text,
+    ${environmentOf('devices')},
     CHECK ((platform = 'web') = (p256dh IS NOT NULL AND auth IS NOT NULL))
   );
   CREATE INDEX devices_of ON devices (account_id, environment, id);
@@ -781,26 +540,20 @@ const DEVICES = `
 
 /** The events of an account, in the order of its feed. */
 const EVENTS = `
-  -- The last number of an account's feed. Apart from the account's row: sends lock that one, outcomes this one.
+  -- The last number of an account's feed. Not in accounts: sends lock that row, outcomes this one.
   CREATE TABLE event_feeds (
-    account_id uuid PRIMARY KEY REFERENCES accounts,
-    last_seq bigint NOT NULL DEFAULT 0
+    account_id uuid PRIMARY KEY REFERENCES accounts, last_seq bigint NOT NULL DEFAULT 0
   ) WITH (${BUSY});
 
-  -- body is stored without the beginning that the other columns repeat (src/storage/stores/event.store.ts).
+  -- body is stored without its beginning, which other columns and rows repeat (src/storage/stores/event.store.ts).
   CREATE TABLE events (
-    account_id uuid NOT NULL,
-    seq bigint NOT NULL,
-    message_id uuid,
-    recorded_at timestamptz NOT NULL,
-    position smallint,
-    type text NOT NULL,
-    body text NOT NULL,
-    is_sandbox boolean NOT NULL DEFAULT false,
+    account_id uuid NOT NULL, seq bigint NOT NULL,
+    message_id uuid, recorded_at timestamptz NOT NULL,
+    position smallint, type text NOT NULL, body text NOT NULL, is_sandbox boolean NOT NULL DEFAULT false,
     PRIMARY KEY (account_id, seq) WITH (fillfactor = 100)
   ) WITH (${GROWING});
   CREATE INDEX events_sandbox ON events (account_id, seq) WHERE is_sandbox;
-  -- An event of a type fires once for a recipient. The number made of type and position is 9 bytes smaller than both.
+  -- An event of a type fires once for a recipient. The hash is 9 bytes smaller than type and position.
   CREATE UNIQUE INDEX events_fire_once ON events (message_id, hashtextextended(type, position))
     WHERE message_id IS NOT NULL;
   -- An event of a whole message has no position, and a message has one such event.
@@ -808,307 +561,211 @@ const EVENTS = `
 `;
 
 /** Events that nearly every message causes. An index of the other events has few entries. */
-const COMMON_EVENTS = ['sms.sent', 'email.sent', 'push.sent', 'whatsapp.delivered', 'whatsapp.read'];
+const COMMON_EVENTS = `('sms.sent', 'email.sent', 'push.sent', 'whatsapp.delivered', 'whatsapp.read')`;
 
-/** Webhook endpoints, their deliveries with all attempts, and the counts of deliveries. */
+/** Webhook endpoints, and their deliveries with all attempts. */
 const WEBHOOKS = `
   CREATE TABLE webhooks (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL REFERENCES accounts,
-    url text NOT NULL,
-    events text[] NOT NULL CHECK (cardinality(events) > 0),
-    description text,
-    is_active boolean NOT NULL DEFAULT true,
-    disabled_reason text,
-    failing_since timestamptz,
-    max_retries integer NOT NULL CHECK (max_retries BETWEEN 0 AND 5),
-    secret_sealed text NOT NULL,
-    created_at timestamptz NOT NULL,
-    deleted_at timestamptz,
-    environment text NOT NULL DEFAULT 'production'
-      CONSTRAINT webhooks_environment CHECK (environment IN ${ENVIRONMENTS})
+    id uuid PRIMARY KEY, account_id uuid NOT NULL REFERENCES accounts,
+    url text NOT NULL, events text[] NOT NULL CHECK (cardinality(events) > 0),
+    description text, is_active boolean NOT NULL DEFAULT true,
+    disabled_reason text, failing_since timestamptz,
+    max_retries integer NOT NULL CHECK (max_retries BETWEEN 0 AND 5), secret_sealed text NOT NULL,
+    created_at timestamptz NOT NULL, deleted_at timestamptz,
+    ${environmentOf('webhooks')}
   );
   CREATE INDEX webhooks_account ON webhooks (account_id, created_at DESC) WHERE deleted_at IS NULL;
   CREATE INDEX webhooks_of ON webhooks (account_id);
 
   -- One event for one endpoint. Its environment is that of its event.
   CREATE TABLE webhook_deliveries (
-    id uuid PRIMARY KEY,
-    account_id uuid NOT NULL,
-    webhook_id uuid NOT NULL,
-    event_seq bigint NOT NULL,
-    created_at timestamptz NOT NULL,
-    next_retry_at timestamptz,
-    attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    http_status integer,
+    id uuid PRIMARY KEY, account_id uuid NOT NULL,
+    webhook_id uuid NOT NULL, event_seq bigint NOT NULL, created_at timestamptz NOT NULL,
+    next_retry_at timestamptz, attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0), http_status integer,
     event text NOT NULL,
     status text NOT NULL CHECK (status IN ('pending', 'retrying', 'success', 'failed', 'canceled')),
-    response_body text,
-    error_message text,
+    response_body text, error_message text,
     -- How many attempts do not count against max_retries, because a recovery granted all retries again; null: none.
     retries_from integer,
+    -- True or null, and so unchanged by a success: an index on it keeps the update HOT.
+    has_failed boolean GENERATED ALWAYS AS (CASE status WHEN 'failed' THEN true END) STORED,
     CHECK ((status = 'retrying') = (next_retry_at IS NOT NULL))
   ) WITH (fillfactor = 60, ${GROWING});
   CREATE UNIQUE INDEX webhook_deliveries_once ON webhook_deliveries (account_id, event_seq, webhook_id)
     WITH (fillfactor = 100);
   CREATE INDEX webhook_deliveries_of ON webhook_deliveries (webhook_id, id);
   CREATE INDEX webhook_deliveries_retried ON webhook_deliveries (webhook_id, id) WHERE next_retry_at IS NOT NULL;
-  CREATE INDEX webhook_deliveries_rare ON webhook_deliveries (event, webhook_id, id)
-    WHERE event NOT IN (${COMMON_EVENTS.map((event) => `'${event}'`).join(', ')});
+  CREATE INDEX webhook_deliveries_failed ON webhook_deliveries (webhook_id, id) WHERE has_failed;
+  CREATE INDEX webhook_deliveries_rare ON webhook_deliveries (event, webhook_id, id) WHERE event NOT IN ${COMMON_EVENTS};
 
   CREATE TABLE webhook_attempts (
-    delivery_id uuid NOT NULL,
-    account_id uuid NOT NULL,
-    at timestamptz NOT NULL,
-    number integer NOT NULL CHECK (number > 0),
-    http_status integer,
-    duration_ms integer NOT NULL,
-    error_message text,
+    delivery_id uuid NOT NULL, account_id uuid NOT NULL,
+    at timestamptz NOT NULL, number integer NOT NULL CHECK (number > 0),
+    http_status integer, duration_ms integer NOT NULL, error_message text,
     PRIMARY KEY (delivery_id, number)
   ) WITH (${GROWING});
 
-  -- Deliveries that failed, which are few among many.
-  CREATE TABLE failed_deliveries (
-    webhook_id uuid NOT NULL,
-    delivery_id uuid NOT NULL REFERENCES webhook_deliveries ON DELETE CASCADE,
-    PRIMARY KEY (webhook_id, delivery_id)
-  );
-  CREATE INDEX failed_deliveries_delivery ON failed_deliveries (delivery_id);
-
-  -- Deliveries counted by the hour of their id. Statements add to delivery_deltas, and a periodic task adds their sums
-  -- here.
+  -- Deliveries by the hour of their id. Triggers add to delivery_deltas, and a periodic task adds their sums here.
   CREATE TABLE delivery_hours (
-    webhook_id uuid NOT NULL REFERENCES webhooks,
-    hour timestamptz NOT NULL,
-    deliveries bigint NOT NULL,
-    event text NOT NULL,
-    status text NOT NULL,
+    webhook_id uuid NOT NULL REFERENCES webhooks, hour timestamptz NOT NULL, deliveries bigint NOT NULL,
+    event text NOT NULL, status text NOT NULL,
     PRIMARY KEY (webhook_id, hour, event, status)
   ) WITH (fillfactor = 80);
   CREATE INDEX delivery_hours_empty ON delivery_hours (webhook_id) WHERE deliveries = 0;
   CREATE TABLE delivery_deltas (LIKE delivery_hours) WITH (${EMPTIED});
-
-  -- The hour of a UUIDv7.
   CREATE FUNCTION uuid_hour(id uuid) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT to_timestamp(('x' || substr(replace(id::text, '-', ''), 1, 12))::bit(48)::bigint / 3600000 * 3600) $$;
-  CREATE FUNCTION count_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      IF TG_OP = 'INSERT' THEN
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, count(*) FROM added GROUP BY 1, 2, 3, 4;
-      ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, -count(*) FROM taken GROUP BY 1, 2, 3, 4;
-      ELSE
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, sum(sign) FROM (
-          SELECT webhook_id, id, event, status, 1 AS sign FROM added
-          UNION ALL SELECT webhook_id, id, event, status, -1 FROM taken
-        ) moved GROUP BY 1, 2, 3, 4 HAVING sum(sign) <> 0;
-        DELETE FROM failed_deliveries f USING taken t
-        WHERE t.status = 'failed' AND f.webhook_id = t.webhook_id AND f.delivery_id = t.id;
-        INSERT INTO failed_deliveries (webhook_id, delivery_id)
-        SELECT webhook_id, id FROM added WHERE status = 'failed';
-      END IF;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER deliveries_added AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
-  CREATE TRIGGER deliveries_moved AFTER UPDATE ON webhook_deliveries
-    REFERENCING OLD TABLE AS taken NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
-  CREATE TRIGGER deliveries_taken AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS taken
-    FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
 `;
 
 /** The audit log. Each entry holds a hash of itself and of the entry before it (src/domain/audit/audit-chain.ts). */
 const AUDIT = `
   CREATE TABLE audit_entries (
-    id uuid PRIMARY KEY,
-    account_id uuid REFERENCES accounts,
-    at timestamptz NOT NULL,
-    actor text NOT NULL,
-    action text NOT NULL,
-    target text NOT NULL,
-    before jsonb,
-    after jsonb,
-    seq bigint UNIQUE,
-    hash bytea CHECK (length(hash) = 32)
+    id uuid PRIMARY KEY, account_id uuid REFERENCES accounts,
+    at timestamptz NOT NULL, actor text NOT NULL, action text NOT NULL, target text NOT NULL,
+    before jsonb, after jsonb,
+    seq bigint UNIQUE, hash bytea CHECK (length(hash) = 32)
   );
   CREATE INDEX audit_account ON audit_entries (account_id, id DESC);
   CREATE INDEX audit_action ON audit_entries (account_id, action, id);
   CREATE INDEX audit_action_of_all ON audit_entries (action, id);
   CREATE INDEX audit_actor ON audit_entries (actor, id);
   CREATE INDEX audit_target ON audit_entries (target, id);
-
-  -- The end of the chain. A transaction that appends an entry locks this row.
-  CREATE TABLE audit_chain (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    seq bigint NOT NULL,
-    hash bytea NOT NULL CHECK (length(hash) = 32)
+`;
+export const AUDIT_HEAD = `
+  -- The end of the chain, which a transaction that appends an entry locks, and the same as the gateway signed it last. A
+  -- signed end that is kept outside the database is compared only with the log of its log_id.
+  CREATE TABLE audit_head (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), log_id uuid NOT NULL DEFAULT gen_random_uuid(),
+    seq bigint NOT NULL, hash bytea NOT NULL CHECK (length(hash) = 32), sealed text
   );
-  INSERT INTO audit_chain (seq, hash) VALUES (0, decode(repeat('00', 32), 'hex'));
-
-  -- The end of the chain as the gateway signed it last. log_id names this log, so that a signed end that is kept outside
-  -- the database is not compared with another log.
-  CREATE TABLE audit_signed_head (
-    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    log_id uuid NOT NULL DEFAULT gen_random_uuid(),
-    sealed text
-  );
-  INSERT INTO audit_signed_head DEFAULT VALUES;
-
-  CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
-    END $$;
+  INSERT INTO audit_head (seq, hash) VALUES (0, decode(repeat('00', 32), 'hex'));
+  ${refusal('refuse_audit_change', `'% is append-only', TG_TABLE_NAME`, 'integrity_constraint_violation')}
   CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON audit_entries FOR EACH ROW
     EXECUTE FUNCTION refuse_audit_change();
-  CREATE TRIGGER only_forward BEFORE UPDATE ON audit_chain FOR EACH ROW
-    WHEN (NEW.seq <> OLD.seq + 1) EXECUTE FUNCTION refuse_audit_change();
-  CREATE TRIGGER never_deleted BEFORE DELETE ON audit_chain FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
-  CREATE TRIGGER never_unsigned BEFORE UPDATE ON audit_signed_head FOR EACH ROW
-    WHEN (NEW.log_id <> OLD.log_id OR NEW.sealed IS NULL) EXECUTE FUNCTION refuse_audit_change();
-  CREATE TRIGGER never_deleted BEFORE DELETE ON audit_signed_head FOR EACH ROW
-    EXECUTE FUNCTION refuse_audit_change();
-  ${['audit_entries', 'audit_chain', 'audit_signed_head']
-    .map(
-      (table) => `CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse_audit_change();`,
-    )
-    .join('\n  ')}
+  CREATE TRIGGER only_forward BEFORE UPDATE ON audit_head FOR EACH ROW
+    WHEN (NEW.log_id <> OLD.log_id OR NEW.sealed IS NULL
+      OR NEW.seq <> OLD.seq + 1 AND (NEW.seq, NEW.hash) <> (OLD.seq, OLD.hash)) EXECUTE FUNCTION refuse_audit_change();
+  CREATE TRIGGER never_deleted BEFORE DELETE ON audit_head FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+  CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_entries EXECUTE FUNCTION refuse_audit_change();
+  CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_head EXECUTE FUNCTION refuse_audit_change();
 `;
 
 /** What the processes of the gateway share: rate limits, leases of jobs, heartbeats and the health of providers. */
 const PROCESSES = `
-  -- The log of counted requests, a row a bucket (src/storage/rate-limit/rate-limiter.ts has the format of hits). UNLOGGED: writing
-  -- costs no WAL, and after a crash of the server the budgets begin anew. Only bucket is indexed and most of each page
-  -- is free, so every write is a HOT update. The array is never compressed.
+  -- The log of counted requests, a row a bucket (src/storage/rate-limit/README.md). UNLOGGED: writing costs no WAL, and
+  -- after a crash of the server the budgets begin anew. Only bucket is indexed and most of each page is free, so every
+  -- write is a HOT update. The array is never compressed.
   CREATE UNLOGGED TABLE rate_limits (
-    checked_at bigint NOT NULL,
-    per_minute integer NOT NULL,
-    per_second integer NOT NULL,
-    asked integer NOT NULL,
-    granted integer NOT NULL,
-    bucket text COLLATE "C" PRIMARY KEY,
-    hits bigint[] NOT NULL
+    checked_at bigint NOT NULL, per_minute integer NOT NULL, per_second integer NOT NULL,
+    asked integer NOT NULL, granted integer NOT NULL,
+    bucket text COLLATE "C" PRIMARY KEY, hits bigint[] NOT NULL
   ) WITH (fillfactor = 20, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off, toast.autovacuum_vacuum_threshold = 500,
     toast.autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_cost_delay = 0,
     toast.vacuum_truncate = off);
   ALTER TABLE rate_limits ALTER COLUMN hits SET STORAGE EXTERNAL, ALTER COLUMN hits SET STATISTICS 0;
 
-  -- Jobs that the process which caused them began at once, under a lease until due_at. Only a job that its process
+  -- Jobs that a process began at once, under a lease until due_at (src/queue/README.md). Only a job that its process
   -- cannot finish goes to the queue; job is what is put there. A job that is left for other workers is due at once.
-  CREATE TABLE held_jobs (
-    id uuid PRIMARY KEY,
-    due_at timestamptz NOT NULL,
-    queue text NOT NULL,
-    job json NOT NULL
+  CREATE TABLE job_leases (
+    id uuid PRIMARY KEY, due_at timestamptz NOT NULL, queue text NOT NULL, job json NOT NULL
   );
-  CREATE INDEX held_jobs_due_at ON held_jobs (due_at);
+  CREATE INDEX job_leases_due_at ON job_leases (due_at);
 
   -- One row a process, written by the check of readiness.
   CREATE TABLE heartbeats (
-    process text PRIMARY KEY,
-    beat_at timestamptz NOT NULL
+    process text PRIMARY KEY, beat_at timestamptz NOT NULL
   ) WITH (fillfactor = 50);
 
-  -- How carriers and providers are, as each worker process says every few seconds. UNLOGGED: worth nothing after a
-  -- crash.
+  -- How carriers and providers are, as each worker process says every few seconds. UNLOGGED: worth nothing after a crash.
   CREATE UNLOGGED TABLE provider_health (
-    process text NOT NULL,
-    channel text NOT NULL,
-    name text NOT NULL,
-    seen_at timestamptz NOT NULL,
-    status jsonb NOT NULL,
+    process text NOT NULL, channel text NOT NULL, name text NOT NULL,
+    seen_at timestamptz NOT NULL, status jsonb NOT NULL,
     PRIMARY KEY (process, channel, name)
   ) WITH (fillfactor = 50);
 `;
 
-/** Rows that others refer to for good, with their key. */
-const KEPT: Readonly<Record<string, string>> = {
-  accounts: 'id',
-  users: 'id',
-  api_keys: 'key_id',
-  webhooks: 'id',
-};
-/** Rows of a message, written under its lock or with it. */
-const OF_MESSAGE = ['recipients', 'provider_sids', 'whatsapp_writers'];
+/** A trigger after each statement that changes `table`. Its function reads the new or old rows as \`changed\`. */
+const afterEach = (table: string, event: string, rows: 'NEW' | 'OLD', name: string, sign = '') => `
+  CREATE TRIGGER ${name}_${event.toLowerCase()}_${rows.toLowerCase()} AFTER ${event} ON ${table}
+    REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${name}(${sign && `'${sign}'`});`;
+
+/** Rows that others refer to for good are not deleted and keep their key. */
+const kept = (table: string, key: string) => `
+  CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF ${key} ON ${table} FOR EACH ROW
+    EXECUTE FUNCTION refuse_deletion();`;
+const cascade = (table: string, name: string, deletions: string) => `
+  CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      ${deletions}
+      RETURN NULL;
+    END $$;
+  ${afterEach(table, 'DELETE', 'OLD', name)}`;
 
 /**
- * What foreign keys would keep, for rows that come with every message. Rows that others refer to cannot be deleted, and
- * a row that is deleted takes along the rows that refer to it, all rows of one statement at once. Rows are found by a list
- * of keys or by an index: a join that was planned while the tables were empty would read all of them later.
+ * What foreign keys would hold, for tables that get a row with every message. Kept rows cannot be deleted. A row that is
+ * deleted takes along the rows that refer to it, all rows of a statement at once. Rows are found by a list of keys or by
+ * an index: a join that was planned while the tables were empty would read all of them later.
  */
-const REFERENCES_WITHOUT_CHECKS = `
-  ${Object.entries(KEPT)
-    .map(
-      ([
-        table,
-        key,
-      ]) => `CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF ${key} ON ${table} FOR EACH ROW
-    EXECUTE FUNCTION refuse_deletion();`,
-    )
-    .join('\n  ')}
-
-  CREATE FUNCTION delete_rows_of_messages() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      ${OF_MESSAGE.map((table) => `DELETE FROM ${table} WHERE message_id = ANY (ARRAY(SELECT id FROM gone));`).join('\n      ')}
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER rows_of_messages AFTER DELETE ON messages REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
-
-  CREATE FUNCTION delete_webhook_deliveries_of_events() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
-        SELECT d.id FROM gone CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
-          WHERE account_id = gone.account_id AND event_seq = gone.seq OFFSET 0) d));
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER webhook_deliveries_of_events AFTER DELETE ON events REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION delete_webhook_deliveries_of_events();
-
-  CREATE FUNCTION delete_webhook_attempts_of_webhook_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      DELETE FROM webhook_attempts WHERE delivery_id = ANY (ARRAY(SELECT id FROM gone));
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER webhook_attempts_of_webhook_deliveries AFTER DELETE ON webhook_deliveries
-    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_webhook_attempts_of_webhook_deliveries();
+export const REFERENCES = `
+  ${refusal('refuse_deletion', `'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME`, 'restrict_violation')}
+  ${kept('accounts', 'id')} ${kept('users', 'id')} ${kept('api_keys', 'key_id')} ${kept('webhooks', 'id')}
+  ${cascade(
+    'messages',
+    'delete_rows_of_messages',
+    `DELETE FROM recipients WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
+      DELETE FROM provider_sids WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
+      DELETE FROM whatsapp_writers WHERE message_id = ANY (ARRAY(SELECT id FROM changed));`,
+  )}
+  ${cascade(
+    'events',
+    'delete_deliveries_of_events',
+    `DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
+        SELECT d.id FROM changed CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
+          WHERE account_id = changed.account_id AND event_seq = changed.seq OFFSET 0) d));`,
+  )}
+  ${cascade(
+    'webhook_deliveries',
+    'delete_attempts_of_deliveries',
+    'DELETE FROM webhook_attempts WHERE delivery_id = ANY (ARRAY(SELECT id FROM changed));',
+  )}
 `;
 
-/** Lists whose rows triggers count for each account, with the function that counts them. */
-const COUNTED: Readonly<Record<string, string>> = {
-  contacts: 'count_rows_by_environment',
-  devices: 'count_rows_by_environment',
-  api_keys: 'count_rows',
-  audit_entries: 'count_rows',
-};
-const LIST_COUNTS = Object.entries(COUNTED)
-  .map(
-    ([table, count]) => `
-  CREATE TRIGGER ${table}_added AFTER INSERT ON ${table} REFERENCING NEW TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION ${count}();
-  CREATE TRIGGER ${table}_taken AFTER DELETE ON ${table} REFERENCING OLD TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION ${count}();`,
-  )
-  .join('\n');
+/** A trigger function that adds, or takes off, the rows of a statement in the list of each. */
+const countRows = (name: string, list: string) => `
+  CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO list_counts (account_id, list, rows)
+      SELECT account_id, ${list}, TG_ARGV[0]::int * count(*) FROM changed WHERE account_id IS NOT NULL
+      GROUP BY 1, 2 ORDER BY 1, 2
+      ON CONFLICT (account_id, list) DO UPDATE SET rows = list_counts.rows + excluded.rows;
+      RETURN NULL;
+    END $$;`;
+const counted = (table: string, count: string) =>
+  afterEach(table, 'INSERT', 'NEW', count, '1') + afterEach(table, 'DELETE', 'OLD', count, '-1');
+/** What triggers count. */
+export const COUNTS = `
+  ${countRows('count_rows', 'TG_TABLE_NAME')}
+  -- The sandbox's rows are a list of their own, such as contacts_sandbox.
+  ${countRows('count_rows_by_environment', `TG_TABLE_NAME || CASE environment WHEN 'sandbox' THEN '_sandbox' ELSE '' END`)}
+  ${counted('contacts', 'count_rows_by_environment')} ${counted('devices', 'count_rows_by_environment')}
+  ${counted('api_keys', 'count_rows')} ${counted('audit_entries', 'count_rows')}
+  CREATE FUNCTION count_deliveries() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
+      SELECT webhook_id, uuid_hour(id), event, status, TG_ARGV[0]::int * count(*) FROM changed GROUP BY 1, 2, 3, 4;
+      RETURN NULL;
+    END $$;
+  ${counted('webhook_deliveries', 'count_deliveries')}
+  ${afterEach('webhook_deliveries', 'UPDATE', 'NEW', 'count_deliveries', '1')}
+  ${afterEach('webhook_deliveries', 'UPDATE', 'OLD', 'count_deliveries', '-1')}
+`;
 
 /** In an order in which each refers only to tables before it. */
-const NOUNS = [
-  SHARED,
-  SEARCH,
-  ACCOUNTS,
-  USERS,
-  API_KEYS,
-  MONEY,
-  MESSAGES,
-  RECIPIENTS,
-  INBOUND,
-  USAGE,
-  CONTACTS,
-].concat([DEVICES, EVENTS, WEBHOOKS, AUDIT, PROCESSES, REFERENCES_WITHOUT_CHECKS, LIST_COUNTS]);
+const NOUNS = [SEARCH, ACCOUNTS, USERS, API_KEYS, MONEY, REFUSE_BATCH, MESSAGES, RECIPIENTS, REPORTS].concat(
+  [INBOUND, USAGE, CONTACTS, DEVICES, EVENTS, WEBHOOKS, AUDIT, AUDIT_HEAD, PROCESSES],
+  [REFERENCES, COUNTS],
+);
 
 /** Makes the whole schema, and the prices of a new gateway. */
 export async function up(knex: Knex): Promise<void> {
@@ -1128,11 +785,9 @@ export async function up(knex: Knex): Promise<void> {
 /** Drops every table and function that `up` makes, with all data. */
 export async function down(knex: Knex): Promise<void> {
   const named = (kind: 'TABLE' | 'FUNCTION') =>
-    NOUNS.flatMap((statements) => [
-      ...statements.matchAll(new RegExp(`CREATE (?:OR REPLACE |UNLOGGED )?${kind} (\\w+)`, 'g')),
-    ])
+    [...NOUNS.join('').matchAll(new RegExp(`CREATE (?:UNLOGGED )?${kind} (\\w+)`, 'g'))]
       .map(([, name]) => name)
-      .join(', ');
+      .join();
   await knex.raw(`DROP TABLE IF EXISTS ${named('TABLE')} CASCADE`);
   await knex.raw(`DROP FUNCTION IF EXISTS ${named('FUNCTION')} CASCADE`);
 }

@@ -1,31 +1,58 @@
 import type { Knex } from 'knex';
+import { AUDIT_HEAD, COUNTS, RECIPIENTS, REFERENCES, REFUSE_BATCH } from './0001_baseline.ts';
 
 /** The last migration before the baseline. Names of migrations from then begin with 14 digits. */
 const LAST_BEFORE_BASELINE = '20261124002000_refused_by_the_database';
 const BEFORE_BASELINE = '^[0-9]{14}_';
 
-/**
- * The difference between the schema after that migration and the baseline. It is here and not in a migration: an empty
- * database would make these objects and drop them again. It fails, and changes nothing, where messages are not counted
- * yet.
- */
+const COLUMNS = `message_id, account_id, sent_at, delivered_at, failed_at, read_at, cost_minor, position, attempts, claimed,
+  address, status, provider, sid, error_code, error_message`;
+const COUNTED_STATUSES = ['pending', 'sent', 'delivered', 'failed'];
+const blocks = (change: (status: string) => string) =>
+  COUNTED_STATUSES.map((status) => `ALTER TABLE message_blocks ${change(status)};`).join(' ');
+
+/** From the schema after that migration to the baseline's. */
 const TO_BASELINE = `
-  DROP TABLE uncounted_blocks;
-  DROP FUNCTION count_uncounted, id_at;
+  DROP TABLE uncounted_blocks, failed_deliveries;
+  DROP FUNCTION count_uncounted, id_at, count_blocks, count_days, count_rows, count_rows_by_environment, count_deliveries,
+    refuse_deletion, refuse_move, note_failed_message, refuse_audit_change, delete_rows_of_messages,
+    delete_webhook_deliveries_of_events, delete_webhook_attempts_of_webhook_deliveries CASCADE;
   ALTER TABLE usage_deltas ALTER COLUMN block SET NOT NULL, ALTER COLUMN places SET NOT NULL;
-  DROP TRIGGER recipient_failed ON recipients_open;
+  ALTER TABLE usage_deltas RENAME COLUMN places TO bitmap;
+  ${blocks((status) => `RENAME COLUMN ${status}_places TO ${status}_bitmap`)}
+  ${blocks((status) => `ALTER COLUMN ${status}_bitmap DROP DEFAULT`)}
+  CREATE TABLE old_recipients AS SELECT ${COLUMNS} FROM recipients;
+  CREATE TABLE old_failed_messages AS SELECT account_id, seq, channel FROM failed_messages;
+  DROP TABLE recipients, failed_messages;
+  ${RECIPIENTS}
+  INSERT INTO recipients (${COLUMNS}) SELECT * FROM old_recipients;
+  INSERT INTO failed_messages (account_id, seq, channel) SELECT * FROM old_failed_messages;
+  DROP TABLE old_recipients, old_failed_messages;
+  ALTER TABLE webhook_deliveries ADD has_failed boolean GENERATED ALWAYS AS (CASE status WHEN 'failed' THEN true END) STORED;
+  CREATE INDEX webhook_deliveries_failed ON webhook_deliveries (webhook_id, id) WHERE has_failed;
+  ${AUDIT_HEAD}
+  ALTER TABLE audit_head DISABLE TRIGGER USER;
+  UPDATE audit_head SET log_id = h.log_id, seq = c.seq, hash = c.hash, sealed = h.sealed FROM audit_chain c, audit_signed_head h;
+  ALTER TABLE audit_head ENABLE TRIGGER USER;
+  DROP TABLE audit_chain, audit_signed_head;
+  ${REFUSE_BATCH} ${REFERENCES} ${COUNTS}
+  ALTER TABLE provider_sids DROP COLUMN account_id;
+  UPDATE api_keys SET issued_by = created_by WHERE issued_by IS NULL;
+  ALTER TABLE api_keys ALTER COLUMN issued_by SET NOT NULL;
+  ALTER TABLE held_jobs RENAME TO job_leases;
+  ALTER INDEX held_jobs_pkey RENAME TO job_leases_pkey;
+  ALTER INDEX held_jobs_due_at RENAME TO job_leases_due_at;
   DROP INDEX devices_token;
   -- A space stood before the tokens of sandbox devices.
   UPDATE devices SET token = substr(token, 2) WHERE environment = 'sandbox';
-  -- Event bodies left out the beginning of their envelope. One that is stored whole is read in any version.
+  CREATE UNIQUE INDEX devices_token ON devices (account_id, environment, token);
+  -- Event bodies left out the beginning of their envelope. A body that is stored whole is read as it is.
   UPDATE events SET body = concat('{"event":"', type, '","channel":"', split_part(type, '.', 1), '","messageId":"',
     message_id, '","timestamp":"', to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '",', body)
   WHERE body NOT LIKE '{%';
-  CREATE UNIQUE INDEX devices_token ON devices (account_id, environment, token);
-  ALTER TABLE contacts VALIDATE CONSTRAINT contacts_environment;
-  ALTER TABLE contact_imports VALIDATE CONSTRAINT contact_imports_environment;
-  ALTER TABLE devices VALIDATE CONSTRAINT devices_environment;
-  ALTER TABLE webhooks VALIDATE CONSTRAINT webhooks_environment;
+  ${['contacts', 'contact_imports', 'devices', 'webhooks']
+    .map((table) => `ALTER TABLE ${table} VALIDATE CONSTRAINT ${table}_environment;`)
+    .join(' ')}
 `;
 const UNCOUNTED = `SELECT EXISTS (SELECT FROM uncounted_blocks) OR EXISTS (
   SELECT FROM usage_deltas WHERE block IS NULL OR places IS NULL) AS uncounted`;
@@ -33,10 +60,9 @@ const UNCOUNTED = `SELECT EXISTS (SELECT FROM uncounted_blocks) OR EXISTS (
 /**
  * Takes over a database that was made before the baseline: brings its schema to the baseline's and records the baseline
  * as done. Changes nothing in a database that is empty or has the baseline. Throws an error that says what to do where
- * the database is at an older migration. Call it under the lock of the migrations, with the statements that make the
- * functions that the baseline changed.
+ * the database is at an older migration. Call it under the lock of the migrations.
  */
-export async function takeOver(knex: Knex, baseline: string, functions: readonly string[]): Promise<void> {
+export async function takeOver(knex: Knex): Promise<void> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
   if (!rows[0].isThere) return;
   const names: string[] = await knex('schema_migrations')
@@ -46,13 +72,12 @@ export async function takeOver(knex: Knex, baseline: string, functions: readonly
   const newest = names.toSorted().at(-1);
   if (newest !== LAST_BEFORE_BASELINE) throw notTakenOver(`is at migration ${newest}`);
   await knex.transaction(async (tx) => {
-    await tx.raw('LOCK TABLE usage_deltas, uncounted_blocks, devices, recipients IN ACCESS EXCLUSIVE MODE');
+    await tx.raw('LOCK TABLE usage_deltas, uncounted_blocks, recipients IN ACCESS EXCLUSIVE MODE');
     const { rows: found } = await tx.raw(UNCOUNTED);
     if (found[0].uncounted) throw notTakenOver('has messages that its gateway has not counted yet');
     await tx.raw(TO_BASELINE);
-    for (const made of functions) await tx.raw(made);
     await tx('schema_migrations').whereIn('name', names).delete();
-    await tx('schema_migrations').insert({ name: baseline, batch: 1, migration_time: tx.fn.now() });
+    await tx('schema_migrations').insert({ name: '0001_baseline', batch: 1, migration_time: tx.fn.now() });
   });
 }
 

@@ -54,7 +54,7 @@ CREATE TABLE api_keys (
   expires_at timestamp with time zone,
   last_used_at timestamp with time zone,
   revoked_at timestamp with time zone,
-  issued_by text,
+  issued_by text NOT NULL,
   rotated_at timestamp with time zone,
   CONSTRAINT api_keys_check CHECK ((enable_hmac = (signing_secret_sealed IS NOT NULL))),
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['production'::text, 'sandbox'::text]))),
@@ -70,22 +70,9 @@ CREATE INDEX api_keys_account ON api_keys USING btree (account_id, created_at DE
 CREATE INDEX api_keys_created_by ON api_keys USING btree (created_by);
 CREATE INDEX api_keys_issued_by ON api_keys USING btree (issued_by);
 CREATE UNIQUE INDEX api_keys_pkey ON api_keys USING btree (key_id);
-CREATE TRIGGER api_keys_added AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows();
-CREATE TRIGGER api_keys_taken AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows();
+CREATE TRIGGER count_rows_delete_old AFTER DELETE ON api_keys REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('-1');
+CREATE TRIGGER count_rows_insert_new AFTER INSERT ON api_keys REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_deleted BEFORE DELETE OR UPDATE OF key_id ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_deletion();
-
-CREATE TABLE audit_chain (
-  only_row boolean NOT NULL DEFAULT true,
-  seq bigint NOT NULL,
-  hash bytea NOT NULL,
-  CONSTRAINT audit_chain_hash_check CHECK ((length(hash) = 32)),
-  CONSTRAINT audit_chain_only_row_check CHECK (only_row),
-  CONSTRAINT audit_chain_pkey PRIMARY KEY (only_row)
-);
-CREATE UNIQUE INDEX audit_chain_pkey ON audit_chain USING btree (only_row);
-CREATE TRIGGER never_deleted BEFORE DELETE ON audit_chain FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
-CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_chain FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
-CREATE TRIGGER only_forward BEFORE UPDATE ON audit_chain FOR EACH ROW WHEN ((new.seq <> (old.seq + 1))) EXECUTE FUNCTION refuse_audit_change();
 
 CREATE TABLE audit_entries (
   id uuid NOT NULL,
@@ -111,21 +98,24 @@ CREATE UNIQUE INDEX audit_entries_pkey ON audit_entries USING btree (id);
 CREATE UNIQUE INDEX audit_entries_seq_key ON audit_entries USING btree (seq);
 CREATE INDEX audit_target ON audit_entries USING btree (target, id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON audit_entries FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
-CREATE TRIGGER audit_entries_added AFTER INSERT ON audit_entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows();
-CREATE TRIGGER audit_entries_taken AFTER DELETE ON audit_entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows();
+CREATE TRIGGER count_rows_delete_old AFTER DELETE ON audit_entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('-1');
+CREATE TRIGGER count_rows_insert_new AFTER INSERT ON audit_entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows('1');
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 
-CREATE TABLE audit_signed_head (
+CREATE TABLE audit_head (
   only_row boolean NOT NULL DEFAULT true,
   log_id uuid NOT NULL DEFAULT gen_random_uuid(),
+  seq bigint NOT NULL,
+  hash bytea NOT NULL,
   sealed text,
-  CONSTRAINT audit_signed_head_only_row_check CHECK (only_row),
-  CONSTRAINT audit_signed_head_pkey PRIMARY KEY (only_row)
+  CONSTRAINT audit_head_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT audit_head_only_row_check CHECK (only_row),
+  CONSTRAINT audit_head_pkey PRIMARY KEY (only_row)
 );
-CREATE UNIQUE INDEX audit_signed_head_pkey ON audit_signed_head USING btree (only_row);
-CREATE TRIGGER never_deleted BEFORE DELETE ON audit_signed_head FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
-CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_signed_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
-CREATE TRIGGER never_unsigned BEFORE UPDATE ON audit_signed_head FOR EACH ROW WHEN (((new.log_id <> old.log_id) OR (new.sealed IS NULL))) EXECUTE FUNCTION refuse_audit_change();
+CREATE UNIQUE INDEX audit_head_pkey ON audit_head USING btree (only_row);
+CREATE TRIGGER never_deleted BEFORE DELETE ON audit_head FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER only_forward BEFORE UPDATE ON audit_head FOR EACH ROW WHEN (((new.log_id <> old.log_id) OR (new.sealed IS NULL) OR ((new.seq <> (old.seq + 1)) AND ((new.seq <> old.seq) OR (new.hash <> old.hash))))) EXECUTE FUNCTION refuse_audit_change();
 
 CREATE TABLE contact_import_faults (
   import_id uuid NOT NULL,
@@ -190,8 +180,8 @@ CREATE INDEX contacts_of ON contacts USING btree (account_id, environment, id);
 CREATE UNIQUE INDEX contacts_phone_of ON contacts USING btree (account_id, environment, phone) WHERE (phone IS NOT NULL);
 CREATE UNIQUE INDEX contacts_pkey ON contacts USING btree (id);
 CREATE INDEX contacts_search ON contacts USING gin (search_terms("right"((account_id)::text, 6), search_text, tags));
-CREATE TRIGGER contacts_added AFTER INSERT ON contacts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
-CREATE TRIGGER contacts_taken AFTER DELETE ON contacts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
+CREATE TRIGGER count_rows_by_environment_delete_old AFTER DELETE ON contacts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('-1');
+CREATE TRIGGER count_rows_by_environment_insert_new AFTER INSERT ON contacts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('1');
 
 CREATE TABLE data_copy (
   only_row boolean NOT NULL DEFAULT true,
@@ -266,8 +256,8 @@ CREATE INDEX devices_of ON devices USING btree (account_id, environment, id);
 CREATE UNIQUE INDEX devices_pkey ON devices USING btree (id);
 CREATE UNIQUE INDEX devices_token ON devices USING btree (account_id, environment, token);
 CREATE INDEX devices_user_of ON devices USING btree (account_id, environment, user_id);
-CREATE TRIGGER devices_added AFTER INSERT ON devices REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
-CREATE TRIGGER devices_taken AFTER DELETE ON devices REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment();
+CREATE TRIGGER count_rows_by_environment_delete_old AFTER DELETE ON devices REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('-1');
+CREATE TRIGGER count_rows_by_environment_insert_new AFTER INSERT ON devices REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_rows_by_environment('1');
 
 CREATE TABLE event_feeds (
   account_id uuid NOT NULL,
@@ -292,16 +282,7 @@ CREATE UNIQUE INDEX events_fire_once ON events USING btree (message_id, hashtext
 CREATE UNIQUE INDEX events_once_a_message ON events USING btree (message_id) WHERE (("position" IS NULL) AND (message_id IS NOT NULL));
 CREATE UNIQUE INDEX events_pkey ON events USING btree (account_id, seq) WITH (fillfactor='100');
 CREATE INDEX events_sandbox ON events USING btree (account_id, seq) WHERE is_sandbox;
-CREATE TRIGGER webhook_deliveries_of_events AFTER DELETE ON events REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_webhook_deliveries_of_events();
-
-CREATE TABLE failed_deliveries (
-  webhook_id uuid NOT NULL,
-  delivery_id uuid NOT NULL,
-  CONSTRAINT failed_deliveries_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE,
-  CONSTRAINT failed_deliveries_pkey PRIMARY KEY (webhook_id, delivery_id)
-);
-CREATE INDEX failed_deliveries_delivery ON failed_deliveries USING btree (delivery_id);
-CREATE UNIQUE INDEX failed_deliveries_pkey ON failed_deliveries USING btree (webhook_id, delivery_id);
+CREATE TRIGGER delete_deliveries_of_events_delete_old AFTER DELETE ON events REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_deliveries_of_events();
 
 CREATE TABLE failed_messages (
   account_id uuid NOT NULL,
@@ -318,16 +299,6 @@ CREATE TABLE heartbeats (
   CONSTRAINT heartbeats_pkey PRIMARY KEY (process)
 ) WITH (fillfactor=50);
 CREATE UNIQUE INDEX heartbeats_pkey ON heartbeats USING btree (process);
-
-CREATE TABLE held_jobs (
-  id uuid NOT NULL,
-  due_at timestamp with time zone NOT NULL,
-  queue text NOT NULL,
-  job json NOT NULL,
-  CONSTRAINT held_jobs_pkey PRIMARY KEY (id)
-);
-CREATE INDEX held_jobs_due_at ON held_jobs USING btree (due_at);
-CREATE UNIQUE INDEX held_jobs_pkey ON held_jobs USING btree (id);
 
 CREATE TABLE idempotency_records (
   account_id uuid NOT NULL,
@@ -361,6 +332,16 @@ CREATE TABLE inbound_messages (
 CREATE INDEX inbound_messages_owner ON inbound_messages USING btree (sender, account_id, channel, sent_at DESC);
 CREATE UNIQUE INDEX inbound_messages_pkey ON inbound_messages USING btree (id);
 CREATE UNIQUE INDEX inbound_messages_sid ON inbound_messages USING btree (provider, sid);
+
+CREATE TABLE job_leases (
+  id uuid NOT NULL,
+  due_at timestamp with time zone NOT NULL,
+  queue text NOT NULL,
+  job json NOT NULL,
+  CONSTRAINT job_leases_pkey PRIMARY KEY (id)
+);
+CREATE INDEX job_leases_due_at ON job_leases USING btree (due_at);
+CREATE UNIQUE INDEX job_leases_pkey ON job_leases USING btree (id);
 
 CREATE TABLE ledger_check (
   only_row boolean NOT NULL DEFAULT true,
@@ -424,10 +405,10 @@ CREATE TABLE message_blocks (
   channel text NOT NULL,
   api_key_id text NOT NULL,
   environment text NOT NULL,
-  pending_places bigint NOT NULL DEFAULT 0,
-  sent_places bigint NOT NULL DEFAULT 0,
-  delivered_places bigint NOT NULL DEFAULT 0,
-  failed_places bigint NOT NULL DEFAULT 0,
+  pending_bitmap bigint NOT NULL,
+  sent_bitmap bigint NOT NULL,
+  delivered_bitmap bigint NOT NULL,
+  failed_bitmap bigint NOT NULL,
   CONSTRAINT message_blocks_pkey PRIMARY KEY (account_id, channel, api_key_id, size, block, environment)
 ) WITH (autovacuum_vacuum_scale_factor=0.05, fillfactor=90);
 CREATE UNIQUE INDEX message_blocks_pkey ON message_blocks USING btree (account_id, channel, api_key_id, size, block, environment);
@@ -477,7 +458,7 @@ CREATE UNIQUE INDEX messages_pkey ON messages USING btree (id);
 CREATE INDEX messages_push_to ON messages USING gin (((COALESCE((payload -> 'userIds'::text), '[]'::jsonb) || COALESCE((payload -> 'deviceIds'::text), '[]'::jsonb))) jsonb_path_ops) WHERE (channel = 'push'::text);
 CREATE INDEX messages_sandbox ON messages USING btree (account_id, channel, seq) WHERE (environment = 'sandbox'::text);
 CREATE INDEX messages_scheduled ON messages USING btree (scheduled_for, id) WHERE (scheduled_for IS NOT NULL);
-CREATE TRIGGER rows_of_messages AFTER DELETE ON messages REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
+CREATE TRIGGER delete_rows_of_messages_delete_old AFTER DELETE ON messages REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_rows_of_messages();
 
 CREATE TABLE plans (
   id uuid NOT NULL,
@@ -538,7 +519,6 @@ CREATE UNIQUE INDEX provider_health_pkey ON provider_health USING btree (process
 CREATE TABLE provider_sids (
   provider text NOT NULL,
   sid_key text NOT NULL,
-  account_id uuid NOT NULL,
   message_id uuid NOT NULL,
   position smallint NOT NULL,
   part smallint NOT NULL DEFAULT 0,
@@ -569,79 +549,25 @@ CREATE TABLE recipients (
   read_at timestamp with time zone,
   cost_minor bigint NOT NULL,
   position smallint NOT NULL,
+  attempts smallint,
+  claimed boolean NOT NULL DEFAULT true,
   address text NOT NULL,
   status text NOT NULL,
   provider text,
   sid text,
   error_code text,
   error_message text,
-  claimed boolean NOT NULL DEFAULT true,
-  settled boolean NOT NULL DEFAULT false,
-  attempts smallint,
-  CONSTRAINT recipients_check CHECK (((status <> 'failed'::text) OR (error_code IS NOT NULL))),
-  CONSTRAINT recipients_check1 CHECK (((status <> ALL (ARRAY['sent'::text, 'delivered'::text])) OR (sent_at IS NOT NULL))),
-  CONSTRAINT recipients_cost_minor_check CHECK ((cost_minor >= 0)),
-  CONSTRAINT recipients_position_check CHECK (("position" >= 0)),
-  CONSTRAINT recipients_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'delivered'::text, 'failed'::text])))
-) PARTITION BY LIST (settled);
-CREATE TRIGGER only_forward BEFORE UPDATE OF status ON recipients FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT (((old.status = 'pending'::text) AND (new.status = ANY (ARRAY['sent'::text, 'failed'::text]))) OR ((old.status = 'sent'::text) AND (new.status = ANY (ARRAY['delivered'::text, 'failed'::text]))))))) EXECUTE FUNCTION refuse_move();
-
-CREATE TABLE recipients_open PARTITION OF recipients FOR VALUES IN (false) (
-  message_id uuid NOT NULL,
-  account_id uuid NOT NULL,
-  sent_at timestamp with time zone,
-  delivered_at timestamp with time zone,
-  failed_at timestamp with time zone,
-  read_at timestamp with time zone,
-  cost_minor bigint NOT NULL,
-  position smallint NOT NULL,
-  address text NOT NULL,
-  status text NOT NULL,
-  provider text,
-  sid text,
-  error_code text,
-  error_message text,
-  claimed boolean NOT NULL DEFAULT true,
-  settled boolean NOT NULL DEFAULT false,
-  attempts smallint,
   CONSTRAINT recipients_check CHECK (((status <> 'failed'::text) OR (error_code IS NOT NULL))),
   CONSTRAINT recipients_check1 CHECK (((status <> ALL (ARRAY['sent'::text, 'delivered'::text])) OR (sent_at IS NOT NULL))),
   CONSTRAINT recipients_cost_minor_check CHECK ((cost_minor >= 0)),
   CONSTRAINT recipients_position_check CHECK (("position" >= 0)),
   CONSTRAINT recipients_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'delivered'::text, 'failed'::text]))),
   CONSTRAINT recipients_pkey PRIMARY KEY (message_id, "position")
-) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, fillfactor=40);
-CREATE UNIQUE INDEX recipients_pkey ON recipients_open USING btree (message_id, "position");
-CREATE INDEX recipients_to ON recipients_open USING btree (hashtextextended(address, uuid_hash_extended(account_id, (0)::bigint)));
-
-CREATE TABLE recipients_settled PARTITION OF recipients FOR VALUES IN (true) (
-  message_id uuid NOT NULL,
-  account_id uuid NOT NULL,
-  sent_at timestamp with time zone,
-  delivered_at timestamp with time zone,
-  failed_at timestamp with time zone,
-  read_at timestamp with time zone,
-  cost_minor bigint NOT NULL,
-  position smallint NOT NULL,
-  address text NOT NULL,
-  status text NOT NULL,
-  provider text,
-  sid text,
-  error_code text,
-  error_message text,
-  claimed boolean NOT NULL DEFAULT true,
-  settled boolean NOT NULL DEFAULT false,
-  attempts smallint,
-  CONSTRAINT recipients_check CHECK (((status <> 'failed'::text) OR (error_code IS NOT NULL))),
-  CONSTRAINT recipients_check1 CHECK (((status <> ALL (ARRAY['sent'::text, 'delivered'::text])) OR (sent_at IS NOT NULL))),
-  CONSTRAINT recipients_cost_minor_check CHECK ((cost_minor >= 0)),
-  CONSTRAINT recipients_position_check CHECK (("position" >= 0)),
-  CONSTRAINT recipients_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'delivered'::text, 'failed'::text]))),
-  CONSTRAINT recipients_settled_pkey PRIMARY KEY (message_id, "position")
-) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000);
-CREATE UNIQUE INDEX recipients_settled_pkey ON recipients_settled USING btree (message_id, "position");
-CREATE INDEX recipients_settled_to ON recipients_settled USING btree (hashtextextended(address, uuid_hash_extended(account_id, (0)::bigint)));
-CREATE TRIGGER recipient_failed AFTER INSERT ON recipients_settled FOR EACH ROW WHEN ((new.failed_at IS NOT NULL)) EXECUTE FUNCTION note_failed_message();
+) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, fillfactor=70);
+CREATE UNIQUE INDEX recipients_pkey ON recipients USING btree (message_id, "position");
+CREATE INDEX recipients_to ON recipients USING btree (hashtextextended(address, uuid_hash_extended(account_id, (0)::bigint)));
+CREATE TRIGGER only_forward BEFORE UPDATE OF status ON recipients FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT (((old.status = 'pending'::text) AND (new.status = ANY (ARRAY['sent'::text, 'failed'::text]))) OR ((old.status = 'sent'::text) AND (new.status = ANY (ARRAY['delivered'::text, 'failed'::text]))))))) EXECUTE FUNCTION refuse_move();
+CREATE TRIGGER recipient_failed AFTER UPDATE OF failed_at ON recipients FOR EACH ROW WHEN (((old.failed_at IS NULL) AND (new.failed_at IS NOT NULL))) EXECUTE FUNCTION note_failed_message();
 
 CREATE TABLE report_spools (
   spool uuid NOT NULL,
@@ -748,9 +674,8 @@ CREATE TABLE usage_deltas (
   messages bigint NOT NULL,
   cost_minor bigint NOT NULL,
   block integer NOT NULL,
-  places bigint NOT NULL
+  bitmap bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
-CREATE TRIGGER deltas_folded AFTER DELETE ON usage_deltas REFERENCING OLD TABLE AS taken FOR EACH STATEMENT EXECUTE FUNCTION count_blocks();
 
 CREATE TABLE usage_hours (
   account_id uuid NOT NULL,
@@ -764,8 +689,6 @@ CREATE TABLE usage_hours (
   CONSTRAINT usage_hours_pkey PRIMARY KEY (account_id, hour, channel, environment, status, api_key_id)
 ) WITH (fillfactor=80);
 CREATE UNIQUE INDEX usage_hours_pkey ON usage_hours USING btree (account_id, hour, channel, environment, status, api_key_id);
-CREATE TRIGGER usage_added AFTER INSERT ON usage_hours REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_days();
-CREATE TRIGGER usage_moved AFTER UPDATE ON usage_hours REFERENCING OLD TABLE AS taken NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_days();
 
 CREATE TABLE users (
   id uuid NOT NULL,
@@ -817,20 +740,27 @@ CREATE TABLE webhook_deliveries (
   response_body text,
   error_message text,
   retries_from integer,
+  has_failed boolean DEFAULT 
+CASE status
+    WHEN 'failed'::text THEN true
+    ELSE NULL::boolean
+END,
   CONSTRAINT webhook_deliveries_attempts_check CHECK ((attempts >= 0)),
   CONSTRAINT webhook_deliveries_check CHECK (((status = 'retrying'::text) = (next_retry_at IS NOT NULL))),
   CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'success'::text, 'failed'::text, 'canceled'::text]))),
   CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_analyze_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_vacuum_insert_threshold=20000, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=5000, fillfactor=60);
+CREATE INDEX webhook_deliveries_failed ON webhook_deliveries USING btree (webhook_id, id) WHERE has_failed;
 CREATE INDEX webhook_deliveries_of ON webhook_deliveries USING btree (webhook_id, id);
 CREATE UNIQUE INDEX webhook_deliveries_once ON webhook_deliveries USING btree (account_id, event_seq, webhook_id) WITH (fillfactor='100');
 CREATE UNIQUE INDEX webhook_deliveries_pkey ON webhook_deliveries USING btree (id);
 CREATE INDEX webhook_deliveries_rare ON webhook_deliveries USING btree (event, webhook_id, id) WHERE (event <> ALL (ARRAY['sms.sent'::text, 'email.sent'::text, 'push.sent'::text, 'whatsapp.delivered'::text, 'whatsapp.read'::text]));
 CREATE INDEX webhook_deliveries_retried ON webhook_deliveries USING btree (webhook_id, id) WHERE (next_retry_at IS NOT NULL);
-CREATE TRIGGER deliveries_added AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
-CREATE TRIGGER deliveries_moved AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS taken NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
-CREATE TRIGGER deliveries_taken AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS taken FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries();
-CREATE TRIGGER webhook_attempts_of_webhook_deliveries AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION delete_webhook_attempts_of_webhook_deliveries();
+CREATE TRIGGER count_deliveries_delete_old AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries('-1');
+CREATE TRIGGER count_deliveries_insert_new AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries('1');
+CREATE TRIGGER count_deliveries_update_new AFTER UPDATE ON webhook_deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries('1');
+CREATE TRIGGER count_deliveries_update_old AFTER UPDATE ON webhook_deliveries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_deliveries('-1');
+CREATE TRIGGER delete_attempts_of_deliveries_delete_old AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION delete_attempts_of_deliveries();
 
 CREATE TABLE webhooks (
   id uuid NOT NULL,
@@ -883,78 +813,13 @@ AS $function$
     END $function$
 ;
 
-CREATE OR REPLACE FUNCTION count_blocks()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-    BEGIN
-      WITH counted AS MATERIALIZED (
-        SELECT account_id, channel, api_key_id, block, environment,
-          coalesce(sum(messages::int) FILTER (WHERE status = 'pending'), 0) AS pending, coalesce(sum(messages::int) FILTER (WHERE status = 'sent'), 0) AS sent, coalesce(sum(messages::int) FILTER (WHERE status = 'delivered'), 0) AS delivered, coalesce(sum(messages::int) FILTER (WHERE status = 'failed'), 0) AS failed,
-          coalesce(bit_xor(places) FILTER (WHERE status = 'pending'), 0) AS pending_places, coalesce(bit_xor(places) FILTER (WHERE status = 'sent'), 0) AS sent_places, coalesce(bit_xor(places) FILTER (WHERE status = 'delivered'), 0) AS delivered_places, coalesce(bit_xor(places) FILTER (WHERE status = 'failed'), 0) AS failed_places
-        FROM taken GROUP BY 1, 2, 3, 4, 5
-      )
-      INSERT INTO message_blocks AS b (account_id, channel, api_key_id, size, block, environment, pending, sent, delivered, failed, pending_places, sent_places, delivered_places, failed_places)
-      SELECT account_id, channel, CASE WHEN l.by_key THEN api_key_id ELSE '' END, l.size,
-        block / (l.size / 64), environment, sum(pending), sum(sent), sum(delivered), sum(failed),
-        CASE WHEN l.size = 64 THEN bit_xor(pending_places) ELSE 0 END, CASE WHEN l.size = 64 THEN bit_xor(sent_places) ELSE 0 END, CASE WHEN l.size = 64 THEN bit_xor(delivered_places) ELSE 0 END, CASE WHEN l.size = 64 THEN bit_xor(failed_places) ELSE 0 END
-      FROM counted
-      JOIN (VALUES (64, false), (2048, false), (2048, true), (65536, false), (65536, true))
-        AS l (size, by_key) ON NOT (l.by_key AND api_key_id = '')
-      GROUP BY 1, 2, 3, l.size, 5, 6
-      ON CONFLICT (account_id, channel, api_key_id, size, block, environment) DO UPDATE SET
-        pending = b.pending + excluded.pending, sent = b.sent + excluded.sent, delivered = b.delivered + excluded.delivered, failed = b.failed + excluded.failed,
-        pending_places = b.pending_places # excluded.pending_places, sent_places = b.sent_places # excluded.sent_places, delivered_places = b.delivered_places # excluded.delivered_places, failed_places = b.failed_places # excluded.failed_places;
-      RETURN NULL;
-    END $function$
-;
-
-CREATE OR REPLACE FUNCTION count_days()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-    BEGIN
-      IF TG_OP = 'INSERT' THEN
-        INSERT INTO usage_days (account_id, day, channel, environment, status, api_key_id, messages, cost_minor)
-        SELECT account_id, date_trunc('day', hour, 'UTC'), channel, environment, status, api_key_id, sum(messages), sum(cost_minor)
-        FROM added GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (account_id, day, channel, environment, status, api_key_id) DO UPDATE SET messages = usage_days.messages + excluded.messages,
-          cost_minor = usage_days.cost_minor + excluded.cost_minor;
-      ELSE
-        INSERT INTO usage_days (account_id, day, channel, environment, status, api_key_id, messages, cost_minor)
-        SELECT account_id, date_trunc('day', hour, 'UTC'), channel, environment, status, api_key_id, sum(messages), sum(cost_minor) FROM (
-          SELECT account_id, hour, channel, environment, status, api_key_id, messages, cost_minor FROM added
-          UNION ALL SELECT account_id, hour, channel, environment, status, api_key_id, -messages, -cost_minor FROM taken
-        ) moved GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (account_id, day, channel, environment, status, api_key_id) DO UPDATE SET messages = usage_days.messages + excluded.messages,
-          cost_minor = usage_days.cost_minor + excluded.cost_minor;
-      END IF;
-      RETURN NULL;
-    END $function$
-;
-
 CREATE OR REPLACE FUNCTION count_deliveries()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
     BEGIN
-      IF TG_OP = 'INSERT' THEN
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, count(*) FROM added GROUP BY 1, 2, 3, 4;
-      ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, -count(*) FROM taken GROUP BY 1, 2, 3, 4;
-      ELSE
-        INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
-        SELECT webhook_id, uuid_hour(id), event, status, sum(sign) FROM (
-          SELECT webhook_id, id, event, status, 1 AS sign FROM added
-          UNION ALL SELECT webhook_id, id, event, status, -1 FROM taken
-        ) moved GROUP BY 1, 2, 3, 4 HAVING sum(sign) <> 0;
-        DELETE FROM failed_deliveries f USING taken t
-        WHERE t.status = 'failed' AND f.webhook_id = t.webhook_id AND f.delivery_id = t.id;
-        INSERT INTO failed_deliveries (webhook_id, delivery_id)
-        SELECT webhook_id, id FROM added WHERE status = 'failed';
-      END IF;
+      INSERT INTO delivery_deltas (webhook_id, hour, event, status, deliveries)
+      SELECT webhook_id, uuid_hour(id), event, status, TG_ARGV[0]::int * count(*) FROM changed GROUP BY 1, 2, 3, 4;
       RETURN NULL;
     END $function$
 ;
@@ -965,8 +830,8 @@ CREATE OR REPLACE FUNCTION count_rows()
 AS $function$
     BEGIN
       INSERT INTO list_counts (account_id, list, rows)
-      SELECT account_id, TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-      FROM changed WHERE account_id IS NOT NULL GROUP BY account_id ORDER BY account_id
+      SELECT account_id, TG_TABLE_NAME, TG_ARGV[0]::int * count(*) FROM changed WHERE account_id IS NOT NULL
+      GROUP BY 1, 2 ORDER BY 1, 2
       ON CONFLICT (account_id, list) DO UPDATE SET rows = list_counts.rows + excluded.rows;
       RETURN NULL;
     END $function$
@@ -978,10 +843,31 @@ CREATE OR REPLACE FUNCTION count_rows_by_environment()
 AS $function$
     BEGIN
       INSERT INTO list_counts (account_id, list, rows)
-      SELECT account_id, TG_TABLE_NAME || CASE environment WHEN 'sandbox' THEN '_sandbox' ELSE '' END,
-        CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-      FROM changed GROUP BY account_id, environment ORDER BY account_id, environment
+      SELECT account_id, TG_TABLE_NAME || CASE environment WHEN 'sandbox' THEN '_sandbox' ELSE '' END, TG_ARGV[0]::int * count(*) FROM changed WHERE account_id IS NOT NULL
+      GROUP BY 1, 2 ORDER BY 1, 2
       ON CONFLICT (account_id, list) DO UPDATE SET rows = list_counts.rows + excluded.rows;
+      RETURN NULL;
+    END $function$
+;
+
+CREATE OR REPLACE FUNCTION delete_attempts_of_deliveries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      DELETE FROM webhook_attempts WHERE delivery_id = ANY (ARRAY(SELECT id FROM changed));
+      RETURN NULL;
+    END $function$
+;
+
+CREATE OR REPLACE FUNCTION delete_deliveries_of_events()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+      DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
+        SELECT d.id FROM changed CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
+          WHERE account_id = changed.account_id AND event_seq = changed.seq OFFSET 0) d));
       RETURN NULL;
     END $function$
 ;
@@ -991,31 +877,9 @@ CREATE OR REPLACE FUNCTION delete_rows_of_messages()
  LANGUAGE plpgsql
 AS $function$
     BEGIN
-      DELETE FROM recipients WHERE message_id = ANY (ARRAY(SELECT id FROM gone));
-      DELETE FROM provider_sids WHERE message_id = ANY (ARRAY(SELECT id FROM gone));
-      DELETE FROM whatsapp_writers WHERE message_id = ANY (ARRAY(SELECT id FROM gone));
-      RETURN NULL;
-    END $function$
-;
-
-CREATE OR REPLACE FUNCTION delete_webhook_attempts_of_webhook_deliveries()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-    BEGIN
-      DELETE FROM webhook_attempts WHERE delivery_id = ANY (ARRAY(SELECT id FROM gone));
-      RETURN NULL;
-    END $function$
-;
-
-CREATE OR REPLACE FUNCTION delete_webhook_deliveries_of_events()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-    BEGIN
-      DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
-        SELECT d.id FROM gone CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
-          WHERE account_id = gone.account_id AND event_seq = gone.seq OFFSET 0) d));
+      DELETE FROM recipients WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
+      DELETE FROM provider_sids WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
+      DELETE FROM whatsapp_writers WHERE message_id = ANY (ARRAY(SELECT id FROM changed));
       RETURN NULL;
     END $function$
 ;
@@ -1064,8 +928,7 @@ CREATE OR REPLACE FUNCTION refuse_deletion()
  LANGUAGE plpgsql
 AS $function$
     BEGIN
-      RAISE EXCEPTION 'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME
-        USING ERRCODE = 'restrict_violation';
+      RAISE EXCEPTION 'rows of % are never deleted and keep their key: messages and money refer to them', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
     END $function$
 ;
 
@@ -1074,8 +937,7 @@ CREATE OR REPLACE FUNCTION refuse_move()
  LANGUAGE plpgsql
 AS $function$
     BEGIN
-      RAISE EXCEPTION 'recipient % of message % cannot go from % to %: a status goes only forward', OLD.position,
-        OLD.message_id, OLD.status, NEW.status USING ERRCODE = 'integrity_constraint_violation';
+      RAISE EXCEPTION 'recipient % of message % cannot go from % to %: a status goes only forward', OLD.position, OLD.message_id, OLD.status, NEW.status USING ERRCODE = 'integrity_constraint_violation';
     END $function$
 ;
 

@@ -19,15 +19,15 @@ export const MAX_LAPSED = 200;
 /** Here it is told that jobs were left for whoever works. */
 export const LEFT_CHANNEL = 'gateway_left_jobs';
 
-const hold = (seconds: number) => `INSERT INTO held_jobs (id, due_at, queue, job)
+const hold = (seconds: number) => `INSERT INTO job_leases (id, due_at, queue, job)
   SELECT id, now() + ${seconds} * interval '1 second', queue, job
   FROM json_to_recordset($1::json) AS j (id uuid, queue text, job json)`;
 const HOLD = hold(LEASE_SECONDS);
 const LEAVE = `${hold(0)} RETURNING pg_notify('${LEFT_CHANNEL}', '')`;
-const EXTEND = `UPDATE held_jobs SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[]) RETURNING id`;
-const END = 'DELETE FROM held_jobs WHERE id = ANY($1::uuid[])';
-const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
-    SELECT id FROM held_jobs WHERE due_at < now() ORDER BY due_at LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED)
+const EXTEND = `UPDATE job_leases SET due_at = now() + $2 * interval '1 second' WHERE id = ANY($1::uuid[]) RETURNING id`;
+const END = 'DELETE FROM job_leases WHERE id = ANY($1::uuid[])';
+const TAKE_LAPSED = `DELETE FROM job_leases WHERE id IN (
+    SELECT id FROM job_leases WHERE due_at < now() ORDER BY due_at LIMIT ${MAX_LAPSED} FOR UPDATE SKIP LOCKED)
   RETURNING id, queue, job`;
 
 /**
@@ -37,32 +37,32 @@ const TAKE_LAPSED = `DELETE FROM held_jobs WHERE id IN (
 export const jobLeases = {
   /** Its statements, for who looks whether a server understands them. */
   statements: [
-    { name: 'held-jobs-hold', text: HOLD },
-    { name: 'held-jobs-leave', text: LEAVE },
-    { name: 'held-jobs-end', text: END },
-    { name: 'held-jobs-extend', text: EXTEND },
-    { name: 'held-jobs-take-lapsed', text: TAKE_LAPSED },
+    { name: 'job-leases-hold', text: HOLD },
+    { name: 'job-leases-leave', text: LEAVE },
+    { name: 'job-leases-end', text: END },
+    { name: 'job-leases-extend', text: EXTEND },
+    { name: 'job-leases-take-lapsed', text: TAKE_LAPSED },
   ],
 
   /** Leases jobs to this process, from the commit on. */
   async hold(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
-    await sql.query({ name: 'held-jobs-hold', text: HOLD, values: [JSON.stringify(jobs)] });
+    await sql.query({ name: 'job-leases-hold', text: HOLD, values: [JSON.stringify(jobs)] });
   },
 
   /** Leaves jobs for whoever works: lapsed from the commit on, which is told on `LEFT_CHANNEL`. */
   async leave(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
-    await sql.query({ name: 'held-jobs-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
+    await sql.query({ name: 'job-leases-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
   },
 
   /** Forgets jobs whose work is recorded. */
   async end(sql: SqlRunner, ids: readonly string[]): Promise<void> {
-    await sql.query({ name: 'held-jobs-end', text: END, values: [ids] });
+    await sql.query({ name: 'job-leases-end', text: END, values: [ids] });
   },
 
   /** Renews the leases of jobs and returns the ids that it renewed: the others are not this process's any more. */
   async extend(sql: SqlRunner, ids: readonly string[]): Promise<readonly string[]> {
     const { rows } = await sql.query({
-      name: 'held-jobs-extend',
+      name: 'job-leases-extend',
       text: EXTEND,
       values: [ids, LEASE_SECONDS],
     });
@@ -70,11 +70,11 @@ export const jobLeases = {
   },
 
   async giveBack(sql: SqlRunner, id: string): Promise<void> {
-    await sql.query({ name: 'held-jobs-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
+    await sql.query({ name: 'job-leases-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
   },
 
   /** Takes jobs out that were left or given back, or whose process shows no life any more; `MAX_LAPSED` at the most. */
   async takeLapsed(sql: SqlRunner): Promise<readonly LeasedJob[]> {
-    return (await sql.query({ name: 'held-jobs-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
+    return (await sql.query({ name: 'job-leases-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
   },
 };

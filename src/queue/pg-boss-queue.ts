@@ -31,11 +31,11 @@ const LONGEST_PAUSE_SECONDS = 60;
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
 const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
-const LOOK = `SELECT EXISTS (SELECT FROM held_jobs WHERE due_at < now()) AS lapsed,
+const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lapsed,
   ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (
     SELECT FROM ${SCHEMA}.job j WHERE j.name = name.name AND j.state < 'active' AND NOT j.blocked
       AND j.start_after < ${SCHEMA}.job_now())) AS due`;
-const HELD = 'SELECT queue, count(*)::int AS count FROM held_jobs GROUP BY queue';
+const HELD = 'SELECT queue, count(*)::int AS count FROM job_leases GROUP BY queue';
 
 /** The transaction that jobs commit with. */
 export interface QueueTransaction {

@@ -15,15 +15,7 @@ const AGED = 60_000;
 const MAX_OPEN = 900;
 const FINISHED_MS = 60_000;
 /** Tables that a finished message leaves rows in, for good or for a month. */
-const TABLES = [
-  'messages',
-  'recipients_open',
-  'recipients_settled',
-  'ledger_entries',
-  'events',
-  'provider_sids',
-  'idempotency_records',
-];
+const TABLES = ['messages', 'recipients', 'ledger_entries', 'events', 'provider_sids', 'idempotency_records'];
 
 /** Growth: partitions or small deletes, what sends notice of retention, and a day of five million messages. */
 export async function run(context: BenchContext): Promise<BenchResult[]> {
@@ -133,9 +125,8 @@ async function age(context: BenchContext, database: string): Promise<void> {
          SELECT gen_random_uuid(), $1, n, 30, 30, now() - interval '2 days', now(), 'sms', 'production', 'UGX',
            'SERVICE', 'Message number ' || n FROM generate_series(1, $2::int) n RETURNING id, seq, created_at
        ), recipient AS (
-         INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at,
-           settled)
-         SELECT id, $1, 0, '+256700000000', 30, 'delivered', created_at, created_at, true FROM made
+         INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at)
+         SELECT id, $1, 0, '+256700000000', 30, 'delivered', created_at, created_at FROM made
        )
        INSERT INTO events (account_id, seq, message_id, recorded_at, position, type, body)
        SELECT $1, seq, id, created_at, 0, 'sms.sent', '{"data":{}}' FROM made`,
@@ -173,7 +164,7 @@ async function look(context: BenchContext, server: BenchServer) {
     const { rows } = await client.query(
       `SELECT (SELECT sum(pg_total_relation_size(t::regclass)) FROM unnest($1::text[]) t)::float8 AS bytes,
          (pg_current_wal_lsn() - '0/0')::float8 AS wal, n_tup_upd::float8 AS updates, n_tup_hot_upd::float8 AS hot
-       FROM pg_stat_user_tables WHERE relname = 'recipients_open'`,
+       FROM pg_stat_user_tables WHERE relname = 'recipients'`,
       [TABLES],
     );
     const [row] = rows;

@@ -91,7 +91,9 @@ async function compare(
 async function allSent(context: BenchContext, database: string): Promise<void> {
   await context.withClient(database, (client) =>
     eventually(
-      async () => (await client.query('SELECT FROM recipients_open LIMIT 1')).rowCount === 0,
+      async () =>
+        (await client.query(`SELECT FROM recipients WHERE status IN ('pending', 'sent') LIMIT 1`))
+          .rowCount === 0,
       SENT_MS,
     ),
   );

@@ -22,7 +22,7 @@ const INFLOW = 400;
  */
 const SCHEMA = `
   CREATE TABLE whole_messages (LIKE messages INCLUDING ALL);
-  CREATE TABLE whole_recipients (LIKE recipients_open INCLUDING ALL);
+  CREATE TABLE whole_recipients (LIKE recipients INCLUDING ALL);
   ALTER TABLE whole_recipients ADD FOREIGN KEY (message_id) REFERENCES whole_messages ON DELETE CASCADE;
   CREATE TABLE cut_messages (LIKE messages INCLUDING DEFAULTS INCLUDING CONSTRAINTS,
     PRIMARY KEY (id, created_at), UNIQUE (account_id, channel, seq, created_at)) PARTITION BY RANGE (created_at);
@@ -50,7 +50,7 @@ export async function comparePartitions(context: BenchContext, database: string)
   return context.withClient(database, async (client) => {
     await client.query(SCHEMA);
     const { rows: indexes } = await client.query(
-      `SELECT indexdef FROM pg_indexes WHERE tablename IN ('messages', 'recipients_open') AND indexdef NOT LIKE '%UNIQUE%'`,
+      `SELECT indexdef FROM pg_indexes WHERE tablename IN ('messages', 'recipients') AND indexdef NOT LIKE '%UNIQUE%'`,
     );
     for (const { indexdef } of indexes) {
       await client.query(indexdef.replace('_open', '').replace(/INDEX \w+ ON public\./, 'INDEX ON cut_'));

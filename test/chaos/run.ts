@@ -14,7 +14,7 @@ const REST_MS = 150_000;
 const WEBHOOK_EVENTS = ['sms.sent', 'sms.failed'];
 
 /** What a failing run shows besides. */
-const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'held_jobs', 'report_spools'];
+const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'job_leases', 'report_spools'];
 
 export interface RunOptions {
   readonly seed: number;

@@ -44,22 +44,20 @@ describe('the audit log is tamper-evident', () => {
     );
   const audit = async () => ({
     entries: await database((knex) => knex('audit_entries').select()),
-    end: await database((knex) => knex('audit_chain').first()),
-    head: await database((knex) => knex('audit_signed_head').first()),
+    head: await database((knex) => knex('audit_head').first()),
   });
-  const putBack = ({ entries, end, head }: Awaited<ReturnType<typeof audit>>) =>
+  const putBack = ({ entries, head }: Awaited<ReturnType<typeof audit>>) =>
     database(async (knex) => {
       await knex('audit_entries').delete();
       await knex('audit_entries').insert(entries);
-      await knex('audit_chain').update(end);
-      await knex('audit_signed_head').update(head);
+      await knex('audit_head').update(head);
     });
   /** Cuts the tail off, with the end beside the log moved back to what is left. */
   const cutTo = (seq: number) =>
     database(async (knex) => {
       await knex('audit_entries').where('seq', '>', seq).delete();
       await knex.raw(
-        'UPDATE audit_chain SET (seq, hash) = (SELECT seq, hash FROM audit_entries ORDER BY seq DESC NULLS LAST LIMIT 1)',
+        'UPDATE audit_head SET (seq, hash) = (SELECT seq, hash FROM audit_entries ORDER BY seq DESC NULLS LAST LIMIT 1)',
       );
     });
   const headFile = () => join(gateway.dataDir, 'audit-head');
@@ -102,7 +100,7 @@ describe('the audit log is tamper-evident', () => {
     ],
     [
       'the last entry is taken out',
-      (knex: Knex) => knex.raw('DELETE FROM audit_entries WHERE seq = (SELECT seq FROM audit_chain)'),
+      (knex: Knex) => knex.raw('DELETE FROM audit_entries WHERE seq = (SELECT seq FROM audit_head)'),
       undefined,
     ],
   ])('verification fails when %s', async (_, tamper, brokenAt) => {
@@ -125,7 +123,7 @@ describe('the audit log is tamper-evident', () => {
     expect(await verify()).toMatchObject(cut);
     // A head of one's own making is none, and neither is any other text that was sealed.
     for (const sealed of ['v1.00000000.AAAA', gateway.parts.secrets.seal('["other"]')]) {
-      await database((knex) => knex('audit_signed_head').update({ sealed }));
+      await database((knex) => knex('audit_head').update({ sealed }));
       expect(await verify()).toMatchObject({ isIntact: false, brokenAt: null, signedUpTo: null });
       expect((await auditVerify(gateway))?.failure).toContain('The signed head of the audit log is missing');
     }
@@ -139,7 +137,7 @@ describe('the audit log is tamper-evident', () => {
     const newer = await audit();
     await gateway.parts.auditHeads.idle();
     await putBack(older);
-    expect(await verify()).toMatchObject({ isIntact: false, brokenAt: older.end.seq + 1 });
+    expect(await verify()).toMatchObject({ isIntact: false, brokenAt: older.head.seq + 1 });
     await putBack(newer);
     expect((await verify()).isIntact).toBe(true);
   });
@@ -186,7 +184,7 @@ describe('the audit log is tamper-evident', () => {
       createAuditHeads(`${gateway.dataDir}/other`, createSecretBox(key, previous), lost, silentLogger);
     const { logId, end } = await parts.stores.audit.heads();
     const old = headsWith(oldKey);
-    await database((knex) => knex('audit_signed_head').update({ sealed: old.sign({ ...end, logId }) }));
+    await database((knex) => knex('audit_head').update({ sealed: old.sign({ ...end, logId }) }));
     const { signed } = await parts.stores.audit.heads();
     await keepSignedHead(parts.stores, headsWith(newKey));
     expect((await parts.stores.audit.heads()).signed).toBe(signed);

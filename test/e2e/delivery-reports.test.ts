@@ -255,7 +255,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     await using sql = await openSql(gateway.database);
     await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'not this one'; END $$`);
-    await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients_open FOR EACH ROW
+    await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients FOR EACH ROW
       WHEN (NEW.address = '+256700200025' AND NEW.status = 'delivered') EXECUTE FUNCTION refuse()`);
     try {
       const { provider } = (await sql.query('SELECT provider FROM provider_sids LIMIT 1'))[0] as {
@@ -271,7 +271,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
       expect((await details(ids[0] ?? '')).body.status).toBe('sent');
       await expect(gateway.parts.reports.matchKept()).rejects.toThrow('not this one');
     } finally {
-      await sql.query('DROP TRIGGER refuse ON recipients_open');
+      await sql.query('DROP TRIGGER refuse ON recipients');
       await sql.query('DROP FUNCTION refuse');
     }
     await becomes(ids[0] ?? '', 'delivered');

@@ -53,7 +53,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     await eventually(async () => (await statuses(id)) === 'delivered,sent');
     expect(handOvers(to)).toBe(1);
     // No other job of its stands about.
-    await eventually(async () => (await sql.query('SELECT FROM held_jobs')).length === 0);
+    await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });
 
@@ -103,7 +103,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     answers.set(busy, BUSY);
     await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'not this one'; END $$`);
-    await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients_open FOR EACH ROW
+    await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients FOR EACH ROW
       WHEN (NEW.address = '${odd}' AND NEW.status = 'sent') EXECUTE FUNCTION refuse()`);
     const id = await send(odd, fine, busy);
     await eventually(() => handOvers(odd) === 3);
@@ -115,7 +115,7 @@ describe("a carrier's answer that cannot be stored as it is", () => {
       );
     await eventually(async () => (await waiting()).length === 2);
     expect(await waiting()).toEqual([{ attempt: 1 }, { attempt: handOvers(odd) }]);
-    await sql.query('DROP TRIGGER refuse ON recipients_open');
+    await sql.query('DROP TRIGGER refuse ON recipients');
     await eventually(async () => (await statuses(id)) === 'sent,sent,pending');
     expect([handOvers(fine), handOvers(busy)]).toEqual([1, 1]);
   });
@@ -130,10 +130,10 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     // As it would after its process died between recording and forgetting it.
     const job = { group: { id: 'sms:*' }, data: { messageIds: [id], attempt: 0, wasHandedOver: true } };
     await sql.query(
-      `INSERT INTO held_jobs (id, due_at, queue, job) VALUES (gen_random_uuid(), now(), 'submit', $1)`,
+      `INSERT INTO job_leases (id, due_at, queue, job) VALUES (gen_random_uuid(), now(), 'submit', $1)`,
       [JSON.stringify(job)],
     );
-    await eventually(async () => (await sql.query('SELECT FROM held_jobs')).length === 0);
+    await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     await eventually(
       async () => (await sql.query(`SELECT FROM pgboss.job WHERE data->>'attempt' = '0'`)).length === 0,
     );

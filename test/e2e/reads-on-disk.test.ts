@@ -45,7 +45,7 @@ const LEAVE = `WITH feed AS (
     INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
     SELECT $3, $1, $2, last_seq, now(), 'sms.sent', 'pending' FROM feed
   )
-  INSERT INTO held_jobs (id, due_at, queue, job) VALUES ($4, now(), 'webhook', $5)
+  INSERT INTO job_leases (id, due_at, queue, job) VALUES ($4, now(), 'webhook', $5)
   RETURNING pg_notify('gateway_left_jobs', '')`;
 
 const END_OF_LOG = statement('test-end-of-log', 'SELECT pg_current_wal_insert_lsn() AS lsn');

@@ -216,7 +216,7 @@ describe('a carrier slower than the senders', () => {
         `SELECT what, count(*)::int AS count FROM (
            SELECT CASE state WHEN 'active' THEN 'held' ELSE 'waiting' END AS what FROM pgboss.job
            WHERE name = 'submit'
-           UNION ALL SELECT 'held' FROM held_jobs WHERE queue = 'submit') job GROUP BY 1`,
+           UNION ALL SELECT 'held' FROM job_leases WHERE queue = 'submit') job GROUP BY 1`,
       );
       return new Map<string, number>(rows.map(({ what, count }) => [what, count]));
     };

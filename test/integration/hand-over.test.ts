@@ -54,7 +54,7 @@ describe('a job that the process that created it runs', () => {
       sent.body.id,
     ]);
     // They ended with what they recorded.
-    await eventually(async () => (await sql.query('SELECT FROM held_jobs')).length === 0);
+    await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });
 });

@@ -76,7 +76,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
   /** Counts messages of an account as those who accept and move them do. */
   const count = (accountId: string, changed: readonly Row[], status: (row: Row) => string, sign: number) =>
     sql.query(
-      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places,
+      `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap,
          messages, cost_minor)
        SELECT $1, date_trunc('hour', created_at, 'UTC'), 'sms', environment, status, coalesce(api_key_id, ''),
          ((seq - 1) / 64)::int, bit_xor(1::bigint << ((seq - 1) % 64)::int), $7 * count(*), 0
@@ -100,7 +100,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
     await count(accountId, moved, (row) => row.status, -1);
     await count(accountId, moved, () => to, 1);
     await sql.query(
-      `UPDATE recipients SET status = $2, settled = settled OR $2 IN ('delivered', 'failed'),
+      `UPDATE recipients SET status = $2,
          failed_at = CASE $2 WHEN 'failed' THEN now() END,
          delivered_at = CASE $2 WHEN 'delivered' THEN now() END, error_code = CASE $2 WHEN 'failed' THEN 'x' END
        WHERE message_id = ANY($1::uuid[])`,
@@ -123,8 +123,8 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
         [id, index, last],
       );
       await sql.query(
-        `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, created_at)
-         SELECT key_id, $1, 'k', decode(repeat('00', 32), 'hex'), '{SEND_SMS}', 'production', 'system:test', now()
+        `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, issued_by, created_at)
+         SELECT key_id, $1, 'k', decode(repeat('00', 32), 'hex'), '{SEND_SMS}', 'production', 'system:test', 'system:test', now()
          FROM unnest($2::text[]) AS n (key_id)`,
         [id, keys],
       );
@@ -144,9 +144,9 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
         ],
       );
       await sql.query(
-        `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at, settled)
-         SELECT id, $1, 30, 0, address, CASE WHEN settled THEN 'sent' ELSE 'pending' END, now(), settled
-         FROM unnest($2::uuid[], $3::text[], $4::boolean[]) AS n (id, address, settled)`,
+        `INSERT INTO recipients (message_id, account_id, cost_minor, position, address, status, sent_at)
+         SELECT id, $1, 30, 0, address, CASE WHEN is_sandbox THEN 'sent' ELSE 'pending' END, now()
+         FROM unnest($2::uuid[], $3::text[], $4::boolean[]) AS n (id, address, is_sandbox)`,
         [
           id,
           rows.map((row) => row.id),

@@ -40,13 +40,13 @@ const DIFFERENT_PLACES = `SELECT account_id, channel, environment, block, status
     SELECT account_id, channel, environment, (seq - 1) / ${BLOCK} AS block,
       (SELECT CASE WHEN bool_or(r.status = 'pending') THEN 'pending' WHEN bool_or(r.status = 'sent') THEN 'sent'
          WHEN bool_or(r.status = 'delivered') THEN 'delivered' ELSE 'failed' END
-       FROM recipients r WHERE r.message_id = m.id) AS status, 1::bigint << ((seq - 1) % ${BLOCK})::int AS places
+       FROM recipients r WHERE r.message_id = m.id) AS status, 1::bigint << ((seq - 1) % ${BLOCK})::int AS bitmap
     FROM messages m
-    UNION ALL SELECT account_id, channel, environment, block, status, places FROM usage_deltas
-    UNION ALL SELECT account_id, channel, environment, block, c.status, c.places FROM message_blocks
-    CROSS JOIN LATERAL (VALUES ('pending', pending_places), ('sent', sent_places), ('delivered', delivered_places),
-      ('failed', failed_places)) AS c (status, places) WHERE size = ${BLOCK} AND api_key_id = ''
-  ) told GROUP BY 1, 2, 3, 4, 5 HAVING bit_xor(places) <> 0`;
+    UNION ALL SELECT account_id, channel, environment, block, status, bitmap FROM usage_deltas
+    UNION ALL SELECT account_id, channel, environment, block, c.status, c.bitmap FROM message_blocks
+    CROSS JOIN LATERAL (VALUES ('pending', pending_bitmap), ('sent', sent_bitmap), ('delivered', delivered_bitmap),
+      ('failed', failed_bitmap)) AS c (status, bitmap) WHERE size = ${BLOCK} AND api_key_id = ''
+  ) told GROUP BY 1, 2, 3, 4, 5 HAVING bit_xor(bitmap) <> 0`;
 
 describe('the stored counts behind lists', () => {
   let gateway: TestGateway;
@@ -121,12 +121,12 @@ describe('the stored counts behind lists', () => {
   });
 
   it('count a delivery as failed while it is failed', async () => {
-    const failed = 'SELECT webhook_id, delivery_id FROM failed_deliveries';
+    const failed = 'SELECT webhook_id, id FROM webhook_deliveries WHERE has_failed';
     const [delivery] = await rows(
       `SELECT id FROM webhook_deliveries WHERE status = 'success' ORDER BY id LIMIT 1`,
     );
     await client.query(`UPDATE webhook_deliveries SET status = 'failed' WHERE id = $1`, [delivery.id]);
-    expect(await rows(failed)).toEqual([{ webhook_id: webhookId, delivery_id: delivery.id }]);
+    expect(await rows(failed)).toEqual([{ webhook_id: webhookId, id: delivery.id }]);
     const path = `/developers/webhooks/${webhookId}/deliveries?status=failed`;
     const listed = await gateway.call('GET', path, { key: account.key });
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([delivery.id]);

@@ -125,6 +125,17 @@ describe('a database from before the baseline', () => {
       const event = { account_id: account.id, message_id: randomUUID(), position: 0, type: 'sms.sent' };
       const recorded = { recorded_at: '2026-11-21T08:15:30.070Z', body: '"data":{"sid":"7"}}' };
       await knex('events').insert({ ...event, ...recorded, seq: 1 });
+      const recipient = {
+        message_id: event.message_id,
+        account_id: account.id,
+        cost_minor: 30,
+        address: '+256700123456',
+      };
+      await knex('recipients').insert([
+        { ...recipient, position: 0, status: 'sent', sent_at: new Date() },
+        { ...recipient, position: 1, status: 'failed', error_code: 'x', settled: true },
+      ]);
+      const { log_id } = await knex('audit_signed_head').first();
       expect(await migrate(knex)).toEqual({ from: '20261124002000', to: newest });
       expect(await schemaSql(knex)).toBe(expected);
       expect(await knex('schema_migrations').orderBy('id').pluck('name')).toEqual(
@@ -134,6 +145,12 @@ describe('a database from before the baseline', () => {
         { environment: 'production', token: 't' },
         { environment: 'sandbox', token: 't' },
       ]);
+      expect(await knex('recipients').orderBy('position').pluck('status')).toEqual(['sent', 'failed']);
+      expect(await knex('audit_head').first('seq', 'log_id', 'sealed')).toEqual({
+        seq: 0,
+        log_id,
+        sealed: null,
+      });
       const envelope = `{"event":"sms.sent","channel":"sms","messageId":"${event.message_id}"`;
       expect(await knex('events').pluck('body')).toEqual([
         `${envelope},"timestamp":"2026-11-21T08:15:30.070Z","data":{"sid":"7"}}`,

@@ -33,7 +33,7 @@ describe('the queue', () => {
       await listener.stop();
     }
     await knex('pgboss.job').del();
-    await knex('held_jobs').del();
+    await knex('job_leases').del();
     // pg-boss counts every two seconds, and gives what it counted for a minute.
     await knex('pgboss.queue').update({ monitor_on: null, queued_count: 0, active_count: 0 });
   });
@@ -117,7 +117,7 @@ describe('the queue', () => {
       { data: { messageIds: ['mine'], attempt: 0 }, prefetched: [], isRepeat: false },
     ]);
     const lease = async () => {
-      const [row] = await knex('held_jobs').select(
+      const [row] = await knex('job_leases').select(
         knex.raw('extract(epoch FROM due_at - now())::float8 AS seconds'),
         'due_at',
       );
@@ -148,7 +148,7 @@ describe('the queue', () => {
     const [idle, worker] = [await open(), await open()];
     const later = new Date(Date.now() + 3_600_000);
     for (const id of ['m1', 'm2']) await enqueue(idle, [job(id), job(`${id} later`, { startAfter: later })]);
-    expect(await knex('held_jobs')).toHaveLength(2);
+    expect(await knex('job_leases')).toHaveLength(2);
     expect(await knex('pgboss.job')).toHaveLength(2);
     // What waits for its time counts, too.
     expect(await idle.depth()).toMatchObject({ submit: 4 });
@@ -193,7 +193,7 @@ describe('the queue', () => {
     await alive.work('submit', { concurrency: 1, perRoute: 1 }, async (held) => void seen.push(held));
     await eventually(async () => {
       // Its lease has run out: nobody postpones it any more.
-      await knex.raw('UPDATE held_jobs SET due_at = now()');
+      await knex.raw('UPDATE job_leases SET due_at = now()');
       return seen.length > 0;
     });
     expect(seen).toMatchObject([{ data: { messageIds: ['left'] }, isRepeat: true }]);
@@ -349,8 +349,8 @@ describe('the queue', () => {
     });
     // Two are handed over with their commit; the third is fetched from the queue when a place is free.
     for (const id of ['lost', 'kept', 'fetched']) await enqueue(queue, [job(id)]);
-    const lostId = `(SELECT id FROM held_jobs WHERE job->'data'->'messageIds'->>0 = 'lost')`;
-    await knex.raw(`DELETE FROM held_jobs WHERE id = ${lostId}`);
+    const lostId = `(SELECT id FROM job_leases WHERE job->'data'->'messageIds'->>0 = 'lost')`;
+    await knex.raw(`DELETE FROM job_leases WHERE id = ${lostId}`);
     await eventually(() => held.get('lost')?.aborted);
     expect(held.get('kept')?.aborted).toBe(false);
     ends[0]?.();

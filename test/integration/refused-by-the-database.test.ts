@@ -70,20 +70,15 @@ describe('PostgreSQL itself refuses', () => {
     ['delivered', '0123', ['pending', 'sent', 'failed']],
     ['failed', '0001', ['pending', 'sent', 'delivered']],
     ['sent', '0004', ['pending']],
-  ])('a status that goes back from %s, in both partitions', async (status, last, steps) => {
+  ])('a status that goes back from %s', async (status, last, steps) => {
     const id = await send(last, status);
     for (const to of steps) {
-      for (const settled of [true, false]) {
-        const step = sql.query(
-          `UPDATE recipients SET status = $2, settled = $3, sent_at = now(), error_code = 'x' WHERE message_id = $1`,
-          [id, to, settled],
-        );
-        await expect(step).rejects.toThrow(`from ${status} to ${to}: a status goes only forward`);
-      }
+      const step = sql.query(
+        `UPDATE recipients SET status = $2, sent_at = now(), error_code = 'x' WHERE message_id = $1`,
+        [id, to],
+      );
+      await expect(step).rejects.toThrow(`from ${status} to ${to}: a status goes only forward`);
     }
-    const part = status === 'sent' ? 'recipients_open' : 'recipients_settled';
-    const straight = sql.query(`UPDATE ${part} SET status = 'pending' WHERE message_id = $1`, [id]);
-    await expect(straight).rejects.toThrow('a status goes only forward');
   });
 
   it('a second event of a push message, and a second event of a recipient', async () => {
@@ -126,13 +121,13 @@ describe('PostgreSQL itself refuses', () => {
     `UPDATE audit_entries SET actor = 'user:nobody'`,
     'DELETE FROM audit_entries WHERE seq = (SELECT max(seq) FROM audit_entries)',
     'TRUNCATE audit_entries',
-    'UPDATE audit_chain SET seq = seq - 1',
-    'DELETE FROM audit_chain',
-    'TRUNCATE audit_chain',
-    'UPDATE audit_signed_head SET sealed = NULL',
-    'UPDATE audit_signed_head SET log_id = gen_random_uuid()',
-    'DELETE FROM audit_signed_head',
-    'TRUNCATE audit_signed_head',
+    'UPDATE audit_head SET seq = seq - 1',
+    'UPDATE audit_head SET seq = seq + 2',
+    "UPDATE audit_head SET hash = decode(repeat('ff', 32), 'hex')",
+    'UPDATE audit_head SET sealed = NULL',
+    'UPDATE audit_head SET log_id = gen_random_uuid()',
+    'DELETE FROM audit_head',
+    'TRUNCATE audit_head',
   ])('to change the audit log: %s', async (text) => {
     await expect(sql.query(text)).rejects.toThrow('is append-only');
   });

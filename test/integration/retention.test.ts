@@ -301,8 +301,8 @@ describe('retention', () => {
     await settled(id, 'delivered');
     const scheduled = await send({ scheduledFor: new Date(Date.now() + 20 * DAY_MS).toISOString() });
     await sql.query(
-      `INSERT INTO provider_sids (provider, sid_key, account_id, message_id, position) VALUES ('x', 'later', $1, $2, 0)`,
-      [account.accountId, scheduled],
+      `INSERT INTO provider_sids (provider, sid_key, message_id, position) VALUES ('x', 'later', $1, 0)`,
+      [scheduled],
     );
     await gateway.parts.reports.take('x', [{ sid: 'nobody-knows', status: 'delivered' }]);
     const counts = async () => {

@@ -54,12 +54,12 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
        FROM ${MADE}
      )
      INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at,
-       failed_at, error_code, settled)
+       failed_at, error_code)
      SELECT ${uuid('at', 'n')}, $1, 0,
        CASE WHEN n % 2003 = 0 THEN '${REGULAR}' ELSE '+2567' || lpad((n::bigint * 7919 % 100000000)::text, 8, '0') END,
        30, status, CASE WHEN status IN ('sent', 'delivered') THEN at END,
        CASE WHEN status = 'delivered' THEN at END, CASE WHEN status = 'failed' THEN at END,
-       CASE WHEN status = 'failed' THEN 'rejected' END, status IN ('delivered', 'failed')
+       CASE WHEN status = 'failed' THEN 'rejected' END
      FROM (SELECT n, at, ${STATUS} AS status FROM ${MADE}) made`,
     [...madeBy(chunk), rareKeyId, keyId],
   );
@@ -115,9 +115,8 @@ export async function fillOthers(
          environment, currency, sender, content)
        SELECT ${id}, $1, n, 30, 30, $2, $2, 'sms', 'production', 'UGX', 'SERVICE', 'From somebody else'
        FROM generate_series(1, $3::int) n RETURNING id)
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at,
-       settled)
-     SELECT id, $1, 0, '${REGULAR}', 30, 'delivered', $2, $2, true FROM message`,
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, delivered_at)
+     SELECT id, $1, 0, '${REGULAR}', 30, 'delivered', $2, $2 FROM message`,
     [otherId, now, number],
   );
   await run('UPDATE accounts SET sms_seq = $2 WHERE id = $1', [otherId, number]);
@@ -158,9 +157,9 @@ export async function fillOthers(
     values,
   );
   await run(
-    `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, created_at)
+    `INSERT INTO api_keys (key_id, account_id, name, secret_hash, scopes, environment, created_by, issued_by, created_at)
      SELECT lpad(to_hex(n), 16, '0'), $1, 'Key ' || n, decode(repeat('00', 32), 'hex'), '{SEND_SMS}', 'production',
-       'system:bench', $2::timestamptz - make_interval(mins => n)
+       'system:bench', 'system:bench', $2::timestamptz - make_interval(mins => n)
      FROM generate_series(1, $3::int / 50) n`,
     values,
   );
@@ -172,7 +171,7 @@ export async function fillCounts(run: Run): Promise<void> {
     `CREATE TEMP TABLE counted AS
      SELECT m.account_id, date_trunc('hour', m.created_at, 'UTC') AS hour, m.channel, m.environment, r.status,
        coalesce(m.api_key_id, '') AS api_key_id, (m.seq - 1) / 64 AS block,
-       bit_xor(1::bigint << ((m.seq - 1) % 64)::int) AS places, count(*) AS messages,
+       bit_xor(1::bigint << ((m.seq - 1) % 64)::int) AS bitmap, count(*) AS messages,
        sum(m.cost_minor) AS cost_minor
      FROM messages m JOIN recipients r ON r.message_id = m.id GROUP BY 1, 2, 3, 4, 5, 6, 7`,
   );
@@ -189,13 +188,13 @@ export async function fillCounts(run: Run): Promise<void> {
   );
   await run(
     `INSERT INTO message_blocks (account_id, channel, environment, api_key_id, size, block, pending, sent, delivered,
-       failed, pending_places, sent_places, delivered_places, failed_places)
+       failed, pending_bitmap, sent_bitmap, delivered_bitmap, failed_bitmap)
      SELECT account_id, channel, environment, CASE WHEN l.by_key THEN api_key_id ELSE '' END, l.size,
        block / (l.size / 64), ${['pending', 'sent', 'delivered', 'failed']
          .map((status) => `coalesce(sum(messages) FILTER (WHERE status = '${status}'), 0)`)
          .join(', ')},
        ${['pending', 'sent', 'delivered', 'failed']
-         .map((status) => `coalesce(bit_xor(places) FILTER (WHERE status = '${status}' AND l.size = 64), 0)`)
+         .map((status) => `coalesce(bit_xor(bitmap) FILTER (WHERE status = '${status}' AND l.size = 64), 0)`)
          .join(', ')}
      FROM counted JOIN (VALUES (64, false), (2048, false), (65536, false), (2048, true), (65536, true))
        AS l (size, by_key) ON NOT l.by_key OR api_key_id <> '' GROUP BY 1, 2, 3, 4, 5, 6`,
@@ -203,10 +202,6 @@ export async function fillCounts(run: Run): Promise<void> {
   await run(
     `INSERT INTO failed_messages (account_id, channel, seq) SELECT m.account_id, m.channel, m.seq
      FROM recipients r JOIN messages m ON m.id = r.message_id WHERE r.status = 'failed'`,
-  );
-  await run(
-    `INSERT INTO failed_deliveries (webhook_id, delivery_id)
-     SELECT webhook_id, id FROM webhook_deliveries WHERE status = 'failed'`,
   );
   await run(
     `INSERT INTO delivery_hours (webhook_id, hour, event, status, deliveries)

@@ -23,7 +23,7 @@ interface PlanNode {
 }
 
 /** What the queue, the listener and the periodic tasks ask is no part of a list. */
-const BACKGROUND = /pgboss|held_jobs|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|advisory|SELECT 1$/i;
+const BACKGROUND = /pgboss|job_leases|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|advisory|SELECT 1$/i;
 const MESSAGE = /^duration: ([\d.]+) ms {2}plan:\n/;
 
 /** Has PostgreSQL tell everybody who connects to the database from now on how it executes each statement. */

@@ -43,7 +43,7 @@ export async function startWebhookBench(environment: Record<string, string> = {}
         eventually(async () => {
           const { rows } = await knex.raw(
             `SELECT FROM pgboss.job WHERE data::text LIKE ? AND state < ?
-             UNION ALL SELECT FROM held_jobs WHERE job::text LIKE ? AND NOT ?`,
+             UNION ALL SELECT FROM job_leases WHERE job::text LIKE ? AND NOT ?`,
             [named, inQueue ? 'active' : 'completed', named, inQueue],
           );
           return rows.length === 0;

@@ -83,7 +83,7 @@ export async function transitionRecipients(
     allowed.filter((move) => move.to === 'sent' && !done.has(move)),
   );
   const [early] = await settleAll([
-    tx.reports.addSids([...done.keys(), ...late].flatMap((move) => sidRows(move, messages))),
+    tx.reports.addSids([...done.keys(), ...late].flatMap(sidRows)),
     recordEvents(tx, ids, events),
   ]);
   announceMessages(tx, messages, moved);
@@ -156,14 +156,10 @@ async function explainSettled(tx: Tx, messageIds: readonly string[]): Promise<vo
   );
 }
 
-function sidRows(
-  { provider, sids, messageId, position }: RecipientMove,
-  messages: ReadonlyMap<string, Message>,
-): SidRow[] {
-  const accountId = messages.get(messageId)?.accountId;
-  if (accountId === undefined || provider === null) return [];
+function sidRows({ provider, sids, messageId, position }: RecipientMove): SidRow[] {
+  if (provider === null) return [];
   const parts = sids.length;
-  return sids.map((sid, part) => ({ provider, sid, accountId, messageId, position, part, parts }));
+  return sids.map((sid, part) => ({ provider, sid, messageId, position, part, parts }));
 }
 
 /** Keeps the first of several moves of a recipient. The others are late. */

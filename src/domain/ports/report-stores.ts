@@ -37,7 +37,6 @@ export interface ReportSpool {
 export interface SidRow {
   readonly provider: string;
   readonly sid: string;
-  readonly accountId: string;
   readonly messageId: string;
   readonly position: number;
   /** Number of the part, from 0, of so many. */

@@ -68,18 +68,18 @@ const WRITE = statement(
      JOIN account a ON a.id = ${origin.accountId} ORDER BY n.place
      RETURNING account_id, seq, created_at, channel, environment, api_key_id, cost_minor
    ), usage AS (
-     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages,
+     INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages,
        cost_minor)
      SELECT account_id, date_trunc('hour', created_at, 'UTC'), channel, environment,
        CASE environment WHEN 'sandbox' THEN 'sent' ELSE 'pending' END, coalesce(api_key_id, ''), ${BLOCK_OF_SEQ},
        ${BITMAP_OF_SEQ}, count(*), sum(cost_minor)
      FROM message GROUP BY 1, 2, 3, 4, 5, 6, 7
    ), recipient AS (
-     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed, settled)
-     SELECT ${MESSAGE_ID}, ${origin.accountId}, position, address, cost, CASE WHEN settled THEN 'sent' ELSE 'pending' END,
-       CASE WHEN settled THEN (SELECT accepted FROM account WHERE id = ${origin.accountId}) END, claimed, settled
+     INSERT INTO recipients (message_id, account_id, position, address, cost_minor, status, sent_at, claimed)
+     SELECT ${MESSAGE_ID}, ${origin.accountId}, position, address, cost, CASE WHEN is_sandbox THEN 'sent' ELSE 'pending' END,
+       CASE WHEN is_sandbox THEN (SELECT accepted FROM account WHERE id = ${origin.accountId}) END, claimed
      FROM (
-       SELECT *, ${origin.environment} = 'sandbox' AS settled
+       SELECT *, ${origin.environment} = 'sandbox' AS is_sandbox
        FROM unnest($28::int[], $29::int[], $30::smallint[], $31::text[], $32::bigint[], $33::boolean[])
          AS n (message, origin, position, address, cost, claimed)
      ) AS n

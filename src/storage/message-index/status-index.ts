@@ -5,16 +5,17 @@ import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 
 /**
  * How many messages the smallest blocks count, and how many of each size make one of the next. Block `b` of a size
- * begins above the number `b * size`. The smallest blocks tell which of their messages have a status, too: its `places`
+ * begins above the number `b * size`. The smallest blocks tell which of their messages have a status, too: its `bitmap`
  * are bits, the lowest that of the first message.
  */
 export const BLOCK = 64;
 const FANOUT = 32;
 const MIDDLE = BLOCK * FANOUT;
 const LARGE = MIDDLE * FANOUT;
+export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
 /** The smallest block that a message's `seq` is in, in SQL. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
-/** The places in their block that messages come to or leave; who is told of twice has gone on. */
+/** The bitmap in their block that messages come to or leave; who is told of twice has gone on. */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
 /** Above every number, and where a block of each size ends. */
 const NO_END = LARGE * FANOUT ** 5;
@@ -30,13 +31,13 @@ export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS N
 function counted(statuses: readonly MessageStatus[]): string {
   const matches = statuses.map((status) => `n.${status}`).join(' + ');
   return `(
-        SELECT block::bigint, sum(matches)::int AS matches, bit_xor(places) AS places FROM (
-          SELECT n.block, ${matches} AS matches, ${statuses.map((status) => `n.${status}_places`).join(' # ')} AS places
+        SELECT block::bigint, sum(matches)::int AS matches, bit_xor(bitmap) AS bitmap FROM (
+          SELECT n.block, ${matches} AS matches, ${statuses.map((status) => `n.${status}_bitmap`).join(' # ')} AS bitmap
           FROM message_blocks n
           WHERE n.account_id = $1 AND n.channel = $2 AND n.api_key_id = coalesce($5::text, '') AND n.size = p.size
             AND n.block >= p.low AND n.block < p.high AND ($4::text IS NULL OR n.environment = $4) AND ${matches} <> 0
           UNION ALL
-          SELECT u.block / (p.size / ${BLOCK}), u.matches, u.places FROM unfolded u
+          SELECT u.block / (p.size / ${BLOCK}), u.matches, u.bitmap FROM unfolded u
           WHERE p.size > 1 AND u.block >= p.low * (p.size / ${BLOCK}) AND u.block < p.high * (p.size / ${BLOCK})
         ) told GROUP BY block HAVING sum(matches) > 0
       )`;
@@ -46,7 +47,7 @@ function counted(statuses: readonly MessageStatus[]): string {
 interface Way {
   /** Of the blocks that it is taken apart into, the smallest first. */
   readonly sizes: readonly number[];
-  /** What part `p` is taken apart into, given the blocks that match: `block`, `matches`, `places`. */
+  /** What part `p` is taken apart into, given the blocks that match: `block`, `matches`, `bitmap`. */
   readonly taken: (blocks: string) => string;
   /** The numbers on the page. */
   readonly page: string;
@@ -57,22 +58,22 @@ const ON_PAGE = 'through > $7::bigint AND through - matches < $7::bigint + $8::b
 /** Whether the range begins or ends within a block. */
 const AT_END = `p.size = ${BLOCK} AND (r.above > b.block * ${BLOCK} OR r.up_to < (b.block + 1) * ${BLOCK})`;
 /** The bits from the range's first message in it on, and those up to its last. */
-const IN_RANGE = `b.places
+const IN_RANGE = `b.bitmap
           & CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END
           & CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int) ELSE -1 END`;
 /** The smallest blocks tell where messages are, and so how many of theirs are in the range. */
-const BY_PLACES: Way = {
+const BY_BITMAP: Way = {
   sizes: [BLOCK, MIDDLE, LARGE],
   taken: (
     blocks,
   ) => `SELECT b.block, CASE WHEN ${AT_END} THEN bit_count((${IN_RANGE})::bit(${BLOCK}))::int ELSE b.matches END AS matches,
-          CASE WHEN ${AT_END} THEN ${IN_RANGE} ELSE b.places END AS places
+          CASE WHEN ${AT_END} THEN ${IN_RANGE} ELSE b.bitmap END AS bitmap
         FROM ${blocks} b CROSS JOIN asked r`,
   // As many match in its part, but older, as there are bits below its own.
   page: `SELECT low + i + 1 FROM (
-        SELECT low, places, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
-      ) l WHERE places >> i & 1 = 1
-        AND through - bit_count((places & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
+        SELECT low, bitmap, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
+      ) l WHERE bitmap >> i & 1 = 1
+        AND through - bit_count((bitmap & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
  * Without the smallest blocks: messages are looked at one by one, no more than the page may need; and then no blocks are
@@ -80,7 +81,7 @@ const BY_PLACES: Way = {
  */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
-  taken: (blocks) => `SELECT block, matches, NULL::bigint AS places FROM ${blocks} b WHERE p.size > 1
+  taken: (blocks) => `SELECT block, matches, NULL::bigint AS bitmap FROM ${blocks} b WHERE p.size > 1
         UNION ALL
         (SELECT ${seq} - 1, 1, NULL FROM ${from}
          WHERE p.size = 1 AND ${where} AND ${seq} > p.low AND ${seq} <= p.high ORDER BY ${seq} DESC
@@ -150,19 +151,19 @@ function pageText(
   return `WITH RECURSIVE ${range}, asked AS MATERIALIZED (
       SELECT above, coalesce(nullif(least(up_to, $6::bigint), last), ${NO_END}) AS up_to FROM range
     ), unfolded AS MATERIALIZED (
-      SELECT block, sum(messages)::int AS matches, bit_xor(places) AS places
+      SELECT block, sum(messages)::int AS matches, bit_xor(bitmap) AS bitmap
       -- All are read, those of other accounts too: the account is what is compared first.
       FROM (SELECT * FROM usage_deltas WHERE account_id = $1 OFFSET 0) own
       WHERE channel = $2 AND ($3::text IS NULL OR status = $3)
         AND ($4::text IS NULL OR environment = $4) AND ($5::text IS NULL OR api_key_id = $5)
       GROUP BY block
-    ), part (size, low, high, matches, through, places) AS (
+    ), part (size, low, high, matches, through, bitmap) AS (
       SELECT b.size, b.low, b.high, NULL::int, NULL::bigint, NULL::bigint FROM ${cover(sizes)}
       UNION ALL
       SELECT s.smaller, c.above / greatest(s.smaller, 1), (c.above + c.size) / greatest(s.smaller, 1),
-        c.matches, c.through, c.places
+        c.matches, c.through, c.bitmap
       FROM (
-        SELECT p.size, t.block * p.size AS above, t.matches, t.places, coalesce(p.through - p.matches, 0)
+        SELECT p.size, t.block * p.size AS above, t.matches, t.bitmap, coalesce(p.through - p.matches, 0)
           + sum(t.matches) OVER (PARTITION BY p.through ORDER BY t.block * p.size DESC ROWS UNBOUNDED PRECEDING) AS through
         FROM (SELECT * FROM part WHERE size > 0 AND (through IS NULL OR ${ON_PAGE})) p CROSS JOIN LATERAL (
           ${taken(counted(statuses))}
@@ -209,11 +210,11 @@ const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' 
  * (`MATCHING`), $6 the highest number that is asked for, $7 how many to skip and $8 how many to show, and of a span of
  * time $9 its ends (`rangeOf`). This one shows messages with their recipients, by status and environment.
  */
-export const MESSAGE_PAGE = pages('message-page', BY_PLACES, {
+export const MESSAGE_PAGE = pages('message-page', BY_BITMAP, {
   columns: `${MESSAGE_COLUMNS}, r.*`,
   joins: WITH_RECIPIENTS,
 });
 /** Keys of messages, by status and environment. */
-export const KEY_PAGE = pages('key-page', BY_PLACES, KEY);
+export const KEY_PAGE = pages('key-page', BY_BITMAP, KEY);
 /** Keys of messages sent with one API key; without a page, their total. */
 export const KEY_PAGE_OF_API_KEY = pages('key-page-of-api-key', BY_API_KEY, KEY);

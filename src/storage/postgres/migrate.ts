@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { type Migration, migrations, takeOverOld } from '../../../migrations/index.ts';
+import { type Migration, migrations } from '../../../migrations/index.ts';
+import { takeOver } from '../../../migrations/take-over.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex, type DatabaseConnection } from './sql.ts';
@@ -60,7 +61,7 @@ async function migrateAlone(knex: Knex): Promise<string> {
   try {
     await lock(knex, connection);
     const from: string = await knex.migrate.currentVersion(CONFIG);
-    await takeOverOld(knex);
+    await takeOver(knex);
     await knex.migrate.forceFreeMigrationsLock(CONFIG);
     const [, applied]: [number, string[]] = await knex.migrate.latest(CONFIG);
     if (applied.length > 0) await analyze(knex);

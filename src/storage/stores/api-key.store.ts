@@ -16,7 +16,7 @@ interface ApiKeyRow {
   per_minute: number | null;
   per_second: number | null;
   created_by: string;
-  issued_by: string | null;
+  issued_by: string;
   rotated_at: Date | null;
   created_at: Date;
   expires_at: Date | null;
@@ -55,7 +55,7 @@ function mapRow(row: ApiKeyRow): ApiKey {
     rateLimit: { perMinute: row.per_minute, perSecond: row.per_second },
     createdAt: row.created_at,
     createdBy: row.created_by,
-    issuedBy: row.issued_by ?? row.created_by,
+    issuedBy: row.issued_by,
     rotatedAt: row.rotated_at,
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at,
@@ -95,7 +95,7 @@ const LOCK_ACCOUNT = statement('api-keys-lock', 'SELECT pg_advisory_xact_lock(73
 /** Keys made by `maker`. Parameter 2 says whether those count that somebody else has rotated since. */
 const madeByOne = (maker: string) => `CROSS JOIN LATERAL (
      SELECT key_id FROM api_keys WHERE issued_by = ${maker}
-     UNION SELECT key_id FROM api_keys WHERE created_by = ${maker} AND ($2 OR issued_by IS NULL)) AS k`;
+     UNION SELECT key_id FROM api_keys WHERE created_by = ${maker} AND $2) AS k`;
 const MADE_BY = statement(
   'api-keys-made-by',
   `WITH RECURSIVE made (maker, key_id) AS (

@@ -4,17 +4,13 @@ import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts'
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const COLUMNS = 'id, account_id, at, actor, action, target, before, after';
-const ENDS = 'SELECT c.seq, c.hash, h.log_id, h.sealed FROM audit_chain c CROSS JOIN audit_signed_head h';
-const END = statement('audit-end', ENDS);
-const LOCK_END = statement('audit-lock-end', `${ENDS} FOR UPDATE OF c`);
-const MOVE_END = statement(
-  'audit-move-end',
-  `WITH head AS (UPDATE audit_signed_head SET sealed = $3)
-   UPDATE audit_chain SET seq = $1, hash = $2`,
-);
+const HEAD = 'SELECT seq, hash, log_id, sealed FROM audit_head';
+const FIND_HEAD = statement('audit-head', HEAD);
+const LOCK_HEAD = statement('audit-lock-head', `${HEAD} FOR UPDATE`);
+const MOVE_HEAD = statement('audit-move-head', 'UPDATE audit_head SET seq = $1, hash = $2, sealed = $3');
 const REPLACE_SIGNED = statement(
   'audit-replace-signed',
-  'UPDATE audit_signed_head SET sealed = $2 WHERE sealed IS NOT DISTINCT FROM $1',
+  'UPDATE audit_head SET sealed = $2 WHERE sealed IS NOT DISTINCT FROM $1',
 );
 const APPEND = statement(
   'audit-append',
@@ -45,12 +41,12 @@ export class PgAuditStore implements AuditStore {
   }
 
   async append(entry: AuditEntry): Promise<void> {
-    const end = endOf(await this.#sql.query<EndRow>(LOCK_END, []));
+    const end = endOf(await this.#sql.query<EndRow>(LOCK_HEAD, []));
     const { seq, hash } = nextLink(end, entry);
     const { id, accountId, at, actor, action, target, before, after } = entry;
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
     const head = { logId: end.log_id, seq, hash };
-    await this.#sql.execute(MOVE_END, [seq, hash, this.#heads.sign(head)]);
+    await this.#sql.execute(MOVE_HEAD, [seq, hash, this.#heads.sign(head)]);
     // Only what is committed: else a rollback would look like a tail that was cut.
     this.#sql.onEnd((isCommitted) => {
       if (isCommitted) void this.#heads.keep(head);
@@ -67,7 +63,12 @@ export class PgAuditStore implements AuditStore {
   }
 
   async heads(): Promise<{ logId: string; signed: string | null; end: AuditLink }> {
-    const { seq, hash, log_id: logId, sealed: signed } = endOf(await this.#sql.queryOnDisk<EndRow>(END, []));
+    const {
+      seq,
+      hash,
+      log_id: logId,
+      sealed: signed,
+    } = endOf(await this.#sql.queryOnDisk<EndRow>(FIND_HEAD, []));
     return { logId, signed, end: { seq, hash } };
   }
 

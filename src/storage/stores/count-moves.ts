@@ -10,11 +10,11 @@ const CLEAR_REASON = statement(
 // Of a message its kind, its number and what it cost; the kinds are few.
 const COUNT_MOVES = statement(
   'usage-count-moves',
-  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages, cost_minor)
+  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
    SELECT kind.account_id, kind.hour, kind.channel, kind.environment, step.status, kind.api_key_id, moved.block,
-     moved.places, step.sign * moved.messages, step.sign * moved.cost_minor
+     moved.bitmap, step.sign * moved.messages, step.sign * moved.cost_minor
    FROM (
-     SELECT kind, ${BLOCK_OF_SEQ} AS block, ${BITMAP_OF_SEQ} AS places, count(*) AS messages, sum(cost_minor) AS cost_minor
+     SELECT kind, ${BLOCK_OF_SEQ} AS block, ${BITMAP_OF_SEQ} AS bitmap, count(*) AS messages, sum(cost_minor) AS cost_minor
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS message (kind, seq, cost_minor) GROUP BY 1, 2
    ) moved
    JOIN unnest($4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])

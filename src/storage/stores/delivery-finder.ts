@@ -4,7 +4,7 @@ import type { DeliveryStatus, EventType } from '../../domain/webhooks/webhook.ts
 import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 
 /**
- * Finding deliveries at any size. They are counted by endpoint, hour, event and status (migration list_counts), so a
+ * Finding deliveries at any size. They are counted by endpoint, hour, event and status by triggers, so a
  * total is a sum of counts, and only the hours that hold a page are looked through: an id tells its hour.
  */
 const HOUR_MS = 3_600_000;
@@ -54,11 +54,11 @@ const RETRIED = idsOver(
 );
 const FAILED = idsOver(
   '-failed',
-  'failed_deliveries l CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries WHERE id = l.delivery_id OFFSET 0) d',
-  'l.delivery_id',
-  'l.webhook_id',
+  '(SELECT * FROM webhook_deliveries WHERE has_failed) d',
+  'd.id',
+  'd.webhook_id',
 );
-/** What nearly every message causes: the others have an index (migration rare_deliveries). */
+/** What nearly every message causes: the others have an index . */
 const COMMON_EVENTS: readonly EventType[] = [
   'sms.sent',
   'email.sent',

@@ -94,10 +94,9 @@ const REOPEN = statement(
 );
 const FAILED = statement(
   'deliveries-failed',
-  `SELECT l.delivery_id AS id FROM failed_deliveries l
-   CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries WHERE id = l.delivery_id OFFSET 0) d
-   WHERE (l.webhook_id, l.delivery_id) > ($1, $2) AND l.webhook_id = $1 AND d.status = 'failed'
-     AND d.created_at >= $3 AND d.created_at <= $4 AND d.event <> 'webhook.test' ORDER BY l.delivery_id LIMIT $5`,
+  `SELECT id FROM webhook_deliveries
+   WHERE (webhook_id, id) > ($1, $2) AND webhook_id = $1 AND has_failed
+     AND created_at >= $3 AND created_at <= $4 AND event <> 'webhook.test' ORDER BY webhook_id, id LIMIT $5`,
 );
 const CANCEL_OPEN = statement(
   'deliveries-cancel-open',

@@ -43,15 +43,11 @@ const RECIPIENTS = statement(
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) ORDER BY message_id, position`,
 );
 const BULK = statement('message-bulk', 'SELECT bulk FROM messages WHERE id = $1');
-/** Only in this part of the table are recipients that may move; a constant, so that the other part is not looked at. */
-const OPEN = 'settled = false';
 const PENDING_RECIPIENTS = statement(
   'recipients-pending',
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE message_id = ANY($1::uuid[]) AND status = 'pending'
-   AND coalesce(attempts, 0) <= $2 AND ${OPEN} ORDER BY message_id, position`,
+   AND coalesce(attempts, 0) <= $2 ORDER BY message_id, position`,
 );
-// The open part is empty again and again. A plan made then must not read all of it when it has filled: the list bounds
-// what is read, and what is joined looks like many rows.
 const JOINED = 'r.message_id = ANY($1::uuid[]) AND r.message_id = n.message_id AND r.position = n.position';
 const MANY = 'generate_subscripts($1::uuid[], 1)';
 const MOVE = statement(
@@ -61,26 +57,25 @@ const MOVE = statement(
      error_code = n.error_code, error_message = n.error_message,
      sent_at = CASE WHEN n.target = 'sent' THEN n.at ELSE r.sent_at END,
      delivered_at = CASE WHEN n.target = 'delivered' THEN n.at ELSE r.delivered_at END,
-     failed_at = CASE WHEN n.target = 'failed' THEN n.at ELSE r.failed_at END,
-     settled = n.target IN ('delivered', 'failed')
+     failed_at = CASE WHEN n.target = 'failed' THEN n.at ELSE r.failed_at END
    FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::text[], $4::text[], $5::timestamptz[], $6::text[],
      $7::text[], $8::text[], $9::text[]))
      AS n (index, message_id, position, source, target, at, provider, sid, error_code, error_message)
-   WHERE ${JOINED} AND r.status = n.source AND r.${OPEN}
+   WHERE ${JOINED} AND r.status = n.source
    RETURNING r.message_id, r.position, r.address, r.cost_minor, r.sid`,
 );
 const KEYS = `ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[])) AS n (index, message_id, position)`;
 const CLAIM = statement(
   'recipient-claim',
   `UPDATE recipients r SET claimed = true FROM ${KEYS}
-   WHERE ${JOINED} AND r.status = 'pending' AND NOT r.claimed AND r.${OPEN} RETURNING r.message_id, r.position`,
+   WHERE ${JOINED} AND r.status = 'pending' AND NOT r.claimed RETURNING r.message_id, r.position`,
 );
 const POSTPONE = statement(
   'recipient-postpone',
   `UPDATE recipients r SET attempts = n.attempts, claimed = r.claimed AND NOT n.free
    FROM ROWS FROM (${MANY}, unnest($1::uuid[], $2::smallint[], $3::smallint[], $4::boolean[]))
      AS n (index, message_id, position, attempts, free)
-   WHERE ${JOINED} AND r.status = 'pending' AND coalesce(r.attempts, 0) < n.attempts AND r.${OPEN}
+   WHERE ${JOINED} AND r.status = 'pending' AND coalesce(r.attempts, 0) < n.attempts
    RETURNING r.message_id, r.position`,
 );
 const MARK_READ = statement(

@@ -14,9 +14,8 @@ import { LOCK_MESSAGES } from './locks.ts';
 
 const ADD_SIDS = statement(
   'sids-add',
-  `INSERT INTO provider_sids (provider, sid_key, account_id, message_id, position, part, parts)
-   SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::smallint[], $6::smallint[],
-     $7::smallint[])`,
+  `INSERT INTO provider_sids (provider, sid_key, message_id, position, part, parts)
+   SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::smallint[], $5::smallint[], $6::smallint[])`,
 );
 // What has waited for a day is on another message: carriers give their ids again. Its age is reckoned in such a way that
 // it is found by its keys, whatever else has come on that day.
@@ -101,7 +100,6 @@ export class PgReportStore implements ReportStore {
     await this.#sql.execute(ADD_SIDS, [
       rows.map((row) => row.provider),
       keys,
-      rows.map((row) => row.accountId),
       rows.map((row) => row.messageId),
       rows.map((row) => row.position),
       rows.map((row) => row.part),

@@ -1,12 +1,13 @@
 import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
 import type { UsageStore } from '../../domain/ports/account-stores.ts';
 import type { UsageQuery, UsageRow } from '../../domain/usage/usage.ts';
+import { foldBlocks } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const KEY = 'account_id, hour, channel, environment, status, api_key_id';
-const COUNTS = 'channel, environment, status, api_key_id, messages, cost_minor';
-// Whole days come as days; what is before the first of them, and from the end of the last one on, by the hour.
+const GROUP = 'channel, environment, status, api_key_id';
+const COUNTS = `${GROUP}, messages, cost_minor`;
+// Whole days are read as days; what is before the first of them, and from the end of the last one on, by the hour.
 const QUERY = statement(
   'usage-query',
   `WITH counts AS (
@@ -26,16 +27,20 @@ const QUERY = statement(
    FROM counts WHERE $8::text IS NULL OR environment = $8
    GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
 );
-// One process folds at a time; who comes second finds nothing to do.
+// One process folds at a time. Another one finds nothing to do.
 const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
+const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', time: string) =>
+  `INSERT INTO ${table} (account_id, ${column}, ${COUNTS})
+     SELECT account_id, ${time}, ${GROUP}, sum(messages), sum(cost_minor) FROM taken
+     GROUP BY account_id, 2, ${GROUP} HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
+     ON CONFLICT (account_id, ${column}, ${GROUP}) DO UPDATE SET messages = ${table}.messages + excluded.messages,
+       cost_minor = ${table}.cost_minor + excluded.cost_minor`;
 const FOLD = statement(
   'usage-fold',
-  `WITH taken AS (DELETE FROM usage_deltas RETURNING ${KEY}, messages, cost_minor)
-   INSERT INTO usage_hours (${KEY}, messages, cost_minor)
-   SELECT ${KEY}, sum(messages), sum(cost_minor) FROM taken GROUP BY ${KEY}
-   HAVING sum(messages) <> 0 OR sum(cost_minor) <> 0
-   ON CONFLICT (${KEY}) DO UPDATE SET messages = usage_hours.messages + excluded.messages,
-     cost_minor = usage_hours.cost_minor + excluded.cost_minor`,
+  `WITH taken AS MATERIALIZED (DELETE FROM usage_deltas RETURNING *),
+   hours AS (${foldUsage('usage_hours', 'hour', 'hour')}),
+   days AS (${foldUsage('usage_days', 'day', `date_trunc('day', hour, 'UTC')`)})
+   ${foldBlocks('taken')}`,
 );
 const FOLD_DELIVERIES = statement(
   'delivery-fold',
@@ -45,7 +50,7 @@ const FOLD_DELIVERIES = statement(
    ON CONFLICT (webhook_id, hour, event, status) DO UPDATE
      SET deliveries = delivery_hours.deliveries + excluded.deliveries`,
 );
-// What was delivered is forgotten after a month; its counts must not stay as zeros for ever.
+// Deliveries are deleted after a month. Their counts must not stay as zeros for ever.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
 /** Counts by hour, of messages and of deliveries. */

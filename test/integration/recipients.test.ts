@@ -8,7 +8,7 @@ import { PgMessageStore } from '../../src/storage/stores/message.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 import { explainDatabase, recordPlans } from '../support/plans.ts';
 
-describe('recipients in an open and a settled partition', () => {
+describe('stored recipients', () => {
   let database: TestDatabase;
   let client: pg.Client;
   let knex: Knex;
@@ -62,14 +62,6 @@ describe('recipients in an open and a settled partition', () => {
     return (await store.lockAndMove([messageId], [step])).moved;
   };
 
-  const partsOf = async (messageId: string) =>
-    (
-      await rows(
-        `SELECT tableoid::regclass::text AS part, status FROM recipients WHERE message_id = $1 ORDER BY position`,
-        [messageId],
-      )
-    ).map(({ part, status }) => `${status} in ${part}`);
-
   const hasFailed = async (messageId: string) =>
     (
       await rows(
@@ -78,21 +70,11 @@ describe('recipients in an open and a settled partition', () => {
       )
     ).length === 1;
 
-  it('are in the open one until they are delivered or failed', async () => {
+  it('move forward only, and can be read in every status', async () => {
     const id = await message(3);
     await move(id, 0, 'pending', 'sent');
     await move(id, 1, 'pending', 'failed');
-    expect(await partsOf(id)).toEqual([
-      'sent in recipients_open',
-      'failed in recipients_settled',
-      'pending in recipients_open',
-    ]);
     expect(await move(id, 0, 'sent', 'delivered')).toEqual([expect.objectContaining({ position: 0 })]);
-    expect(await partsOf(id)).toEqual([
-      'delivered in recipients_settled',
-      'failed in recipients_settled',
-      'pending in recipients_open',
-    ]);
     expect(await store.recipients([id])).toMatchObject([
       { status: 'delivered', sentAt: expect.any(Date), deliveredAt: expect.any(Date), failedAt: null },
       { status: 'failed', failedAt: expect.any(Date), error: { code: 'rejected', message: 'no' } },
@@ -100,35 +82,12 @@ describe('recipients in an open and a settled partition', () => {
     ]);
     const counts = { delivered: 1, failed: 1, pending: 1, sent: 0 };
     expect((await store.lock([id])).get(id)).toMatchObject({ status: 'pending', counts });
-  });
-
-  it('stay in the settled one, and can still be read', async () => {
-    const id = await message(1);
-    await move(id, 0, 'pending', 'sent');
-    await move(id, 0, 'sent', 'delivered');
-    for (const from of ['pending', 'sent', 'delivered'] as const) {
+    for (const from of ['pending', 'sent'] as const) {
       expect(await move(id, 0, from, 'failed')).toEqual([]);
     }
     expect(await store.claim([{ messageId: id, position: 0 }])).toEqual([]);
     expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toHaveLength(1);
     expect(await store.markRead([{ messageId: id, position: 0 }], new Date())).toEqual([]);
-    expect(await partsOf(id)).toEqual(['delivered in recipients_settled']);
-  });
-
-  it('are searched in the open one only when they may still change', async () => {
-    const id = await message(2);
-    await move(id, 1, 'pending', 'failed');
-    plans.take();
-    await store.pending([id], 0);
-    await store.claim([{ messageId: id, position: 0 }]);
-    await store.postpone([{ messageId: id, position: 0, attempts: 1, isFree: true }]);
-    await move(id, 0, 'pending', 'sent');
-    const touched = plans
-      .take()
-      .filter(({ text }) => !/FROM messages\b/.test(text))
-      .map((plan) => [...plan.touched.keys()].filter((table) => table.startsWith('recipients_')))
-      .filter((tables) => tables.length > 0);
-    expect(touched).toEqual(Array.from({ length: 4 }, () => ['recipients_open']));
   });
 
   it('that wait for a retry have one for each hand-over, and only the job of the next hand-over finds them', async () => {
@@ -157,9 +116,9 @@ describe('recipients in an open and a settled partition', () => {
     expect(await found(1)).toEqual([{ position: 2, isClaimed: false }]);
   });
 
-  it('are found by key also with a plan made while the open partition was empty', async () => {
-    await client.query('DELETE FROM recipients_open');
-    await client.query('VACUUM ANALYZE recipients_open');
+  it('are found by key also with a plan made while the table was empty', async () => {
+    await client.query('DELETE FROM recipients');
+    await client.query('VACUUM ANALYZE recipients');
     const fresh = createKnex(database.connection, silentLogger, 1);
     try {
       const later = new PgMessageStore(new Sql(fresh));
@@ -177,9 +136,9 @@ describe('recipients in an open and a settled partition', () => {
       while (ids.length < 300) ids.push(await message(1));
       plans.take();
       await change(ids[7] ?? '');
-      const touched = plans.take().map((plan) => plan.touched.get('recipients_open') ?? 0);
-      // The claim, the postponement, and twice the look at where the message stands and the move.
-      expect(touched.filter((rows) => rows > 0)).toEqual([1, 1, 1, 1, 1, 1]);
+      const touched = plans.take().map((plan) => plan.touched.get('recipients') ?? 0);
+      // Claim, postponement, twice the read of the message and the move, and the mark. An update reads a row and writes it.
+      expect(touched.filter((rows) => rows > 0)).toEqual([2, 2, 1, 2, 1, 2, 2]);
     } finally {
       await fresh.destroy();
     }
@@ -194,6 +153,6 @@ describe('recipients in an open and a settled partition', () => {
     for (const id of [failed, delivered]) await move(id, 1, 'pending', 'failed');
     expect([await hasFailed(failed), await hasFailed(delivered)]).toEqual([true, false]);
     await client.query('DELETE FROM messages WHERE id = $1', [failed]);
-    expect(await partsOf(failed)).toEqual([]);
+    expect(await store.recipients([failed])).toEqual([]);
   });
 });
