@@ -25,7 +25,7 @@ export interface CopyStore {
   settle(place: Place): Promise<void>;
   /** A sign of life of a process that works on this copy. */
   renew(): Promise<void>;
-  /** Of up to `limit` recipients after `after` that may still move, those that are pending; `next` is undefined at the end. */
+  /** The next `limit` pending recipients after `after`, and the last of them; `next` is undefined at the end. */
   pendingAfter(
     after: RecipientKey,
     limit: number,

@@ -3,7 +3,16 @@
 import { foldBlocks } from './fold-blocks.ts';
 import { countMatching, findBefore, type KeyRow, type SeqFilter } from './message-finder.ts';
 import { messageHistory } from './message-history.ts';
-import { BITMAP_OF_SEQ, BLOCK, BLOCK_OF_SEQ } from './status-index.ts';
+import { BITMAP_OF_SEQ, BLOCK, BLOCK_OF_SEQ, PENDING_BLOCKS } from './status-index.ts';
 
 export type { KeyRow, SeqFilter };
-export { BITMAP_OF_SEQ, BLOCK, BLOCK_OF_SEQ, countMatching, findBefore, foldBlocks, messageHistory };
+export {
+  BITMAP_OF_SEQ,
+  BLOCK,
+  BLOCK_OF_SEQ,
+  countMatching,
+  findBefore,
+  foldBlocks,
+  messageHistory,
+  PENDING_BLOCKS,
+};

@@ -17,6 +17,18 @@ export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
 /** The bitmap in their block that messages come to or leave; who is told of twice has gone on. */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
+/** The smallest blocks, `(account_id, channel, block)` of all accounts, that may hold a pending message. */
+export const PENDING_BLOCKS = `(
+    SELECT a.id AS account_id, c.channel, s.block FROM accounts a
+    CROSS JOIN unnest(ARRAY['sms', 'email', 'push', 'whatsapp']) AS c (channel)
+    CROSS JOIN LATERAL (
+      SELECT block FROM message_blocks WHERE account_id = a.id AND channel = c.channel AND api_key_id = ''
+        AND size = ${LARGE} AND pending <> 0 OFFSET 0) l
+    CROSS JOIN LATERAL (
+      SELECT block FROM message_blocks WHERE account_id = a.id AND channel = c.channel AND api_key_id = ''
+        AND size = ${BLOCK} AND pending <> 0
+        AND block >= l.block * ${LARGE / BLOCK} AND block < (l.block + 1) * ${LARGE / BLOCK} OFFSET 0) s
+    UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
 /** Above every number, and where a block of each size ends. */
 const NO_END = LARGE * FANOUT ** 5;
 

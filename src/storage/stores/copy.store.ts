@@ -2,6 +2,7 @@ import type { Channel } from '../../domain/messages/message.ts';
 import type { CopyState, CopyStore } from '../../domain/ports/copy-store.ts';
 import type { RecipientKey } from '../../domain/ports/message-stores.ts';
 import type { HoldReason, Place } from '../../domain/recovery/hold.ts';
+import { BLOCK, PENDING_BLOCKS } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
 /** `gateway.restored_as` stands in the configuration of a server whose files `restore` has laid out. */
@@ -23,11 +24,16 @@ const SETTLE = statement(
 const RENEW = statement('copy-renew', 'UPDATE data_copy SET alive_at = now() WHERE held_at IS NULL');
 const PENDING_AFTER = statement(
   'copy-pending-after',
-  `SELECT r.message_id, r.position, r.status = 'pending' AS is_pending, m.channel,
-     coalesce(m.scheduled_for, m.created_at) AS due_at
-   FROM (SELECT message_id, position, status FROM recipients
-     WHERE settled = false AND (message_id, position) > ($1, $2) ORDER BY message_id, position LIMIT $3) r
-   JOIN messages m ON m.id = r.message_id ORDER BY r.message_id, r.position`,
+  `SELECT m.id AS message_id, r.position, m.channel, coalesce(m.scheduled_for, m.created_at) AS due_at
+   FROM ${PENDING_BLOCKS} b
+   CROSS JOIN LATERAL (
+     SELECT id, channel, scheduled_for, created_at FROM messages
+     WHERE account_id = b.account_id AND channel = b.channel AND seq > b.block * ${BLOCK} AND seq <= (b.block + 1) * ${BLOCK}
+       AND id >= $1 OFFSET 0) m
+   CROSS JOIN LATERAL (
+     SELECT position FROM recipients
+     WHERE message_id = m.id AND status = 'pending' AND (message_id, position) > ($1, $2) OFFSET 0) r
+   ORDER BY m.id, r.position LIMIT $3`,
 );
 
 interface StateRow {
@@ -74,20 +80,17 @@ export class PgCopyStore implements CopyStore {
     const rows = await this.#sql.query<{
       message_id: string;
       position: number;
-      is_pending: boolean;
       channel: Channel;
       due_at: Date;
     }>(PENDING_AFTER, [messageId, position, limit]);
     const last = rows.length === limit ? rows.at(-1) : undefined;
     return {
-      pending: rows
-        .filter((row) => row.is_pending)
-        .map((row) => ({
-          messageId: row.message_id,
-          position: row.position,
-          channel: row.channel,
-          dueAt: row.due_at,
-        })),
+      pending: rows.map((row) => ({
+        messageId: row.message_id,
+        position: row.position,
+        channel: row.channel,
+        dueAt: row.due_at,
+      })),
       next: last && { messageId: last.message_id, position: last.position },
     };
   }
