@@ -1,6 +1,6 @@
 /**
- * In which form a GraphQL request is answered. **Form**: `json`, one answer; `event stream` (GraphQL over SSE, distinct
- * connections); `multipart` (Apollo's subscriptions over HTTP); undefined when the client accepts none that fits.
+ * The form of a GraphQL response. **Form**: `json`, one response; `event stream` (GraphQL over SSE, distinct
+ * connections); `multipart` (Apollo's subscriptions over HTTP); undefined when the client accepts none of these.
  */
 import { getOperationAST, OperationTypeNode, parse } from 'graphql';
 import { LIMITS } from './limits.ts';
@@ -8,9 +8,9 @@ import { LIMITS } from './limits.ts';
 export type AnswerForm = 'json' | 'event stream' | 'multipart';
 
 interface MediaRange {
-  /** `type/subtype` in small letters; either may be `*`. */
+  /** `type/subtype` in lower case; either may be `*`. */
   readonly type: string;
-  /** Those besides `q`, as `name=value` in small letters and without quotes. */
+  /** The parameters except `q`, as `name=value` in lower case and unquoted. */
   readonly parameters: readonly string[];
   readonly quality: number;
 }
@@ -20,20 +20,20 @@ const JSON_TYPES = ['application/json', GRAPHQL_JSON];
 const EVENT_STREAM = 'text/event-stream';
 const STREAM_RANGES = [EVENT_STREAM, 'text/*'];
 const MULTIPART = 'multipart/mixed';
-/** Names the protocol: without it `multipart/mixed` may be that of `@defer`, which is another one. */
+/** Names the protocol. Without it `multipart/mixed` may mean `@defer`, which is another protocol. */
 const MULTIPART_PROTOCOL = 'subscriptionspec=1.0';
 
 /**
- * Chooses the form by the operation. Queries and mutations are answered with JSON wherever that is acceptable: clients
- * name `text/event-stream` beside it for subscriptions alone. A subscription gets a stream where the client names one:
- * one that takes anything (no `Accept`, or any type) reads a single answer, and would wait for the end of a stream.
- * Its single answer is then the refusal in JSON.
+ * Chooses the form by the operation. Queries and mutations get JSON wherever the client accepts it, because clients
+ * name `text/event-stream` beside it only for subscriptions. A subscription gets a stream if the client names one. A
+ * client that accepts anything reads a single response and would wait for the end of a stream, so it gets the refusal
+ * in JSON.
  */
 export function answerFormOf(accept: string | undefined, isSubscription: boolean): AnswerForm | undefined {
   const ranges = mediaRangesOf(accept);
   const takesStream = qualityOf(EVENT_STREAM, ranges) > 0;
   if (!isSubscription) {
-    // Where neither is acceptable, Apollo refuses.
+    // If the client accepts neither, Apollo refuses.
     return takesStream && !JSON_TYPES.some((type) => qualityOf(type, ranges) > 0) ? 'event stream' : 'json';
   }
   const namesStream = takesStream && ranges.some(({ type }) => STREAM_RANGES.includes(type));
@@ -46,15 +46,15 @@ export function answerFormOf(accept: string | undefined, isSubscription: boolean
   return takesStream ? 'json' : undefined;
 }
 
-/** Whether `Accept` names GraphQL's own media type, as clients of GraphQL do and nothing else of a browser does. */
+/** True if `Accept` names GraphQL's own media type, which only GraphQL clients send. */
 export function namesGraphql(accept: string | undefined): boolean {
   return mediaRangesOf(accept).some(({ type, quality }) => type === GRAPHQL_JSON && quality > 0);
 }
 
-/** Whether a request's parameters ask for a subscription; false for what cannot be read. Linear in the document. */
+/** True if the parameters of a request ask for a subscription; false if they do not parse. Linear in the document. */
 export function isSubscription(parameters: unknown): boolean {
   const { query, operationName } = Object(parameters) as { query?: unknown; operationName?: unknown };
-  // Spares all others the parsing.
+  // Avoids parsing every other request.
   if (typeof query !== 'string' || !query.includes('subscription')) return false;
   try {
     const document = parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
@@ -65,7 +65,7 @@ export function isSubscription(parameters: unknown): boolean {
   }
 }
 
-/** The quality of a type, by the range that is closest to it (RFC 9110, 12.5.1); 0 when it is not acceptable. */
+/** The quality of a type, by the most specific range (RFC 9110, 12.5.1); 0 if it is not acceptable. */
 function qualityOf(type: string, ranges: readonly MediaRange[]): number {
   const family = `${type.slice(0, type.indexOf('/'))}/*`;
   for (const wanted of [type, family, '*/*']) {

@@ -7,7 +7,7 @@ import { given } from './given.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
-/** Keys are a plain list: no account has this many. */
+/** Keys are a plain list: no account has as many as this limit. */
 const ALL_KEYS = { page: 1, limit: 1000 };
 
 @ObjectType({

@@ -4,22 +4,22 @@ import type { Operations } from '../domain/operations.ts';
 import { ListAllowance } from './list-bound.ts';
 import { createLoaders, type Run } from './loaders.ts';
 
-/** What every resolver is handed: who asks, and all that can be done. */
+/** What every resolver gets: the caller and the operations. */
 export interface GraphqlContext {
   readonly requestId: string;
-  /** Who asks, as far as the address tells (`clientOf`). */
+  /** Address of the client (`clientOf`). */
   readonly client: string;
   readonly operations: Operations;
   readonly sessions: Sessions;
-  /** Its session is undefined until somebody has signed in. An object of its own, since Apollo copies the context. */
+  /** The session; undefined without one. An object of its own, because Apollo copies the context. */
   readonly auth: { session: Session | undefined };
-  /** Aborts when nobody waits for what was asked any more. */
+  /** Aborts when the client no longer waits. */
   readonly ended: AbortSignal;
   readonly run: Run;
   readonly loaders: ReturnType<typeof createLoaders>;
-  /** How much the lists of the answer may hold. */
+  /** Bounds the lists of the response. */
   readonly allowance: ListAllowance;
-  /** Hands the browser a session's token, or takes it back. */
+  /** Sets the session cookie of the browser, or clears it. */
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
 }
 

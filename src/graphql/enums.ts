@@ -14,7 +14,7 @@ import { DELIVERY_STATUSES } from '../domain/webhooks/webhook.ts';
 type NameOf<Word extends string> = (word: Word) => string;
 const inCapitals = (word: string) => word.toUpperCase();
 
-/** An enum whose values stand for the domain's words, named in capitals unless `nameOf` names them. */
+/** An enum for words of the domain, named in capitals or by `nameOf`. */
 function enumOf<Word extends string>(
   name: string,
   description: string,

@@ -12,14 +12,14 @@ import {
 import { DomainError, doneButUnread, type ErrorCode } from '../domain/errors.ts';
 import { truncate, truncateQuotes } from '../domain/text.ts';
 
-/** Where GraphQL has words of its own (R223); every other code is the REST code in capitals. */
+/** Codes of GraphQL's own (R223); any other code is the REST code in capitals. */
 const CODES: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'UNAUTHENTICATED',
   rate_limit_exceeded: 'RATE_LIMITED',
   validation_error: 'BAD_USER_INPUT',
   internal_error: 'INTERNAL_SERVER_ERROR',
 };
-/** Statuses of refusals made before GraphQL runs. */
+/** HTTP statuses of refusals before GraphQL runs. */
 const STATUSES: Partial<Record<ErrorCode, number>> = {
   payload_too_large: 413,
   rate_limit_exceeded: 429,
@@ -28,14 +28,14 @@ const STATUSES: Partial<Record<ErrorCode, number>> = {
   outcome_unknown: 503,
   internal_error: 500,
 };
-/** Codes that GraphQL itself uses for what the caller did; the messages may be shown. */
+/** GraphQL's own codes for mistakes of the caller. Their messages are safe to show. */
 const SHOWN: ReadonlySet<unknown> = new Set([
   ...Object.values(ApolloServerErrorCode),
   'BAD_USER_INPUT',
   'REFETCH',
 ]);
 
-/** A refusal of what was given at `path`, before anything runs; `node` is where the document asks for it. */
+/** A refusal of the value at `path`, before anything runs; `node` is its place in the document. */
 export function badUserInput(path: string, message: string, node?: ASTNode): GraphQLError {
   const place = truncate(path);
   const fields = [{ path: place, message }];
@@ -45,7 +45,7 @@ export function badUserInput(path: string, message: string, node?: ASTNode): Gra
   });
 }
 
-/** The refusal that an error stands for; undefined for what nobody foresaw. */
+/** The refusal behind an error; undefined for an unexpected error. */
 export function domainErrorOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -55,8 +55,8 @@ export function domainErrorOf(
 }
 
 /**
- * Marks the outages that are met below a mutation's own field: the change was made, and only what came of it could not be
- * read, so nobody may be asked to repeat it (`outcome_unknown`).
+ * Marks outages below a mutation's own field as `outcome_unknown`. The change was made and only its result could not be
+ * read, so the client must not repeat it.
  */
 export function markDone(
   errors: readonly GraphQLError[],
@@ -69,7 +69,7 @@ export function markDone(
   }
 }
 
-/** The refusal that an error of an operation stands for; undefined for what nobody foresaw. */
+/** The refusal behind an error of an operation; undefined for an unexpected error. */
 export function refusalOf(
   error: unknown,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -79,7 +79,7 @@ export function refusalOf(
   return refused && isDone ? doneButUnread(undefined, refused) : refused;
 }
 
-/** True for an error that must be logged and not shown. */
+/** True for an error that must be logged and hidden. */
 export function isUnforeseen(
   error: GraphQLError,
   faultOf: (error: unknown) => DomainError | undefined,
@@ -90,7 +90,7 @@ export function isUnforeseen(
   );
 }
 
-/** How GraphQL spells a code of the domain. */
+/** GraphQL's spelling of a domain code. */
 function codeOf(code: ErrorCode): string {
   return CODES[code] ?? code.toUpperCase();
 }
@@ -103,7 +103,7 @@ function extensionsOf(error: DomainError): Record<string, unknown> {
   };
 }
 
-/** An error as the caller reads it: a refusal with its code, or a request id and nothing of what happened inside. */
+/** An error for the caller: a refusal with its code, or a request id without details. */
 export function formatError(
   formatted: GraphQLFormattedError,
   error: unknown,
@@ -120,7 +120,7 @@ export function formatError(
       message,
       ...where,
       extensions: {
-        // A value that does not fit its type is the caller's input, wherever it is written.
+        // A value that does not fit its type is a mistake of the caller, in a document or in variables.
         code: details === undefined ? code : 'BAD_USER_INPUT',
         ...(details === undefined ? {} : { details }),
         ...(limit === undefined ? {} : { limit }),
@@ -134,7 +134,7 @@ export function formatError(
   };
 }
 
-/** The answer to a request that was refused before GraphQL saw it. */
+/** The response to a request that was refused before GraphQL ran. */
 export function earlyRefusal(error: DomainError): { status: number; body: FormattedExecutionResult } {
   return {
     status: STATUSES[error.code] ?? 400,
@@ -142,7 +142,7 @@ export function earlyRefusal(error: DomainError): { status: number; body: Format
   };
 }
 
-/** Gives the validation errors that speak of a value their `details`. */
+/** Adds `details` to validation errors about values. */
 export function markValueErrors(document: DocumentNode, errors: readonly GraphQLError[]): void {
   const wanted = new Set(errors.flatMap(({ nodes }) => nodes?.[0] ?? []));
   const paths = wanted.size > 0 ? valuePaths(document, wanted) : new Map<ASTNode, string>();
@@ -158,7 +158,7 @@ export function markValueErrors(document: DocumentNode, errors: readonly GraphQL
   }
 }
 
-/** Where in the arguments those of the values of a document stand that are wanted, e.g. `input.scopes`. */
+/** Paths of the wanted values in the arguments of a document, such as `input.scopes`. */
 function valuePaths(document: DocumentNode, wanted: ReadonlySet<ASTNode>): Map<ASTNode, string> {
   const paths = new Map<ASTNode, string>();
   const names: string[] = [];

@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FormattedExecutionResult } from 'graphql';
 
-/** A comment this often keeps proxies from taking the connection for dead. */
+/** Interval of comments, so that proxies do not close the idle connection, in ms. */
 const KEEP_ALIVE_MS = 15_000;
-/** A reader that takes nothing for this long is gone. */
+/** A reader that reads nothing for this long is gone, in ms. */
 const STALL_MS = 60_000;
 
-/** How a stream is written. */
+/** The bytes around the results of a stream. */
 export interface Framing {
   readonly contentType: string;
-  /** What comes before all else. */
+  /** Written first. */
   readonly opening: string;
-  /** What says that the stream is there, and nothing else. */
+  /** Written as a keep-alive. */
   readonly comment: string;
   next(result: FormattedExecutionResult): string;
-  /** What says that nothing more comes. */
+  /** Written last. */
   readonly complete: string;
 }
 
@@ -29,8 +29,8 @@ export const SERVER_SENT_EVENTS: Framing = {
 };
 
 /**
- * Apollo's subscriptions over HTTP multipart: a part for each result, and an empty object to say that the stream is
- * there. Readers take a part when they see the delimiter behind it, so each is sent with it.
+ * Apollo's subscriptions over HTTP multipart: one part for each result, and an empty object as keep-alive. Readers
+ * parse a part when they see the delimiter after it, so each part is sent with it.
  */
 export const MULTIPART_PARTS: Framing = {
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
@@ -44,7 +44,7 @@ function partOf(content: object): string {
   return `\r\nContent-Type: application/json\r\n\r\n${JSON.stringify(content)}\r\n--graphql`;
 }
 
-/** One answer that goes on. It is written as fast as it is read: the socket's own buffer is all that waits. */
+/** A response with many results. It is written as fast as the client reads: only the socket's buffer holds data. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #framing: Framing;
@@ -59,23 +59,23 @@ export class EventStream {
     if (response.destroyed) this.#close();
   }
 
-  /** Begins it: tells whoever asked that nothing is missed from now on. */
+  /** Starts the stream and tells the client that it misses nothing from now on. */
   open(): void {
     if (this.closed.aborted) return;
     this.#begin();
-    // Some browsers take the answer for begun at its first byte only.
+    // Some browsers report the start of a response only at its first byte.
     this.#response.write(this.#framing.opening + this.#framing.comment);
     this.#keepAlive = setInterval(() => {
       if (!this.#response.writableNeedDrain) this.#response.write(this.#framing.comment);
     }, KEEP_ALIVE_MS);
   }
 
-  /** Aborts when nobody reads any more, or it was ended here. */
+  /** Aborts when the client is gone or the stream was ended. */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** Sends a result; resolves when the reader can take another, or is gone. */
+  /** Sends a result. Resolves when the client can read another one, or is gone. */
   async next(result: FormattedExecutionResult): Promise<void> {
     if (this.closed.aborted || this.#response.write(this.#framing.next(result))) return;
     const stalled = setTimeout(() => this.#response.destroy(), STALL_MS);
@@ -83,18 +83,18 @@ export class EventStream {
     clearTimeout(stalled);
   }
 
-  /** Ends it with a last result when there is one; whoever reads knows that nothing more comes. */
+  /** Ends the stream, with a last result if given, so that the client knows it is complete. */
   complete(last?: FormattedExecutionResult): void {
     this.#end((last ? this.#framing.next(last) : '') + this.#framing.complete);
   }
 
-  /** Ends it in the middle: whoever reads should ask again. */
+  /** Cuts the stream, so that the client connects again. */
   breakOff(): void {
     this.#end('');
   }
 
   #begin(): void {
-    // The second header asks nginx to pass on what it reads at once.
+    // `X-Accel-Buffering` makes nginx pass each result on at once.
     this.#response.writeHead(200, { 'Content-Type': this.#framing.contentType, 'X-Accel-Buffering': 'no' });
   }
 
@@ -103,7 +103,7 @@ export class EventStream {
     this.#close();
     const opening = this.#response.headersSent ? '' : this.#framing.opening;
     if (!this.#response.headersSent) this.#begin();
-    // What was sent before is not read, so this would not be either.
+    // The client has not read earlier data, so it would not read this.
     if (this.#response.writableNeedDrain) this.#response.destroy();
     else this.#response.end(opening + text);
   }

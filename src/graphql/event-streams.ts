@@ -18,24 +18,24 @@ import { TimeShare } from './time-share.ts';
 const STREAMS_OF_A_SESSION = 20;
 const STREAMS_OF_AN_ACCOUNT = 200;
 const STREAMS_OF_A_PROCESS = 1_000;
-/** Many who watch a busy account must not keep it from sending: what they are not shown in time they read anew. */
+/** Subscribers of a busy account must not slow its sends. A reader that misses changes reads everything again. */
 const SHARE_OF_TIME = 0.25;
-/** A session that ended is known of within a second. */
+/** Ended sessions are found within a second. */
 const CHECK_SESSIONS_MS = 500;
 
 interface Options {
   readonly schema: GraphQLSchema;
   readonly sessions: Sessions;
-  /** A result as the caller reads it. */
+  /** A result in the form for the caller. */
   readonly tell: (result: ExecutionResult, requestId: string) => FormattedExecutionResult;
-  /** What an error is to the caller. */
+  /** The refusal behind an error. */
   readonly refusalOf: (error: unknown, requestId: string) => DomainError;
 }
 type Source = AsyncIterable<Shown<readonly unknown[]>>;
 
 /**
- * Subscriptions, each an answer that goes on. graphql-sse's own handler is not used: it takes results off their
- * source as fast as they come and keeps what the socket does not take, without end.
+ * Subscriptions as long responses. graphql-sse's own handler is not used: it reads results from their source as fast as
+ * they come, and buffers without limit what the socket does not accept.
  */
 export class EventStreams {
   readonly #options: Options;
@@ -48,7 +48,7 @@ export class EventStreams {
     this.#options = options;
   }
 
-  /** Answers a request for a subscription; resolves when the stream has ended. */
+  /** Serves a subscription. Resolves when the stream has ended. */
   async serve(
     response: ServerResponse,
     parts: GraphqlContext,
@@ -68,7 +68,7 @@ export class EventStreams {
       if ('errors' in source) return stream.complete(tell(source));
       stream.open();
       const show = (objects: readonly unknown[]) => {
-        // A context for each reading, since what loaders have loaded stays in them.
+        // A new context for each read, because loaders cache.
         const contextValue = fresh();
         return this.#showing.run(() =>
           Promise.all(objects.map((rootValue) => execute({ ...asked, rootValue, contextValue }))),
@@ -77,7 +77,7 @@ export class EventStreams {
       for await (const shown of source as Source) {
         const objects = shown === REFETCH ? [REFETCH] : shown;
         for (const [index, result] of (await show(objects)).entries()) {
-          // What is too much for the lists of all together may be little enough by itself.
+          // Objects that exceed the list limits together may fit alone.
           const isAlone = objects.length === 1 || !isOverLimit(result);
           const [told = result] = isAlone ? [] : await show([objects[index]]);
           await stream.next(tell(told));
@@ -93,14 +93,14 @@ export class EventStreams {
     }
   }
 
-  /** Ends all streams, for their readers to ask another process. */
+  /** Ends all streams, so that their clients connect to another process. */
   drain(): void {
     this.#isDraining = true;
     clearTimeout(this.#timer);
     for (const stream of this.#open.keys()) stream.breakOff();
   }
 
-  /** Takes a stream in, or says why not. */
+  /** Adds a stream, or returns the refusal. */
   #admit(stream: EventStream, session: Session): DomainError | undefined {
     if (this.#isDraining || this.#open.size >= STREAMS_OF_A_PROCESS) {
       return serviceUnavailable('This process serves no more event streams. Try again.');
@@ -119,7 +119,7 @@ export class EventStreams {
     return undefined;
   }
 
-  /** Ends the streams of sessions that have ended or stand for somebody else by now. */
+  /** Ends the streams of sessions that ended or belong to another person now. */
   async #checkSessions(): Promise<void> {
     try {
       const refusals = await this.#options.sessions.refusals([...new Set(this.#open.values())]);
@@ -128,7 +128,7 @@ export class EventStreams {
         if (refused) stream.complete(earlyRefusal(refused).body);
       }
     } catch {
-      // Without a database nothing can be shown either; the next look tells.
+      // Without the database nothing can be read either; the next check decides.
     }
     const isNeeded = this.#open.size > 0 && !this.#isDraining;
     this.#timer = isNeeded ? setTimeout(() => void this.#checkSessions(), CHECK_SESSIONS_MS) : undefined;

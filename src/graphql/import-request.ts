@@ -2,8 +2,8 @@ import { type DocumentNode, getOperationAST, Kind, OperationTypeNode, parse } fr
 import { LIMITS } from './limits.ts';
 
 /**
- * Whether a request's body asks for nothing but `importContacts`, the only field that a file of megabytes is for. The
- * text of the query is no longer than any may be.
+ * True if the body asks for `importContacts` only, the one field that may need megabytes. The text of the query has the
+ * same limit as any other.
  */
 export function isContactImport(body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;
@@ -22,7 +22,7 @@ function documentOf(query: string): DocumentNode | undefined {
   try {
     return parse(query, { maxTokens: LIMITS.tokens, noLocation: true });
   } catch {
-    // What is wrong with it is said of smaller bodies.
+    // Other faults are reported when the smaller limit applies.
     return undefined;
   }
 }

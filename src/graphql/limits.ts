@@ -19,28 +19,28 @@ import { SLICE_DEFAULT, SLICE_MAX } from '../domain/paging.ts';
 import { badUserInput } from './error-format.ts';
 import { coerceVariables, type Variables } from './variables.ts';
 
-/** What a query may ask for; over one of these it is refused before it runs. */
+/** Limits of a query. A query above one is refused before it runs. */
 export const LIMITS = {
   /** Checked while parsing. */
   tokens: 1_000,
-  /** Checked before: graphql-js counts the lines above each place that an error speaks of. */
+  /** Checked before parsing: graphql-js counts the lines above the place of each error. */
   lines: 1_000,
   depth: 10,
   aliases: 15,
   directives: 50,
   mutations: 1,
   /**
-   * Objects that the answer, or the events at once, may hold; a plain list counts as 10 before it runs (list-bound.ts
-   * says what becomes of longer ones), a connection as its `first`.
+   * Objects that the response, or events together, may have. A plain list counts as 10 before it runs (list-bound.ts
+   * limits longer ones), a connection as its `first`.
    */
   cost: 10_000,
 } as const;
-/** More errors than these of one answer are not told, nor looked for. */
+/** Limit of errors in a response; validation stops there. */
 export const ERRORS_MAX = 10;
-/** How documents are validated: names of the schema that are like a wrong one are nobody's to know. */
+/** Options of validation. A wrong name gets no suggestion, because that would reveal the schema. */
 export const VALIDATION = { maxErrors: ERRORS_MAX, hideSuggestions: true } as const;
 const LIST_SIZE = 10;
-/** Events of a subscription that are made at once. */
+/** Events of a subscription that are resolved together. */
 const EVENTS_AT_ONCE = 50;
 
 interface Measure {
@@ -49,9 +49,8 @@ interface Measure {
 }
 
 /**
- * Throws the refusal of the first limit that the operation is over (R224), and of the first variable
- * that does not fit its type. `variables` are as the caller gave them; they count as what they become with their
- * defaults.
+ * Throws the refusal of the first limit that the operation exceeds (R224), or of the first variable that does not fit
+ * its type. `variables` are as the caller sent them; they count with their defaults.
  */
 export function checkLimits(
   schema: GraphQLSchema,
@@ -82,7 +81,7 @@ export function checkLimits(
   refuseOver('cost', operation.operation === 'subscription' ? cost * EVENTS_AT_ONCE : cost);
 }
 
-/** Text that cannot be stored as given is refused wherever it stands (R5). */
+/** Refuses text that cannot be stored, at any place (R5). */
 function checkText(value: unknown, path: string): void {
   if (typeof value === 'string') {
     if (value.includes('\0')) throw badUserInput(path, 'must not contain U+0000');
@@ -101,18 +100,18 @@ function refuseOver(limit: keyof typeof LIMITS, value: number): void {
   throw limitRefusal(limit, `The query has a ${limit} of ${value}; at most ${most} are allowed.`);
 }
 
-/** The refusal of a query that is over a limit. */
+/** The refusal of a query above a limit. */
 export function limitRefusal(limit: keyof typeof LIMITS, message: string): GraphQLError {
   return new GraphQLError(message, {
     extensions: { code: 'GRAPHQL_VALIDATION_FAILED', limit, http: { status: 400 } },
   });
 }
 
-/** Measures selections of a document that was validated: fragments are known and do not form rings. */
+/** Measures selections of a validated document: its fragments exist and have no cycles. */
 class Meter {
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
-  /** A fragment is measured once, however often it is spread. */
+  /** Measures of fragments, so that each is measured once for all its spreads. */
   readonly #measured = new Map<string, Measure>();
 
   constructor(document: DocumentNode, variables: Variables) {
@@ -121,7 +120,7 @@ class Meter {
     this.#variables = variables;
   }
 
-  /** Depth and cost of what is selected of `type`; its own lists have `listSize` rows. */
+  /** Depth and cost of the selections of `type`; its lists have `listSize` rows. */
   measure(selections: SelectionSetNode, type: GraphQLObjectType, listSize: number): Measure {
     let depth = 0;
     let cost = 0;
@@ -133,7 +132,7 @@ class Meter {
     return { depth, cost };
   }
 
-  /** How many fields a selection has at its top. */
+  /** Number of fields at the top of a selection. */
   countFields(selections: SelectionSetNode): number {
     const counted = new Map<string, number>();
     const count = (set: SelectionSetNode): number =>

@@ -10,25 +10,25 @@ import {
 import type { Message } from '../domain/messages/message.ts';
 import { limitRefusal } from './limits.ts';
 
-/** Ten messages with a thousand recipients each, and room for the lists around them. */
+/** Ten messages with 1,000 recipients each, and the lists around them. */
 const OBJECTS_MAX = 12_000;
-/** An address or a tag counts as a part of an object: a hundred messages may show all their addresses. */
+/** An address or a tag counts as a part of an object, so that 100 messages may show all their addresses. */
 const WEIGHT_OF_LEAF = 0.1;
 
 /**
- * Before it runs, a query is measured as if plain lists were short. While it runs, all lists of the answer together,
- * or of the events that are made at once, hold no more than 12,000 objects.
+ * Limits the lists of a response. Before a query runs, plain lists count as short. While it runs, all lists of the
+ * response, or of events resolved together, may hold 12,000 objects.
  */
 export class ListAllowance {
   #taken = 0;
 
-  /** Throws the refusal of the query once its lists hold too many objects. */
+  /** Counts objects. Throws the refusal of the query above the limit. */
   take(objects: number): void {
     this.#taken += objects;
     if (this.#taken > OBJECTS_MAX) throw tooLong();
   }
 
-  /** Loads a list of which nobody knows how long it is, with `load`, which is told how much of it to read. */
+  /** Loads a list of unknown length; `load` gets the number of rows to read at most. */
   async load<T>(load: (limit: number) => Promise<readonly T[]>): Promise<readonly T[]> {
     const rows = await load(OBJECTS_MAX + 1);
     if (rows.length > OBJECTS_MAX) throw tooLong();
@@ -36,16 +36,17 @@ export class ListAllowance {
   }
 }
 
-/** What the context of a request has for its lists. */
+/** The part of a request's context that lists need. */
 interface Asked {
   readonly allowance: ListAllowance;
 }
 
-/** Makes every list in the schema count on the allowance of its request. */
+/** Makes every list of the schema count against the limit of its request. */
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue;
-    // A message has one recipient, and about one of each other thing, for each address: known before it is loaded.
+    // A message has a recipient for each address, and about as many of its other lists, which is known before they are
+    // loaded.
     const leastOf = type.name === 'Message' ? (source: unknown) => (source as Message).to.length : () => 0;
     for (const field of Object.values(type.getFields())) {
       const list = getNullableType(field.type);
@@ -62,7 +63,7 @@ function bounded(
   leastOf: (source: unknown) => number,
   weight: number,
 ): GraphQLFieldResolver<unknown, Asked> {
-  // Thrown before it gives a promise, an error would leave those of its neighbours in a list with nobody to catch them.
+  // An error thrown before the promise would leave the promises of neighbours in a list without a handler.
   return async (source, args, context, info) => {
     const least = leastOf(source);
     context.allowance.take(least * weight);

@@ -11,7 +11,7 @@ import type { RecordedEvent } from '../domain/webhooks/event.ts';
 import type { DeliveryAttempt, Webhook, WebhookDelivery } from '../domain/webhooks/webhook.ts';
 import type { ListAllowance } from './list-bound.ts';
 
-/** A slice of a list that an object has. */
+/** A page of an object's list. */
 interface SliceKey<Of> {
   readonly of: Of;
   readonly slice: SliceInput;
@@ -20,11 +20,14 @@ interface SliceKey<Of> {
 /** Runs an operation as the caller of the request. */
 export type Run = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Output>;
 
-/** Endpoints are few (R29), so they are read all at once. */
+/** An account has few webhooks (R29), so all are read at once. */
 const ALL_WEBHOOKS = { page: 1, limit: 100 };
 const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 0 };
 
-/** The edges between objects, each loaded for all objects of a request at once; made anew for every request. */
+/**
+ * Loaders for the relations between objects, each in one query for all objects of a request. Made anew for every
+ * request.
+ */
 export function createLoaders(
   run: Run,
   { accounts, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
@@ -43,7 +46,7 @@ export function createLoaders(
       const find = await load(keys);
       return keys.map(find);
     });
-  /** By the arguments, since only objects that are asked for the same slice are asked together. */
+  /** One loader for each set of arguments, because only equal pages are loaded together. */
   const bySlice = <Of extends { readonly id: string }, T>(
     load: (objects: readonly Of[], slice: SliceInput) => Promise<ReadonlyMap<string, Slice<T>>>,
   ) =>
@@ -63,7 +66,7 @@ export function createLoaders(
     );
 
   return {
-    /** Nobody but operators sees more than one account, and they none of its people. */
+    /** Only operators see several accounts, and they do not see the people of an account. */
     account: new DataLoader<string, Account>((ids) =>
       Promise.all(ids.map((id) => run(accounts.find, { id }))),
     ),
@@ -77,7 +80,7 @@ export function createLoaders(
       return (message) => groups.get(message.id) ?? [];
     }),
     deliveriesOf: byMessage<readonly WebhookDelivery[]>(async (messages) => {
-      // As many as recipients times endpoints: the one thing of a message that its addresses do not bound.
+      // Up to recipients times webhooks: the only list of a message that its addresses do not limit.
       const rows = await allowance.load((limit) => run(messageLists.deliveriesOf, { messages, limit }));
       const groups = Map.groupBy(rows, (row) => row.messageId);
       return (message) => groups.get(message.id) ?? [];

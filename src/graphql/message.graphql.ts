@@ -300,7 +300,7 @@ export class MessageEventResolver {
   }
 }
 
-/** A text of the resource that only some channels have. */
+/** A text that only some channels have. */
 function textOf(message: Message, member: 'subject' | 'title'): string | null {
   const text = (messageResource(message) as Readonly<Record<string, unknown>>)[member];
   return typeof text === 'string' ? text : null;

@@ -4,7 +4,7 @@ import { parseIsoTime } from '../domain/iso-time.ts';
 
 function parseTime(value: unknown): Date {
   const time = typeof value === 'string' ? parseIsoTime(value) : undefined;
-  // A plain error: GraphQL adds the place of the value.
+  // A plain error, because GraphQL adds the place of the value.
   if (!time) throw new TypeError('it must be an ISO 8601 time with Z or an offset.');
   return time;
 }
@@ -22,7 +22,7 @@ export const DateTime = new GraphQLScalarType<Date, string>({
 /** A JSON object. */
 export const JsonObject = GraphQLJSONObject as GraphQLScalarType<Readonly<Record<string, unknown>>, object>;
 
-/** A scalar that answers hold and that no input takes. */
+/** A scalar for output only. */
 function outputScalar(name: string, description: string): GraphQLScalarType<string, string> {
   const refuse = () => {
     throw new TypeError('it is in answers only.');

@@ -25,7 +25,7 @@ import {
   WebhookDeliveryResolver,
 } from './webhook-delivery.graphql.ts';
 
-/** type-graphql asks for one; every subscription has a source of its own. */
+/** type-graphql requires one, but every subscription has its own source. */
 const NO_PUB_SUB: PubSub = {
   publish: () => undefined,
   subscribe: () => {
@@ -68,7 +68,7 @@ export function createSchema(): GraphQLSchema {
   return boundLists(schema);
 }
 
-/** The schema as text, in an order of its own: what is committed as schema/schema.graphql. */
+/** The sorted schema as text, committed as schema/schema.graphql. */
 export function schemaText(): string {
   return `${printSchema(lexicographicSortSchema(createSchema()))}\n`;
 }

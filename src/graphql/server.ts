@@ -42,16 +42,16 @@ import { createSchema } from './schema.ts';
 import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
-/** What a body may have: of who has not signed in, of who has, and of who hands over a file of contacts. */
+/** Sizes of bodies: without a session, with one, and with a file of contacts. */
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
 const MAX_BYTES = 1024 * 1024;
 const MAX_IMPORT_BYTES = 16 * 1024 * 1024;
-/** What a stream asks is kept for as long as it goes on. */
+/** A subscription's request stays in memory while its stream runs. */
 const MAX_STREAM_BYTES = 100 * 1024;
 const MAX_QUERY_LENGTH = 100 * 1024;
-/** A longer Accept header counts as none: to read one takes Apollo time that grows with its square. */
+/** A longer Accept header is ignored, because Apollo parses it in quadratic time. */
 const MAX_ACCEPT_LENGTH = 1_000;
-/** Requests that may wait for the database at once; one connection may bring any number of them. */
+/** Requests that may wait for the database at once. One connection can carry any number of them. */
 const MAX_UNDER_WAY = 500;
 
 const LINE_FEED = 10;
@@ -66,7 +66,7 @@ export interface GraphqlOptions {
   readonly sessions: Sessions;
   readonly security: SecurityWatch;
   readonly logger: Logger;
-  /** The refusal that an infrastructure fault stands for, such as an unreachable database. */
+  /** The refusal for an infrastructure error, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;
   readonly refusals: Pick<RefusalMonitor, 'note'>;
   /** The budget that each request counts on (R11). */
@@ -76,37 +76,37 @@ export interface GraphqlOptions {
   /** The body as JSON; throws `DomainError`. */
   readonly parseJson: (request: IncomingMessage, raw: Buffer) => unknown;
   readonly requestIdOf: (request: IncomingMessage) => string;
-  /** Whether who has not signed in may read the schema too. */
+  /** True if people without a session may introspect. */
   readonly allowIntrospection: boolean;
-  /** Whether browsers reach the gateway over HTTPS only. */
+  /** True if browsers reach the gateway over HTTPS only. */
   readonly isSecure: boolean;
 }
 
 export interface GraphqlServer {
-  /** Answers one request to `/graphql`, in the form that its operation and its `Accept` ask for; never rejects. */
+  /** Answers a request to `/graphql`, in the form for its operation and `Accept`. Never rejects. */
   handle(request: HttpRequest, response: HttpResponse): Promise<void>;
-  /** Answers one request to `/graphql/stream`, whose answers are event streams; never rejects. */
+  /** Answers a request to `/graphql/stream` with an event stream. Never rejects. */
   stream(request: HttpRequest, response: HttpResponse): Promise<void>;
-  /** Ends the event streams, which would go on for as long as somebody reads. */
+  /** Ends all event streams. */
   drain(): void;
   stop(): Promise<void>;
 }
 
-/** Starts the GraphQL API. It is stopped once. */
+/** Starts the GraphQL API. Stop it once. */
 export async function startGraphqlServer(options: GraphqlOptions): Promise<GraphqlServer> {
   const { logger, faultOf } = options;
   const schema = createSchema();
   const server = new ApolloServer<GraphqlContext>({
     schema,
     nodeEnv: 'production',
-    // `guard` decides: it knows who asks.
+    // `guard` decides, because it knows the caller.
     introspection: true,
     csrfPrevention: true,
     allowBatchedHttpRequests: false,
     persistedQueries: false,
     hideSchemaDetailsFromClientErrors: true,
     includeStacktraceInErrorResponses: false,
-    // Stopped twice, Apollo hangs.
+    // Apollo hangs when it is stopped twice.
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: LIMITS.tokens },
     validationOptions: VALIDATION,
@@ -138,7 +138,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const streams = new EventStreams({ ...options, schema, refusalOf, tell });
 
   let underWay = 0;
-  /** Does a part of a request that may wait for the database, and not for the client; refuses it where too many do. */
+  /** Runs the part of a request that waits for the database, not for the client. Refuses when too many wait. */
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
     if (underWay >= MAX_UNDER_WAY) {
       throw serviceUnavailable('Too many requests are being processed. Try again.');
@@ -151,7 +151,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
     }
   }
 
-  /** Answers with what `answer` makes of the body, after the checks that every request must pass. */
+  /** Runs the checks of every request, then answers with the result of `answer`. */
   async function serve(
     request: HttpRequest,
     response: HttpResponse,
@@ -179,7 +179,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
       response.status(status).json(body);
     }
   }
-  /** Answers a query or a mutation with an event stream of one result: so graphql-sse sends them too. */
+  /** Answers a query or mutation with an event stream of one result, as graphql-sse does. */
   async function answerOnce(
     response: HttpResponse,
     context: GraphqlContext,
@@ -238,7 +238,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
         }
       });
     },
-    // What is asked is kept for as long as the stream goes on.
+    // A subscription's request stays in memory while its stream runs.
     stream: (request, response) =>
       serve(request, response, MAX_STREAM_BYTES, (context) =>
         answerStream(request, response, context, 'event stream'),
@@ -248,7 +248,7 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   };
 }
 
-/** Says what may be done here, as REST does; of other origins none may do it in a browser. */
+/** Answers OPTIONS with the allowed methods, as REST does. No other origin may use them in a browser. */
 async function answerOptions(
   { requestIdOf }: GraphqlOptions,
   request: HttpRequest,
@@ -272,16 +272,16 @@ function badRequest(message: string): FormattedExecutionResult {
 }
 
 /**
- * Tells Apollo of a GET that no other site can have made a browser send, where the client says so in no way that it
- * knows (urql queries with GET): a GraphQL client's, with a token or from a page of the gateway's own origin. No page can
- * send `Authorization` elsewhere without asking first, and none can set `Sec-Fetch-Site` itself.
+ * Marks a GET as safe for Apollo's CSRF check when no other site can have made a browser send it: it accepts GraphQL's
+ * media type, and has a token or comes from the gateway's own origin (urql queries with GET). A page cannot send
+ * `Authorization` to another origin without a preflight, nor set `Sec-Fetch-Site`.
  */
 function admitOwnGet({ headers }: HttpRequest): void {
   const isOwn = headers.authorization !== undefined || headers['sec-fetch-site'] === 'same-origin';
   if (isOwn && namesGraphql(headers.accept)) headers['apollo-require-preflight'] = 'true';
 }
 
-/** Gives results as the caller reads them: what nobody foresaw is logged and not shown. */
+/** Prepares results for the caller: unexpected errors are logged and hidden. */
 function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   return (result: ExecutionResult, requestId: string): FormattedExecutionResult => {
     if (!result.errors) return result as FormattedExecutionResult;
@@ -293,7 +293,7 @@ function teller({ logger, faultOf, refusals }: GraphqlOptions) {
   };
 }
 
-/** The first of the errors that says that the gateway cannot serve for now. */
+/** The first error that means an outage. */
 function outageIn(
   errors: readonly GraphQLError[],
   faultOf: GraphqlOptions['faultOf'],
@@ -302,7 +302,7 @@ function outageIn(
   return known.find((refused) => refused?.code === 'service_unavailable');
 }
 
-/** Logs what nobody foresaw, and marks it with the request id to quote. */
+/** Logs an unexpected error, and replaces it by the request id. */
 function noteUnforeseen(
   errors: readonly GraphQLError[],
   requestId: string,
@@ -315,7 +315,7 @@ function noteUnforeseen(
   }
 }
 
-/** Refuses what is over the limits before it runs, marks errors and hides none but the unforeseen. */
+/** Refuses operations above the limits before they run, and marks errors. */
 function guard({
   logger,
   faultOf,
@@ -330,7 +330,7 @@ function guard({
         },
         async didResolveOperation({ schema, document, operation, request, contextValue }) {
           if (!operation) return;
-          // Answered elsewhere; executed here it would be taken for a query.
+          // Subscriptions are answered elsewhere; executed here, one would run as a query.
           if (operation.operation === 'subscription') {
             throw new GraphQLError(STREAM_WANTED, {
               extensions: { code: 'BAD_REQUEST', http: { status: 400 } },
@@ -364,7 +364,7 @@ function guard({
   };
 }
 
-/** Apollo's own rule would hold for all alike, and not at all for documents that it has seen before. */
+/** Apollo's own rule would be the same for everybody, and is skipped for cached documents. */
 function refuseIntrospection(schema: GraphQLSchema, document: DocumentNode): void {
   const [found] = validate(schema, document, [NoSchemaIntrospectionCustomRule], { maxErrors: 1 });
   if (!found) return;
@@ -388,7 +388,7 @@ async function contextOf(
     const reason = isCookie ? 'unknown or over (cookie)' : 'unknown or over (bearer)';
     options.security.recordRefusal({ kind: 'session', reason, address: shownClient(clientOf(request.ip)) });
   }
-  // The cookie would otherwise end in the browser 12 hours after sign-in, however much it was used.
+  // Otherwise the browser would drop the cookie 12 hours after sign-in, although the session was extended.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
   const { operations, sessions } = options;
   const { signal: ended } = new AbortController();
@@ -415,15 +415,15 @@ function cookie(token: string | undefined, isSecure: boolean): string {
   return `${COOKIE}=${token ?? ''}; Path=/graphql; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }
 
-/** Counts a request on its session, or on its address where nobody is signed in. */
+/** Counts a request for its session, or for its address without one. */
 async function countRequest({ budgets }: GraphqlOptions, { auth, client }: GraphqlContext): Promise<void> {
   if (auth.session) await budgets.countRequest(auth.session);
   else await budgets.countAnyone(client);
 }
 
 /**
- * The body as JSON, of up to `maxBytes` where that many are for somebody. Megabytes are read from who may import
- * contacts only, and are refused unless they are for that.
+ * The body as JSON, up to the limit for this caller. Megabytes are read only from people who may import contacts, and
+ * refused unless they are an import.
  */
 async function bodyOf(
   options: GraphqlOptions,
@@ -441,7 +441,7 @@ async function bodyOf(
   return body;
 }
 
-/** The document that a request holds, in its body or in its address. */
+/** The document of a request, from its body or its query. */
 function queryOf(request: HttpRequest): string | undefined {
   if (request.method === 'POST') return textIn(request.body);
   const [, search = ''] = request.originalUrl.split('?', 2);
@@ -470,7 +470,7 @@ function linesOf(text: string): number {
   return lines;
 }
 
-/** A subscription is kept for as long as its stream goes on. */
+/** A subscription's request stays in memory while its stream runs. */
 function refuseLongSubscription(body: unknown): void {
   if (Buffer.byteLength(JSON.stringify(body)) <= MAX_STREAM_BYTES) return;
   const message = `A subscription may have at most ${MAX_STREAM_BYTES} bytes.`;

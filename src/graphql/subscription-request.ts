@@ -14,7 +14,7 @@ import { checkLimits, LIMITS, VALIDATION } from './limits.ts';
 type Asked = Required<Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>> &
   Pick<ExecutionArgs, 'operationName'>;
 
-/** What a request for an event stream asks, checked as any other request is; or why it is refused. */
+/** Parses and validates a subscription like any other operation, or returns the refusal. */
 export function readSubscription(
   schema: GraphQLSchema,
   body: unknown,
@@ -36,7 +36,7 @@ export function readSubscription(
   }
 }
 
-/** The parameters of a request's body. Throws `BAD_USER_INPUT` for what is none. */
+/** The parameters of a body. Throws `BAD_USER_INPUT` if it has none. */
 export function parametersOf(body: unknown) {
   if (!isObject(body)) throw badUserInput('', 'The body must be a JSON object.');
   const { query, operationName, variables } = body;

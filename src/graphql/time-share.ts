@@ -1,4 +1,4 @@
-/** Work of many, in turn, that takes no more than a share of the time: after each piece nothing runs for a while. */
+/** Runs work in order, using at most a share of the time: after each piece it pauses. */
 export class TimeShare {
   readonly #pauses: number;
   #last: Promise<void> = Promise.resolve();
@@ -8,7 +8,7 @@ export class TimeShare {
     this.#pauses = 1 / share - 1;
   }
 
-  /** Does `work` when it is its turn. */
+  /** Runs `work` in its turn. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       const startedAt = performance.now();

@@ -38,13 +38,13 @@ type Shown<Type, Given extends Options> = ValueOf<Type> | Absent<Given>;
 type MayBeAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
 type IsNullable<Given extends Options> = Given extends { readonly nullable: true } ? true : false;
 
-/** Compiles where a property of an output type is of the field's type, and nullable exactly where the field is. */
+/** Compiles only if a property of an output type has the field's type, and is nullable exactly if the field is. */
 type OutputKey<Prop, Type, Given extends Options, Key> = [Prop] extends [Shown<Type, Given>]
   ? MayBeAbsent<Prop> extends IsNullable<Given>
     ? Key
     : 'The field is nullable and its property is not.'
   : 'The property has values that the field cannot show.';
-/** Compiles where a property or parameter takes everything that the field or argument lets in. */
+/** Compiles only if a property or parameter accepts every value that the field or argument allows. */
 type InputKey<Prop, Type, Given extends Options, Key> = [Shown<Type, Given>] extends [Prop]
   ? Key
   : 'The field lets in values that the property does not take.';

@@ -15,8 +15,8 @@ import { badUserInput } from './error-format.ts';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**
- * What the variables of an operation become with their defaults. Throws `BAD_USER_INPUT` for the first value that
- * does not fit, with its path: graphql-js itself goes on, and prints the whole value around each further fault.
+ * The variables of an operation with their defaults. Throws `BAD_USER_INPUT` for the first value that does not fit,
+ * with its path. graphql-js itself continues, and prints the whole value with each further error.
  */
 export function coerceVariables(
   schema: GraphQLSchema,
@@ -48,7 +48,7 @@ function coerceVariable(definition: VariableDefinitionNode, type: GraphQLInputTy
         definition,
       );
     },
-    // Names of the schema are not for guessing, and to look for those that are like a long one takes time.
+    // Suggestions would reveal the schema, and finding similar names takes time for long ones.
     true,
   );
 }
