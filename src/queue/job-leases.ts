@@ -3,20 +3,20 @@ export interface SqlRunner {
   query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>;
 }
 
-/** A job that is not in the queue; `job` is what the queue is given where it comes there. */
+/** A job outside the queue; `job` is what the queue would store. */
 export interface LeasedJob {
   readonly id: string;
   readonly queue: string;
   readonly job: object;
 }
 
-/** A job's row belongs to the process that took it with the commit, until so many seconds after its last sign of life. */
+/** A job belongs to the process that took it at the commit, until this long after the last renewal. */
 const LEASE_SECONDS = 15;
-/** What is given back is anybody's after this time. */
+/** A job that was given back is free after this time. */
 const GIVEN_BACK_SECONDS = 1;
-/** So many lapsed jobs are taken at once. */
+/** Lapsed jobs taken by one statement. */
 export const MAX_LAPSED = 200;
-/** Here it is told that jobs were left for whoever works. */
+/** NOTIFY channel for jobs that any worker may take. */
 export const LEFT_CHANNEL = 'gateway_left_jobs';
 
 const hold = (seconds: number) => `INSERT INTO job_leases (id, due_at, queue, job)
@@ -31,11 +31,11 @@ const TAKE_LAPSED = `DELETE FROM job_leases WHERE id IN (
   RETURNING id, queue, job`;
 
 /**
- * Jobs that are not in the queue: leases of those that a process holds, and what a process that works on none has left for
- * the others. They are no rows of the queue because such a row takes ten times as long to write.
+ * Jobs outside the queue: those leased by a process, and those that a process without a worker left for others. They
+ * are not rows of the queue, because such a row takes ten times as long to write.
  */
 export const jobLeases = {
-  /** Its statements, for who looks whether a server understands them. */
+  /** The statements, for the check that the server can parse them. */
   statements: [
     { name: 'job-leases-hold', text: HOLD },
     { name: 'job-leases-leave', text: LEAVE },
@@ -44,22 +44,22 @@ export const jobLeases = {
     { name: 'job-leases-take-lapsed', text: TAKE_LAPSED },
   ],
 
-  /** Leases jobs to this process, from the commit on. */
+  /** Leases jobs to this process at the commit. */
   async hold(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'job-leases-hold', text: HOLD, values: [JSON.stringify(jobs)] });
   },
 
-  /** Leaves jobs for whoever works: lapsed from the commit on, which is told on `LEFT_CHANNEL`. */
+  /** Leaves jobs for any worker. At the commit they are free and announced on `LEFT_CHANNEL`. */
   async leave(sql: SqlRunner, jobs: readonly LeasedJob[]): Promise<void> {
     await sql.query({ name: 'job-leases-leave', text: LEAVE, values: [JSON.stringify(jobs)] });
   },
 
-  /** Forgets jobs whose work is recorded. */
+  /** Deletes jobs whose work is recorded. */
   async end(sql: SqlRunner, ids: readonly string[]): Promise<void> {
     await sql.query({ name: 'job-leases-end', text: END, values: [ids] });
   },
 
-  /** Renews the leases of jobs and returns the ids that it renewed: the others are not this process's any more. */
+  /** Renews leases and returns the ids that it renewed. This process has lost the others. */
   async extend(sql: SqlRunner, ids: readonly string[]): Promise<readonly string[]> {
     const { rows } = await sql.query({
       name: 'job-leases-extend',
@@ -73,7 +73,7 @@ export const jobLeases = {
     await sql.query({ name: 'job-leases-extend', text: EXTEND, values: [[id], GIVEN_BACK_SECONDS] });
   },
 
-  /** Takes jobs out that were left or given back, or whose process shows no life any more; `MAX_LAPSED` at the most. */
+  /** Takes up to `MAX_LAPSED` jobs that were left, given back, or not renewed. */
   async takeLapsed(sql: SqlRunner): Promise<readonly LeasedJob[]> {
     return (await sql.query({ name: 'job-leases-take-lapsed', text: TAKE_LAPSED })).rows as LeasedJob[];
   },

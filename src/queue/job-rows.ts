@@ -9,14 +9,14 @@ const MAX_DELETES = 500;
 export interface HeldRow {
   readonly id: string;
   readonly retryCount: number;
-  /** Handed over within the process; otherwise fetched from the queue, and kept by heartbeats. */
+  /** True for a lease within the process; false for a job fetched from the queue and kept by heartbeats. */
   readonly isLeased: boolean;
 }
 
-/** What pg-boss answers to `touch`; its types leave the ids out. */
+/** The result of pg-boss's `touch`; its types omit the ids. */
 type Touched = Awaited<ReturnType<PgBoss['touch']>> & { readonly settled?: readonly string[] };
 
-/** What becomes of the rows of held jobs. */
+/** Ends, returns and renews the rows of held jobs. */
 export class JobRows {
   readonly #boss: PgBoss;
   readonly #pool: SqlRunner;
@@ -29,18 +29,18 @@ export class JobRows {
     this.#queue = queue;
   }
 
-  /** Forgets a job whose work is recorded; those that end at once go together. */
+  /** Deletes a job whose work is recorded. Calls at the same time share a statement. */
   done(row: HeldRow): Promise<void> {
     return this.#done.add(row);
   }
 
-  /** Lets every process have the job, a moment from now. */
+  /** Makes the job free for every process, after a moment. */
   async giveBack(row: HeldRow, why: string): Promise<void> {
     if (row.isLeased) await jobLeases.giveBack(this.#pool, row.id);
     else await this.#boss.fail(this.#queue, attemptOf(row), { why });
   }
 
-  /** Shows that this process lives and still holds the jobs; returns those of them that it has lost. */
+  /** Renews the jobs of this process. Returns those that it has lost. */
   async refresh(rows: readonly HeldRow[]): Promise<readonly HeldRow[]> {
     const leased = rows.filter((row) => row.isLeased);
     const fetched = rows.filter((row) => !row.isLeased);

@@ -1,41 +1,41 @@
 import type { WorkOptions } from '../domain/ports/job-queue.ts';
 
-/** Jobs held at the most, over all routes and in one, as multiples of what may count. */
+/** Limit of held jobs, in all and for one route, as a multiple of the concurrency. */
 const MAX_HELD_FACTOR = 8;
 
-/** A slot for one job among those that a worker holds. */
+/** A slot for one job that a worker holds. */
 export interface JobSlot {
-  /** From now on the job does not count against the concurrency. */
+  /** Stops counting the job against the concurrency. */
   uncount(): void;
-  /** Nor against its route's share, which others of the route need. */
+  /** Also stops counting it against the share of its route, so that others of the route can run. */
   releaseSlotWhileWaiting(): void;
-  /** Gives the slot to others. */
+  /** Frees the slot. */
   free(): void;
 }
 
-/** How many jobs of a route are held, and how many of them count. */
+/** Held and counted jobs of a route. */
 interface Share {
   taken: number;
   counted: number;
 }
 
-/** The slots of a worker, over all routes and in each. */
+/** The slots of a worker, in all and for each route. */
 export class JobSlots {
   readonly #options: WorkOptions;
   readonly #onRoom: () => void;
-  /** Also by jobs that are not committed yet. */
+  /** Held jobs, including those not committed yet. */
   #taken = 0;
   readonly #shares = new Map<string, Share>();
-  /** Those that count against the concurrency. */
+  /** Held jobs that count against the concurrency. */
   #counted = 0;
 
-  /** `onRoom` is called when there is room, over all routes or in one, where there was none. */
+  /** `onRoom` is called when a slot becomes free, in all or for a route that was full. */
   constructor(options: WorkOptions, onRoom: () => void) {
     this.#options = options;
     this.#onRoom = onRoom;
   }
 
-  /** JobSlots that are left over all routes. */
+  /** Free slots in all. */
   get room(): number {
     const { concurrency } = this.#options;
     return Math.min(concurrency - this.#counted, concurrency * MAX_HELD_FACTOR - this.#taken);
@@ -45,12 +45,12 @@ export class JobSlots {
     return this.room > 0 && !this.#isFull(this.#shares.get(routeKey));
   }
 
-  /** Groups that hold their share. */
+  /** Routes that use their whole share. */
   fullRoutes(): string[] {
     return [...this.#shares].filter(([, share]) => this.#isFull(share)).map(([routeKey]) => routeKey);
   }
 
-  /** Takes a slot, whether there is room or not. */
+  /** Takes a slot, even if none is free. */
   take(routeKey: string): JobSlot {
     const share = this.#shares.get(routeKey) ?? { taken: 0, counted: 0 };
     this.#shares.set(routeKey, share);
@@ -75,7 +75,7 @@ export class JobSlots {
     return { uncount, releaseSlotWhileWaiting, free };
   }
 
-  /** Makes room, and tells of it where there was none. */
+  /** Changes the counts, and calls `onRoom` when that makes the first room. */
   #change(share: Share, change: () => void): void {
     const wasFull = this.room <= 0 || this.#isFull(share);
     change();

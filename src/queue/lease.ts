@@ -1,18 +1,18 @@
-/** The time in milliseconds by clocks that pass while the process stands still. */
+/** Reads clocks that advance while the process is stopped, in milliseconds. */
 type ReadClocks = () => readonly number[];
 
 /**
- * A process that is stopped still ages by the monotonic clock; a machine that is suspended, by the wall clock only. A wall
- * clock that is set forward ends a lease early: that costs a repeat of jobs, and no message.
+ * While a process is stopped, the monotonic clock advances; while the machine is suspended, only the wall clock does. A
+ * wall clock that is set forward ends a lease early. That repeats jobs, but loses no message.
  */
 const processClocks: ReadClocks = () => [performance.now(), Date.now()];
 
-/** A sign of life: when it was given. */
+/** When a renewal was sent. */
 export type SignOfLife = readonly number[];
 
 /**
- * How long a process may treat the jobs that it holds as its own: this long after the last sign of life that PostgreSQL
- * accepted. After that another process may have them, and nothing of them may be handed over any more.
+ * How long a process may work on its jobs: this long after the last renewal that PostgreSQL accepted. Afterwards
+ * another process may have them, and handing one over would send it twice.
  */
 export class Lease {
   readonly #ms: number;
@@ -21,7 +21,7 @@ export class Lease {
   #renewedAt: SignOfLife;
   #hasEnded = false;
 
-  /** `ms` from now on, by the clock that says the most. */
+  /** Starts a lease of `ms`, by the clock that advances most. */
   constructor(ms: number, now: ReadClocks = processClocks) {
     this.#ms = ms;
     this.#now = now;
@@ -35,24 +35,24 @@ export class Lease {
     return this.#hasEnded;
   }
 
-  /** A sign of life, to be told to `renew` when PostgreSQL has accepted it. */
+  /** The time of a renewal, to pass to `renew` when PostgreSQL has accepted it. */
   sign(): SignOfLife {
     return this.#now();
   }
 
-  /** A sign of life was accepted; one that came after the end changes nothing. */
+  /** Extends the lease. A renewal that arrives after the end changes nothing. */
   renew(sign: SignOfLife): void {
     if (this.hasEnded) return;
-    // Answers may come in another order.
+    // Results may arrive in another order.
     if ((sign[0] ?? 0) > (this.#renewedAt[0] ?? 0)) this.#renewedAt = sign;
   }
 
-  /** Takes one job under the lease. */
+  /** Puts one job under the lease. */
   claim(): Claim {
     const controller = new AbortController();
     const isOver = () => this.hasEnded || isLost;
     let isLost = false;
-    // `aborted` is computed on read: after a freeze, answers from the network may be handled before any timer.
+    // `aborted` is computed on read: after a freeze, I/O callbacks may run before timers.
     const signal = Object.defineProperty(controller.signal, 'aborted', { get: isOver });
     if (this.#hasEnded) controller.abort();
     else this.#claims.add(controller);
@@ -74,12 +74,12 @@ export class Lease {
   }
 }
 
-/** One job's part of a lease. */
+/** One job under a lease. */
 export interface Claim {
   /** Aborts when the lease ends or the job is lost. */
   readonly signal: AbortSignal;
-  /** PostgreSQL says that the job is not this process's any more. */
+  /** PostgreSQL reported that another process has the job. */
   lose(): void;
-  /** The job's work is over. */
+  /** The work is done. */
   release(): void;
 }

@@ -15,19 +15,19 @@ import { jobLeases, type LeasedJob, type SqlRunner } from './job-leases.ts';
 import { QueueWorker, type Reservation, type StoredData } from './queue-worker.ts';
 import { Recovery } from './recovery.ts';
 
-/** Schema that pg-boss keeps its tables in. */
+/** Schema of pg-boss's tables. */
 const SCHEMA = 'pgboss';
-/** How often a process looks for what nobody tells it of: bounds how late another process's due job is found. */
+/** Poll interval: bounds how late another process's due job is found, in ms. */
 const LOOK_MS = 500;
-/** A worker that has not looked for so long is stuck: a statement without an answer is given up in half of it. */
+/** A worker without a successful poll for this long is stuck, in ms. A statement times out in half of it. */
 const STUCK_MS = 30_000;
-/** A job from the queue whose process shows no life for this long goes back to the queue. */
+/** A fetched job returns to the queue after this time without a heartbeat. */
 const HEARTBEAT_SECONDS = 10;
-/** However long a handler takes, a job with heartbeats is its own; pg-boss allows no more than a day. */
+/** A job with heartbeats may run this long; pg-boss allows no more than a day. */
 const EXPIRE_SECONDS = 24 * 3_600;
-/** The pause before a job that failed comes back begins with a second and doubles up to this. */
+/** The pause of a failed job starts at one second and doubles up to this. */
 const LONGEST_PAUSE_SECONDS = 60;
-/** No job is given up, or what it was to deliver would wait for ever: two years of the longest pause. */
+/** No job is ever given up, because its message would wait for ever: two years of the longest pause. */
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
 const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
@@ -40,17 +40,19 @@ const HELD = 'SELECT queue, count(*)::int AS count FROM job_leases GROUP BY queu
 /** The transaction that jobs commit with. */
 export interface QueueTransaction {
   readonly connection: SqlRunner;
-  /** Calls back when it has ended; `isCommitted` is false also where nobody can tell. */
+  /** Calls back at its end; `isCommitted` is false if the outcome is unknown. */
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
 export interface QueueOptions {
   readonly pool: SqlRunner;
   transaction<T>(work: (connection: SqlRunner) => Promise<T>): Promise<T>;
-  /** The database's time: what is due is due by it. */
+  /** The database's clock, which decides what is due. */
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Subscribes to a NOTIFY channel; returns the way to end it. A process that works on no jobs hears of none. */
+  /**
+   * Subscribes to a NOTIFY channel; returns a function that unsubscribes. Processes without workers do not subscribe.
+   */
   readonly listen?: (
     channel: string,
     onMessage: (payload: string) => void,
@@ -59,13 +61,13 @@ export interface QueueOptions {
 }
 
 /**
- * Jobs on pg-boss. Jobs commit with the transaction that causes them. This process's own worker, where it has room,
- * is handed a job with the commit and never has to look for it: such a job is in no queue, only a lease tells of it.
- * What a process without such a worker causes, one that has it puts into the queue. NOTIFY tells every process of the jobs
- * of others; deferred jobs are fetched by timer at their due time.
+ * Jobs on pg-boss, committed with the transaction that creates them. If this process has a free slot, its own worker
+ * gets the job at the commit, under a lease and outside the queue. A process without such a worker leaves its jobs, and
+ * a process with one moves them into the queue. NOTIFY announces jobs to other processes; deferred jobs are fetched by
+ * a timer when they are due.
  */
 export class PgBossQueue implements JobQueue {
-  /** The gateway's own statements on the queue; those of pg-boss besides. */
+  /** The gateway's statements on the queue, without those of pg-boss. */
   static readonly statements = [
     ...jobLeases.statements,
     { name: 'queue-look', text: LOOK },
@@ -80,7 +82,7 @@ export class PgBossQueue implements JobQueue {
   #isStopping = false;
   #lookTimer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
-  /** When a look for jobs last succeeded (performance.now, ms). */
+  /** Time of the last successful poll (performance.now, ms). */
   #lookedAt: number | undefined;
   readonly #outage: OutageLog;
   readonly #supervision: OutageLog;
@@ -128,7 +130,7 @@ export class PgBossQueue implements JobQueue {
     this.#boss.on('error', (error) => this.#supervision.failed(error));
   }
 
-  /** Creates pg-boss's tables and the queues where they are missing. */
+  /** Creates pg-boss's tables and the queues if they are missing. */
   async start(): Promise<void> {
     await this.#boss.start();
     for (const name of QUEUES) {
@@ -144,12 +146,12 @@ export class PgBossQueue implements JobQueue {
         deleteAfterSeconds: 3_600,
       };
       await this.#boss.createQueue(name, options);
-      // createQueue leaves the options of an existing queue as they are.
+      // createQueue does not change the options of an existing queue.
       await this.#boss.updateQueue(name, options);
     }
   }
 
-  /** The sink whose jobs commit with the transaction. */
+  /** A sink whose jobs commit with the transaction. */
   sinkFor({ connection, onEnd }: QueueTransaction): JobSink {
     const db = dbOn(connection);
     return {
@@ -202,7 +204,7 @@ export class PgBossQueue implements JobQueue {
     await this.#boss.stop({ graceful: false, close: false });
   }
 
-  /** Rejects when this process should work on jobs and has not been able to look for any for `STUCK_MS`. */
+  /** Rejects if this process runs workers and could not poll for `STUCK_MS`. */
   async checkWorking(): Promise<void> {
     if (this.#lookedAt === undefined || this.#isStopping) return;
     const sinceMs = performance.now() - this.#lookedAt;
@@ -214,7 +216,7 @@ export class PgBossQueue implements JobQueue {
     if ((await this.#boss.schemaVersion()) === null) throw new Error('the queue is not installed');
   }
 
-  /** Jobs that wait or are held, by queue; reads the job table. */
+  /** Waiting and held jobs of each queue, read from the job table. */
   async depth(): Promise<Record<QueueName, number>> {
     const depths = await Promise.all(
       QUEUES.map(async (name) => {
@@ -230,7 +232,7 @@ export class PgBossQueue implements JobQueue {
     >;
   }
 
-  /** Wakes the workers of queues in which something is due, and puts there what is held by nobody any more. */
+  /** Wakes the workers of queues with due jobs, and moves free jobs into the queue. */
   async #look(): Promise<void> {
     try {
       const values = [[...this.#workers.keys()]];
@@ -259,13 +261,13 @@ export class PgBossQueue implements JobQueue {
     return { id: randomUUID(), job, slot };
   }
 
-  /** A process that works on none of a queue's jobs leaves them for one that does. */
+  /** A process without a worker for the queue leaves the job for one that has it. */
   #whereTo({ job, slot }: PlacedJob): 'held' | 'left' | 'queued' {
     if (slot) return 'held';
     return job.startAfter || this.#workers.has(job.queue) ? 'queued' : 'left';
   }
 
-  /** Begins with what this process has slots for, and sets timers for what is due later: no NOTIFY tells of it. */
+  /** Starts the jobs that have a slot, and sets timers for deferred ones, because no NOTIFY announces them. */
   #handOver(jobs: readonly PlacedJob[], isCommitted: boolean): void {
     for (const { id, job, slot } of jobs) {
       const worker = this.#workers.get(job.queue);
@@ -276,7 +278,7 @@ export class PgBossQueue implements JobQueue {
   }
 }
 
-/** A job with the slot that it has in this process, if any. */
+/** A job with its slot in this process, if any. */
 interface PlacedJob {
   readonly id: string;
   readonly job: NewJob;
@@ -308,7 +310,7 @@ const dbOn = (connection: SqlRunner): Db => ({
 
 const names = new Map<string, string>();
 
-/** pg-boss's statements are few and long: under a name each connection parses and plans them once. */
+/** pg-boss's statements are few and long: as prepared statements each connection plans them once. */
 async function run(runner: SqlRunner, text: string, values?: unknown[]) {
   if (!values || text.includes(';'))
     return (await runner.query({ text, ...(values ? { values } : {}) })) as never;

@@ -19,10 +19,10 @@ import { type Claim, Lease } from './lease.ts';
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DUE_STEP_MS = 10;
 const MAX_DUE_TIMERS = 5_000;
-/** Jobs that one fetch takes at the most. */
+/** Limit of jobs for one fetch. */
 const MAX_FETCH = 64;
 
-/** What a job's row holds. `wasHandedOver`: the process that caused it began with it at once. */
+/** The stored data of a job. `wasHandedOver`: the process that created it started it at once. */
 export type StoredData<Q extends QueueName> = JobData[Q] & { readonly wasHandedOver?: true };
 
 interface FetchedJob<Q extends QueueName> {
@@ -33,22 +33,22 @@ interface FetchedJob<Q extends QueueName> {
 }
 
 interface Held {
-  /** Another one once it has come back here, lost and found while the work at it went on. */
+  /** Another row if the job was lost and fetched again while its work continued. */
   row: HeldRow;
   readonly claim: Claim;
   readonly done: Promise<void>;
-  /** It ended with the transaction that recorded its work. */
+  /** True if the job ended with the transaction that recorded its work. */
   hasEnded: boolean;
 }
 
-/** A slot for a job that is about to be committed, and what it will be held under. */
+/** A slot for a job that is about to commit, and its lease. */
 export interface Reservation extends JobSlot {
   readonly lease: Lease;
 }
 
 /**
- * Fetches jobs, or is handed them, and holds them until their work is recorded. Jobs run side by side, so a slow one
- * keeps no other waiting, and a route that already holds its share is passed over in the fetch.
+ * Fetches or receives jobs, and holds them until their work is recorded. Jobs run concurrently, so a slow one delays no
+ * other. A fetch skips routes that use their whole share.
  */
 export class QueueWorker<Q extends QueueName> {
   readonly #boss: PgBoss;
@@ -70,7 +70,7 @@ export class QueueWorker<Q extends QueueName> {
   #sleeper: (() => void) | undefined;
   #endPause: (() => void) | undefined;
   #isWoken = false;
-  /** A slot came free, since the last look, that was missing then. */
+  /** True if a slot was missing at the last fetch and is free now. */
   #hasNewRoom = false;
   #isStopping = false;
 
@@ -105,22 +105,22 @@ export class QueueWorker<Q extends QueueName> {
     this.#heartbeat = setInterval(() => void this.#touch(), this.#leaseMs / 3);
   }
 
-  /** Looks for jobs now. */
+  /** Fetches soon. */
   wake(): void {
     this.#isWoken = true;
     this.#sleeper?.();
   }
 
-  /** Looks for jobs now, however short a time ago it last did. */
+  /** Fetches now, in spite of the pause. */
   #fill(): void {
     this.#hasNewRoom = true;
     this.wake();
     this.#endPause?.();
   }
 
-  /** Looks for jobs at `due`; beyond a bounded number of such times, the regular look finds them. */
+  /** Fetches at `due`. Above a number of such timers, the regular poll finds the job. */
   wakeAt(due: Date): void {
-    // Not on the instant itself: the database's clock must have passed it too.
+    // Not at that instant: the database's clock must have passed it too.
     const at = (Math.floor(due.getTime() / DUE_STEP_MS) + 1) * DUE_STEP_MS;
     if (this.#dueTimers.has(at) || this.#dueTimers.size >= MAX_DUE_TIMERS) return;
     const delayMs = Math.max(0, at - this.#clock.now().getTime());
@@ -132,14 +132,14 @@ export class QueueWorker<Q extends QueueName> {
     this.#dueTimers.set(at, timer);
   }
 
-  /** Takes a slot for a job that is about to be committed here; undefined where the queue must keep it. */
+  /** Reserves a slot for a job that is about to commit here; undefined if the queue must keep it. */
   reserve(routeKey: string): Reservation | undefined {
     if (this.#isStopping || this.#options.pauseMs !== undefined) return undefined;
     if (!this.#slots.hasRoomFor(routeKey)) return undefined;
     return { ...this.#slots.take(routeKey), lease: this.#validLease() };
   }
 
-  /** Begins with a committed job whose row is leased, at the slot that was reserved for it. */
+  /** Starts a committed, leased job in its reserved slot. */
   handOver(id: string, job: NewJob<Q>, slot: Reservation): void {
     const { data, routeKey, prefetched } = job;
     const row = { id, retryCount: 0, isLeased: true };
@@ -154,7 +154,7 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Whether a job that is done can end with the transaction of `onEnd`, which then must delete its lease. */
+  /** True if the job can end with the transaction of `onEnd`, which then must delete the lease. */
   endWith(id: string, onEnd: (callback: (isCommitted: boolean) => void) => void): boolean {
     const held = this.#held.get(id);
     if (!held?.row.isLeased) return false;
@@ -164,7 +164,7 @@ export class QueueWorker<Q extends QueueName> {
     return true;
   }
 
-  /** Takes nothing new and waits for what is held; after `timeoutMs` the rest is given back. */
+  /** Takes no new jobs and waits for the held ones; after `timeoutMs` gives the rest back. */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true;
     this.#fill();
@@ -194,14 +194,14 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Fetches what there is room for; true when as much came as was asked for. */
+  /** Fetches for the free slots; true if the fetch was full. */
   async #fetch(): Promise<boolean> {
     const { perRoute = Number.POSITIVE_INFINITY } = this.#options;
-    // At most one route's share, so that one fetch cannot take more than twice that of a route.
+    // At most one route's share, so that one fetch cannot take more than twice the share of a route.
     const batchSize = Math.min(this.#slots.room, perRoute, MAX_FETCH);
     if (batchSize <= 0) return false;
     const full = this.#slots.fullRoutes();
-    // As of now, not of when the answer comes.
+    // Taken before the fetch, because the lease counts from then.
     const lease = this.#validLease();
     try {
       const jobs: FetchedJob<Q>[] = await this.#boss.fetch<StoredData<Q>>(this.#queue, {
@@ -214,7 +214,7 @@ export class QueueWorker<Q extends QueueName> {
         const isRepeat = retryCount > 0 || data.wasHandedOver === true;
         const row = { id, retryCount, isLeased: false };
         const held = this.#held.get(id);
-        // It was lost, and what was handed over is not recorded yet: nobody else must begin with it anew.
+        // The job was lost while its work is not recorded: another process must not start it anew.
         if (held) {
           held.row = row;
           continue;
@@ -261,7 +261,7 @@ export class QueueWorker<Q extends QueueName> {
     try {
       await this.#rows.giveBack(row, why);
     } catch (error) {
-      // Its heartbeat or its lease ends with this process, and every process may take it.
+      // Its heartbeat or lease ends with this process, and then any process may take it.
       this.#logger.warn({ err: error, queue: this.#queue, job: row.id }, 'cannot give a job back');
     }
   }
@@ -280,16 +280,16 @@ export class QueueWorker<Q extends QueueName> {
     }
   }
 
-  /** Stops the work at a job that PostgreSQL has given to others: going on would do it twice. */
+  /** Aborts the work on a job that another process has: continuing would do it twice. */
   #lose(row: HeldRow): void {
     const held = this.#held.get(row.id);
-    // A job that came back here meanwhile has another row; one whose work is recorded has none.
+    // A job that was fetched again has another row; a recorded job has none.
     if (held?.row !== row || held.hasEnded) return;
     this.#logger.warn({ queue: this.#queue, job: row.id }, 'a held job was lost to another process');
     held.claim.lose();
   }
 
-  /** The lease of what is taken from now on: a new one where the last one ran out. */
+  /** The lease for jobs taken from now on: a new one if the last has ended. */
   #validLease(): Lease {
     if (this.#lease.hasEnded && !this.#isStopping) {
       this.#logger.warn(
@@ -301,7 +301,7 @@ export class QueueWorker<Q extends QueueName> {
     return this.#lease;
   }
 
-  /** For so long, or until there is room again. */
+  /** Waits for `ms`, or until a slot is free. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -312,7 +312,7 @@ export class QueueWorker<Q extends QueueName> {
     });
   }
 
-  /** Until it is woken. */
+  /** Waits until it is woken. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
       this.#sleeper = () => {

@@ -4,7 +4,7 @@ import { Batcher } from '../runtime/batcher.ts';
 import { OutageLog } from '../runtime/outage-log.ts';
 import { jobLeases, LEFT_CHANNEL, MAX_LAPSED, type SqlRunner } from './job-leases.ts';
 
-/** What closely follows each other goes to the queue together. */
+/** Events within this time are handled together, in ms. */
 const PAUSE_MS = 10;
 
 interface Parts {
@@ -13,7 +13,7 @@ interface Parts {
   readonly logger: Logger;
 }
 
-/** Puts into the queue what is held by nobody: jobs that were left or given back, or whose process shows no life. */
+/** Moves free jobs into the queue: those that were left, given back, or not renewed. */
 export class Recovery {
   readonly #parts: Parts;
   readonly #runs = new Batcher<undefined, undefined>((asked) => this.#run(asked), {
@@ -33,7 +33,7 @@ export class Recovery {
     );
   }
 
-  /** Hears from now on of what other processes leave. */
+  /** Subscribes to the jobs that other processes leave. */
   async listen(
     subscribe: (
       channel: string,
@@ -46,7 +46,7 @@ export class Recovery {
     await this.#stopListening;
   }
 
-  /** Resolves when all that was held by nobody is in the queue, or could not be put there. */
+  /** Resolves when all free jobs are in the queue, or the attempt failed. */
   async run(): Promise<void> {
     try {
       if (!this.#isStopping) await this.#runs.add(undefined);

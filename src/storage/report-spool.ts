@@ -1,9 +1,8 @@
 /**
- * The spool of delivery reports: append-only files in a directory, JSON lines, each file that of one process at a time.
- *
- * A file `<milliseconds>-<uuid>.jsonl` has a lock `<milliseconds>-<uuid>.lock` beside it, which the operating system
- * frees when its process is gone: then another process, or the next start, takes the file over. Whole phone numbers
- * stand in the files, so their mode is 0600; a file is removed when all of it is applied.
+ * The spool of delivery reports: append-only files of JSON lines in a directory, each written by one process. Beside
+ * `<milliseconds>-<uuid>.jsonl` is a lock `<milliseconds>-<uuid>.lock`, which the operating system frees when the
+ * process is gone. Then another process, or the next start, takes the file over. The files have whole phone numbers, so
+ * their mode is 0600. A file is deleted when all of it is applied.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
@@ -13,25 +12,25 @@ import type { DeliveryReport } from '../domain/ports/provider.ts';
 import type { KeptReport, ReportSpool, SpoolBatch } from '../domain/ports/report-stores.ts';
 import { OwnerLock } from './embedded-postgres/owner-lock.ts';
 
-/** A file takes no more reports above this size: what is applied is given back to the disk file by file. */
+/** Size at which a new file begins, because the disk space of applied reports is freed file by file. */
 const MAX_FILE_BYTES = 4 * 2 ** 20;
-/** What is read at once: many times the longest line, which the bounds of a report's texts keep below 16 KiB. */
+/** Bytes read at a time: many times the longest line, because limits on report texts keep a line below 16 KiB. */
 const READ_BYTES = 512 * 1024;
 const NEWLINE = 0x0a;
 const FILE = /^(\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))\.jsonl$/;
 
 interface SpoolFile {
   readonly id: string;
-  /** Its path without the ending. */
+  /** Path without extension. */
   readonly base: string;
   readonly lock: OwnerLock;
-  /** Only this process's own, newest file takes more. */
+  /** Only for this process's newest file, which still grows. */
   readonly handle: FileHandle | undefined;
-  /** What is known to be on the disk. */
+  /** Bytes known to be on the disk. */
   size: number;
 }
 
-/** What is in one line. */
+/** The content of one line. */
 interface Line {
   readonly at: string;
   readonly provider: string;
@@ -40,17 +39,17 @@ interface Line {
 
 export interface FileSpoolOptions {
   readonly directory: string;
-  /** All files of this process together; 0 keeps nothing. */
+  /** Limit for all files of this process together; 0 disables the spool. */
   readonly maxBytes: number;
 }
 
-/** `ReportSpool` in a directory, which is made when the first report is kept. */
+/** `ReportSpool` in a directory, which is created with the first report. */
 export class FileReportSpool implements ReportSpool {
   readonly #options: FileSpoolOptions;
-  /** The oldest first. */
+  /** Oldest first. */
   #files: SpoolFile[] = [];
   #isAppending = false;
-  /** One change of the files at a time. */
+  /** The last change of the files; changes run one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileSpoolOptions) {
@@ -96,7 +95,7 @@ export class FileReportSpool implements ReportSpool {
       if (report) reports.push(report);
       taken = end + 1;
     }
-    // What is left without its end was being written when its process died: nobody was told that it is kept.
+    // An incomplete last line was being written when its process died, so it was never acknowledged.
     const to = taken === 0 ? Math.max(from, file.size) : from + taken;
     return { spool, from, to, reports };
   }
@@ -153,7 +152,7 @@ export class FileReportSpool implements ReportSpool {
         await file.handle?.write(bytes, 0, bytes.length, from);
         await file.handle?.datasync();
       } catch (error) {
-        // A part of it may be there, behind which nothing may come.
+        // A part may have been written; nothing may be appended after it.
         await file.handle?.truncate(from).catch(() => undefined);
         throw error;
       }
@@ -164,7 +163,7 @@ export class FileReportSpool implements ReportSpool {
     }
   }
 
-  /** The newest file of this process, or another one where it has none or that is full. */
+  /** The newest file of this process, or a new one if it is full or missing. */
   async #fileToWrite(): Promise<SpoolFile> {
     const last = this.#files.at(-1);
     if (last?.handle && last.size < MAX_FILE_BYTES) return last;
@@ -173,7 +172,7 @@ export class FileReportSpool implements ReportSpool {
     const id = randomUUID();
     const base = join(directory, `${Date.now()}-${id}`);
     const lock = new OwnerLock(`${base}.lock`);
-    // Nobody looks for the lock of a file that is not there yet.
+    // No other process tries the lock of a file that does not exist yet.
     if (!lock.tryAcquire()) throw new Error(`the lock of ${base} is taken`);
     const handle = await open(`${base}.jsonl`, 'wx', 0o600);
     await syncDirectory(directory);
@@ -182,7 +181,7 @@ export class FileReportSpool implements ReportSpool {
     return file;
   }
 
-  /** Does one thing at a time, in the order in which they are asked for. */
+  /** Runs one thing at a time, in order of the calls. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(work);
     this.#last = done.catch(() => undefined);
@@ -193,19 +192,19 @@ export class FileReportSpool implements ReportSpool {
 const refusal = (message: string, cause?: unknown) =>
   serviceUnavailable(message, 1, 'reports_not_kept', cause);
 
-/** The file, when its process is gone. */
+/** The file, if its process is gone. */
 async function adoptedFile(base: string, id: string): Promise<SpoolFile | undefined> {
   const lock = new OwnerLock(`${base}.lock`);
   const isOurs = lock.tryAcquire();
   const found = isOurs && (await stat(`${base}.jsonl`).catch(() => undefined));
   if (found) return { id, base, lock, handle: undefined, size: found.size };
   lock.close();
-  // It was removed meanwhile.
+  // The file was deleted meanwhile.
   if (isOurs) await rm(`${base}.lock`, { force: true });
   return undefined;
 }
 
-/** Frees the lock of a file that is removed. */
+/** Frees and deletes the lock of a deleted file. */
 async function release({ base, lock }: SpoolFile): Promise<void> {
   lock.close();
   await rm(`${base}.lock`, { force: true });
@@ -216,7 +215,7 @@ function lineOf({ provider, report, receivedAt }: KeptReport): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Undefined for what is no report: a disk may have kept a part of what nobody was told that it is kept. */
+/** Undefined for an invalid line: a crash may leave a part of a report that was not acknowledged. */
 function readLine(text: string): KeptReport | undefined {
   try {
     const { at, provider, report } = JSON.parse(text) as Line;
@@ -228,7 +227,7 @@ function readLine(text: string): KeptReport | undefined {
   }
 }
 
-/** The name must survive a power failure as the reports do. Windows has no such call. */
+/** The file name must survive a power failure like the reports. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');
