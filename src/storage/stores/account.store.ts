@@ -15,7 +15,7 @@ interface AccountRow {
   created_at: Date;
   content_days: number | null;
   message_days: number | null;
-  /** Null, all of them, without a plan. */
+  /** The columns of the plan are null without one. */
   plan_name: string | null;
   per_minute: number | null;
   per_second: number | null;
@@ -63,7 +63,7 @@ function planOf({
   return has ? { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } : null;
 }
 
-// Accounts are always locked in the order of their ids, so two transactions never wait for each other in a ring.
+// Accounts are locked in the order of their ids, so that transactions do not deadlock.
 const LOCK = statement(
   'account-lock',
   `SELECT id, balance_minor, ledger_seq FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
@@ -90,7 +90,10 @@ const CREDIT = statement(
    FROM unnest($11::uuid[], $12::bigint[], $13::bigint[]) AS n (id, balance, seq) WHERE a.id = n.id`,
 );
 
-/** Those whose name or email holds $1, by an index that is all the planner may choose from; $2 is the same for LIKE. */
+/**
+ * Accounts whose name or email contains $1. The subquery leaves the planner only the trigram index; $2 is $1 escaped
+ * for LIKE.
+ */
 const FOUND = `SELECT id FROM (SELECT id, name, email FROM accounts
    WHERE search_terms('', lower(name) || E'\\n' || lower(email), '{}') @@ search_query('', ARRAY[lower($1)], NULL)
    OFFSET 0) AS narrowed WHERE (name ILIKE $2 OR email ILIKE $2)`;
@@ -106,7 +109,7 @@ interface Locked {
   ledger_seq: number;
 }
 
-/** Accounts and the credits to them; charges are intake's. */
+/** Accounts and credits to them. Intake writes the charges. */
 export class PgAccountStore implements AccountStore {
   readonly #sql: Sql;
 

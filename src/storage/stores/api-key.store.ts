@@ -90,9 +90,9 @@ const SCOPE_USES = statement(
    ORDER BY k.key_id, s.place`,
 );
 
-// Any number: it tells these locks from other advisory locks.
+// Any number that differs from other advisory locks.
 const LOCK_ACCOUNT = statement('api-keys-lock', 'SELECT pg_advisory_xact_lock(7350115, hashtext($1))');
-/** Keys made by `maker`. Parameter 2 says whether those count that somebody else has rotated since. */
+/** Keys that `maker` created. Parameter 2 says whether keys that others have rotated since are included. */
 const madeByOne = (maker: string) => `CROSS JOIN LATERAL (
      SELECT key_id FROM api_keys WHERE issued_by = ${maker}
      UNION SELECT key_id FROM api_keys WHERE created_by = ${maker} AND $2) AS k`;
@@ -107,7 +107,7 @@ const MADE_BY = statement(
    ORDER BY k.created_at, k.key_id LIMIT $4`,
 );
 
-/** API keys; every change is announced, so that no process goes on with what it has cached. */
+/** API keys. Every change is announced, so that processes drop their cached copy. */
 export class PgApiKeyStore implements ApiKeyStore {
   readonly #sql: Sql;
 

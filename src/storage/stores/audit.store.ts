@@ -30,7 +30,7 @@ interface EndRow extends AuditLink {
   readonly sealed: string | null;
 }
 
-/** The audit log, each entry chained to the one before it, and the head of the log signed with each entry. */
+/** The audit log: each entry is chained to the one before, and the head is signed with each entry. */
 export class PgAuditStore implements AuditStore {
   readonly #sql: Sql;
   readonly #heads: Pick<AuditHeads, 'sign' | 'keep'>;
@@ -47,7 +47,7 @@ export class PgAuditStore implements AuditStore {
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
     const head = { logId: end.log_id, seq, hash };
     await this.#sql.execute(MOVE_HEAD, [seq, hash, this.#heads.sign(head)]);
-    // Only what is committed: else a rollback would look like a tail that was cut.
+    // Only after the commit: otherwise a rollback would look like a cut tail.
     this.#sql.onEnd((isCommitted) => {
       if (isCommitted) void this.#heads.keep(head);
     });

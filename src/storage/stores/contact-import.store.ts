@@ -105,7 +105,7 @@ const ABANDON = statement(
   `UPDATE contact_imports SET state = 'failed', failure = $2, finished_at = $3, csv = NULL
    WHERE created_at < $1 AND csv IS NOT NULL`,
 );
-// The faults go first, so that an import takes few rows with it.
+// The faults are deleted first, so that deleting an import touches few rows.
 const FORGET_FAULTS = statement(
   'contact-import-forget-faults',
   `DELETE FROM contact_import_faults WHERE (import_id, seq) IN (
@@ -119,7 +119,7 @@ const FORGET = statement(
      AND NOT EXISTS (SELECT FROM contact_import_faults f WHERE f.import_id = i.id)`,
 );
 
-/** Imports of contacts, their texts while they last, and what was wrong with their rows. */
+/** Contact imports, their text until they end, and the faults of their rows. */
 export class PgContactImportStore implements ContactImportStore {
   readonly #sql: Sql;
 

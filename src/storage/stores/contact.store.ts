@@ -71,15 +71,18 @@ function toRow(contact: Contact) {
   };
 }
 
-// Any number: it tells these locks from other advisory locks.
+// Any number that differs from other advisory locks.
 const LOCK_ALL = statement('contacts-lock-all', 'SELECT pg_advisory_xact_lock(7350114, hashtext($1))');
 
-/** The contacts of account $1 and environment $5 with each of the texts in a parameter; the inner limit keeps it to one look in the index. */
+/**
+ * Contacts of account $1 and environment $5 with each text of a parameter; the inner limit makes it one index lookup
+ * each.
+ */
 function findEach(parameter: number, condition: string, limit: number): string {
   return `SELECT c.* FROM unnest($${parameter}::text[]) AS n (text) CROSS JOIN LATERAL (
      SELECT ${COLUMNS.join(', ')} FROM contacts c WHERE c.account_id = $1 AND c.environment = $5 AND ${condition} LIMIT ${limit}) AS c`;
 }
-// Two with the same email are as many as there may be.
+// Two contacts with one email are enough to know that it is not unique.
 const FIND_NAMED = statement(
   'contacts-find-named',
   [
@@ -104,13 +107,13 @@ const UPDATE_ALL = statement(
 );
 const REMOVE_ALL = statement('contacts-remove-all', 'DELETE FROM contacts WHERE id = ANY ($1::uuid[])');
 
-/** Whom `askedOf` asks for, of contacts that are at hand; `strpos` knows no wildcards to escape. */
+/** The condition of `askedOf` on contacts already read; `strpos` has no wildcards to escape. */
 const MATCHES = `account_id = $1::uuid AND environment = $5 AND (strpos(search_text, $2) > 0 OR phone = $3)
   AND ($4::text IS NULL OR tags @> ARRAY[$4])`;
 const SEARCHED = [...COLUMNS, 'search_text'].join(', ');
 /**
- * Those and few others: by the terms of the text, with an index that is all the planner may choose from, since it knows
- * nothing of what is asked for, and whoever has the phone, by the index of phones.
+ * The matching contacts and few others: those with the trigrams of the text, where the subquery leaves the planner only
+ * that index, and those with the phone, by its index.
  */
 const NARROWED = `(
    SELECT * FROM (SELECT ${SEARCHED} FROM contacts
@@ -121,7 +124,7 @@ const NARROWED = `(
    WHERE account_id = $1::uuid AND environment = $5 AND phone = $3) AS narrowed`;
 const FOUND = `SELECT id FROM ${NARROWED} WHERE ${MATCHES}`;
 const COUNT_FOUND = statement('contacts-count-found', `SELECT count(*) AS total FROM (${FOUND}) AS found`);
-/** A page and how many there are; a row without an id where the page is past the end. */
+/** A page and the total; one row without an id after the last page. */
 const FOUND_PAGE = statement(
   'contacts-found-page',
   `WITH found AS MATERIALIZED (${FOUND})
@@ -130,12 +133,12 @@ const FOUND_PAGE = statement(
      JOIN (SELECT id FROM found ORDER BY id DESC LIMIT $6 OFFSET $7) AS page USING (id)) AS c ON true
    ORDER BY c.id DESC`,
 );
-/** The next contacts of the account's environment below an id. */
+/** The next contacts of the environment below an id. */
 const next = (id: string, limit: string) =>
   `SELECT ${SEARCHED} FROM contacts WHERE account_id = $1::uuid AND environment = $5 AND id < ${id} ORDER BY id DESC LIMIT ${limit}`;
-/** So many pages are looked through first, and so many times that where they tell that it will fill the page. */
+/** Rows scanned first, and the factor for a second scan when the first shows that it will fill the page. */
 const [FIRST, TIMES] = ['4 * $6::int', 16];
-/** The newest below $7 that match; where too few of those near do, all that match beyond are found, and sorted. */
+/** The newest matching contacts below $7. If too few of the nearest match, all matching ones are found and sorted. */
 const FOUND_SLICE = statement(
   'contacts-found-slice',
   `WITH first AS MATERIALIZED (${next('$7::uuid', FIRST)}),
@@ -155,22 +158,22 @@ const FOUND_SLICE = statement(
    ORDER BY id DESC LIMIT $6`,
 );
 
-/** The account, part of the text, phone, tag and environment that a filter asks for; undefined when it asks for everybody. */
+/** The account, environment, part of the text, phone and tag of a filter; undefined if it matches every contact. */
 function askedOf({ accountId, environment }: AccountEnvironment, { search = '', tag }: ContactFilter) {
-  // Spaces at the ends mean nothing: one may have been the plus sign of a number, which is found in any of its forms.
+  // Spaces at the ends are ignored: one may have been the plus sign of a number, which is found in any form.
   const part = foldForSearch(search.trim());
   if (part === '' && tag === undefined) return undefined;
   return [accountId, part, parseMsisdn(search) ?? null, tag ?? null, environment] as const;
 }
 
-/** Contacts as the JSON that the statements over many of them read. */
+/** Contacts as JSON, for statements over many of them. */
 function toRows(contacts: readonly Contact[]): string {
   return JSON.stringify(
     contacts.map((contact) => ({ ...toRow(contact), id: contact.id, attributes: contact.attributes })),
   );
 }
 
-/** Contacts. */
+/** Contacts (R27). */
 export class PgContactStore implements ContactStore {
   readonly #sql: Sql;
 
@@ -272,7 +275,8 @@ export class PgContactStore implements ContactStore {
   async saveAll(
     changes: readonly { readonly before: Contact | undefined; readonly after: Contact }[],
   ): Promise<void> {
-    // Who gives a phone or externalId up goes first and comes back, or the one who gets it would collide with them.
+    // A contact that gives up a phone or external id is updated twice: first without it, so that it does not collide
+    // with the new owner.
     const isMoving = ({ before, after }: (typeof changes)[number]) =>
       before !== undefined &&
       ((before.phone !== null && before.phone !== after.phone) ||

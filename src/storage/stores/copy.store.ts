@@ -5,7 +5,7 @@ import type { HoldReason, Place } from '../../domain/recovery/hold.ts';
 import { BLOCK, PENDING_BLOCKS } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** `gateway.restored_as` stands in the configuration of a server whose files `restore` has laid out. */
+/** The setting `gateway.restored_as` exists on a server whose files `restore` has laid out. */
 const STATE = `SELECT c.system_identifier, c.database_oid, c.restored_as, c.held_at, c.held_from, c.held_reason,
     s.system_identifier::text AS found_system, nullif(current_setting('gateway.restored_as', true), '') AS found_restore,
     (SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS found_oid
@@ -48,7 +48,7 @@ interface StateRow {
   found_restore: string | null;
 }
 
-/** The row that says which copy of the data this is. */
+/** The row that identifies this copy of the data. */
 export class PgCopyStore implements CopyStore {
   readonly #sql: Sql;
 

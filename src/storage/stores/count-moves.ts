@@ -7,7 +7,7 @@ const CLEAR_REASON = statement(
   'message-clear-reason',
   `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
 );
-// Of a message its kind, its number and what it cost; the kinds are few.
+// For each message its kind, its number and its cost; there are few kinds.
 const COUNT_MOVES = statement(
   'usage-count-moves',
   `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
@@ -23,7 +23,7 @@ const COUNT_MOVES = statement(
    CROSS JOIN LATERAL (VALUES (kind.source, -1), (kind.target, 1)) AS step (status, sign)`,
 );
 
-/** Counts each message's move in the usage; a reason given for its former status holds no longer. */
+/** Counts the moves of messages in the usage. A `statusReason` of the old status is cleared. */
 export async function countMoves(sql: Sql, moves: readonly StatusMove[]): Promise<void> {
   if (moves.length === 0) return;
   const explained = moves.filter(({ message }) => message.statusReason !== null);

@@ -26,7 +26,7 @@ import { ownRows } from './list-counts.ts';
 
 const DELIVERY_COLUMNS = `d.id, d.account_id, ${EVENT_ENVIRONMENT} AS environment, d.webhook_id, d.event_seq,
   d.event, e.message_id, d.status, d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
-/** Found first and cut then: a limit makes PostgreSQL go through the ids of all deliveries there are. */
+/** Found first and limited afterwards: with a limit inside, PostgreSQL scans the ids of all deliveries. */
 const DELIVERIES_OF = statement(
   'list-deliveries-of',
   `SELECT * FROM (
@@ -35,7 +35,7 @@ const DELIVERIES_OF = statement(
      WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
    ) f ORDER BY f.id LIMIT $3`,
 );
-/** A message's events are found by their index, and its deliveries by theirs; what is shown is all that is read out. */
+/** A message's events and their deliveries are found by index; only the columns shown are read. */
 const OF_MESSAGE = `FROM events e JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq
   WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
     AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)
@@ -62,7 +62,7 @@ const ATTEMPTS = statement(
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE account_id = $1 AND delivery_id = ANY($2::uuid[]) ORDER BY delivery_id, number`,
 );
-/** The time of an entry and that in its id are not read at the same moment. */
+/** The time of an entry and the time in its id are read at different moments. */
 const ID_SLACK_MS = 60_000;
 const AUDIT_COLUMNS = ['id', 'account_id', 'at', 'actor', 'action', 'target', 'before', 'after'] as const;
 
@@ -102,7 +102,7 @@ function mapDelivery(row: DeliveryRow): WebhookDelivery {
   };
 }
 
-/** Deliveries and the audit log, for looking through them. */
+/** Lists of deliveries and of the audit log. */
 export class PgListStore implements ListStore {
   readonly #sql: Sql;
 
@@ -150,7 +150,7 @@ export class PgListStore implements ListStore {
     return (await this.findDeliveries(accountId, ids, undefined)).toReversed();
   }
 
-  /** The account's endpoints, deleted ones too: all, those of an environment, or the one that is named. */
+  /** The account's webhooks, also deleted ones: all, those of an environment, or a single one. */
   async #endpoints(accountId: string, { webhookId, environment }: DeliveryListFilter): Promise<string[]> {
     if (webhookId !== undefined && !isUuid(webhookId)) return [];
     const values = [accountId, webhookId === undefined ? null : [webhookId], environment ?? null];
@@ -244,7 +244,7 @@ export class PgListStore implements ListStore {
     if (filter.action !== undefined) query.where('action', filter.action);
     if (filter.actor !== undefined) query.where('actor', filter.actor);
     if (filter.target !== undefined) query.where('target', filter.target);
-    // An entry's id is made with its time, and the index is on ids.
+    // The index is on ids, and an id contains its time.
     const { from, to } = filter;
     if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
     if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
@@ -252,7 +252,7 @@ export class PgListStore implements ListStore {
   }
 }
 
-/** What finds the deliveries of a message; undefined where an id is none, so that nothing matches. */
+/** The condition for the deliveries of a message; undefined for an invalid id, which matches nothing. */
 function ofMessage(
   accountId: string,
   { messageId = '', webhookId, status, event, environment }: DeliveryListFilter,

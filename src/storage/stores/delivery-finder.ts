@@ -4,11 +4,11 @@ import type { DeliveryStatus, EventType } from '../../domain/webhooks/webhook.ts
 import { type Sql, type Statement, statement } from '../postgres/sql.ts';
 
 /**
- * Finding deliveries at any size. They are counted by endpoint, hour, event and status by triggers, so a
- * total is a sum of counts, and only the hours that hold a page are looked through: an id tells its hour.
+ * Finds deliveries in lists of any size. Triggers count them by webhook, hour, event and status, so a total is a sum of
+ * counts. Only the hours that hold a page are scanned: an id contains its hour.
  */
 const HOUR_MS = 3_600_000;
-/** Up to here it is cheaper to skip in an index than to find the hours that hold the page. */
+/** Up to this offset, skipping index entries is cheaper than finding the hours of the page. */
 const SKIPPED_IN_INDEX = 500;
 const COUNTED = `(
     SELECT webhook_id, hour, event, status, deliveries FROM delivery_hours
@@ -30,8 +30,8 @@ const BY_STATUS = statement(
   `SELECT webhook_id, status, sum(deliveries)::bigint AS count FROM ${COUNTED} GROUP BY webhook_id, status`,
 );
 /**
- * Statement over the rows of `from`, which an index holds in the order of `key` and of their ids, `id`. Compared as a
- * row, so that no other index can be chosen.
+ * A statement over the rows of `from`, which an index has in the order of `key` and `id`. Compared as a row, so that
+ * the planner can use no other index.
  */
 function idsOver(name: string, from: string, id: string, key: string, value = 'w.id') {
   return statement(
@@ -58,7 +58,7 @@ const FAILED = idsOver(
   'd.id',
   'd.webhook_id',
 );
-/** What nearly every message causes: the others have an index . */
+/** Events that nearly every message causes. The others have an index. */
 const COMMON_EVENTS: readonly EventType[] = [
   'sms.sent',
   'email.sent',
@@ -76,7 +76,7 @@ const RARE = idsOver(
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const EVER: IdRange = { lowest: FIRST_UUID, below: LAST_UUID, most: null };
 
-/** A span of ids, and how many of the deliveries that match it holds, at the most. */
+/** A range of ids, and the highest number of matching deliveries in it. */
 interface IdRange {
   readonly lowest: string;
   readonly below: string;
@@ -91,7 +91,7 @@ interface Part {
   readonly limit: number;
 }
 
-/** Ids of the deliveries to the endpoints that match, the newest first, by their place among those. */
+/** Ids of the matching deliveries to the webhooks, newest first, by offset and limit. */
 export async function deliveryPart(
   sql: Sql,
   webhookIds: readonly string[],
@@ -114,7 +114,7 @@ export async function deliveryPart(
   return { ids: await idsIn(sql, webhookIds, filter, onPage.map(idsOf), undefined, within), total };
 }
 
-/** Ids of the newest `limit` deliveries to the endpoints that match and are older than the one with id `before`. */
+/** Ids of the newest `limit` matching deliveries to the webhooks that are older than the one with id `before`. */
 export async function deliveriesBefore(
   sql: Sql,
   webhookIds: readonly string[],
@@ -130,14 +130,14 @@ export async function deliveriesBefore(
   let sure = 0;
   const wanted = hours.filter(({ hour, count }) => {
     if (sure >= limit) return false;
-    // Nobody knows how many of the newest hour's are older than `before`.
+    // It is unknown how many of the newest hour are older than `before`.
     if (hour.getTime() !== newest?.getTime()) sure += count;
     return true;
   });
   return idsIn(sql, webhookIds, filter, wanted.map(idsOf), before, { skipped: 0, limit });
 }
 
-/** Ids of the newest `limit` deliveries to each of the endpoints that are older than the one with id `before`. */
+/** Ids of the newest `limit` deliveries to each webhook that are older than the one with id `before`. */
 export async function deliveriesOfEachBefore(
   sql: Sql,
   webhookIds: readonly string[],
@@ -148,18 +148,18 @@ export async function deliveriesOfEachBefore(
   return idsIn(sql, webhookIds, {}, [{ ...EVER, most: limit }], before, part);
 }
 
-/** How many deliveries to the endpoints match. */
+/** Number of matching deliveries to the webhooks. */
 export async function countDeliveries(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
   const [row] = await sql.query<{ count: number }>(TOTAL, matching(webhookIds, filter));
   return row?.count ?? 0;
 }
 
-/** How many deliveries to each endpoint are in each status. */
+/** Number of deliveries to each webhook in each status. */
 export async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
   return sql.query<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [webhookIds]);
 }
 
-/** Of an index that holds what matches, and little else. */
+/** The statement on an index that has the matching deliveries and few others, if there is one. */
 function indexed({ status, event }: DeliveryFilter): Statement | undefined {
   if (status === 'failed') return FAILED;
   if (status === 'retrying') return RETRIED;

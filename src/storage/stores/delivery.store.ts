@@ -68,7 +68,7 @@ const FIND = statement(
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2
      AND ($3::text IS NULL OR $3 = ${EVENT_ENVIRONMENT})`,
 );
-// Counts and deliveries must be of one moment, or a page would not be where the counts say.
+// Counts and deliveries must be from one snapshot, or the page is not at the counted offset.
 const SNAPSHOT = statement(
   'deliveries-snapshot',
   'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY',
@@ -82,7 +82,7 @@ const ATTEMPTS = statement(
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
    WHERE delivery_id = ANY($1::uuid[]) ORDER BY delivery_id, number`,
 );
-// What is due within a second is as good as due: processes' clocks differ, and its attempt may be under way.
+// A delivery due within a second is treated as due: clocks of processes differ, and its attempt may have started.
 const REOPEN = statement(
   'deliveries-reopen',
   `UPDATE webhook_deliveries d SET status = 'retrying', next_retry_at = $3,
@@ -113,7 +113,7 @@ const INSERT = statement(
   `INSERT INTO webhook_deliveries (id, account_id, webhook_id, event_seq, created_at, event, status)
    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[])`,
 );
-// A job without a due time finds its deliveries by their count of attempts.
+// A job without a due time finds its deliveries by their number of attempts.
 const DUE = statement(
   'deliveries-due',
   `SELECT d.id, d.account_id, d.event, d.attempts, coalesce(d.retries_from, 0) AS retries_from, d.next_retry_at,
@@ -129,7 +129,7 @@ const CLOSE = statement(
    WHERE id = ANY($1::uuid[]) AND status IN ('pending', 'retrying') RETURNING id, account_id`,
 );
 
-/** What is owed to endpoints, and what each attempt came to. */
+/** Webhook deliveries and the results of their attempts. */
 export class PgDeliveryStore implements DeliveryStore {
   readonly #sql: Sql;
 
@@ -172,7 +172,7 @@ export class PgDeliveryStore implements DeliveryStore {
   async record(records: readonly AttemptRecord[]): Promise<ReadonlyMap<AttemptRecord, DeliveryState>> {
     const states = new Map<AttemptRecord, DeliveryState>();
     for (let left = records; left.length > 0; ) {
-      // A statement updates a row once: a further attempt of the same delivery goes with the next.
+      // A statement updates a row once: a second attempt of the same delivery waits for the next statement.
       const byId = new Map<string, AttemptRecord>();
       for (const record of left) if (!byId.has(record.deliveryId)) byId.set(record.deliveryId, record);
       for (const recording of [RECORD, RECORD_BESIDE]) {

@@ -62,7 +62,7 @@ const FIND_MANY = statement(
   'device-find-many',
   `SELECT ${COLUMNS.join(', ')} FROM devices WHERE id = ANY($1::uuid[])`,
 );
-// In one order for all, so that two transactions that forget the same devices wait and do not deadlock.
+// Sorted, so that two transactions that delete the same devices do not deadlock.
 const REMOVE = statement(
   'device-remove',
   `DELETE FROM devices WHERE id IN (
@@ -70,7 +70,7 @@ const REMOVE = statement(
    RETURNING id`,
 );
 
-/** Devices for push. */
+/** Push devices (R24). */
 export class PgDeviceStore implements DeviceStore {
   readonly #sql: Sql;
 

@@ -5,7 +5,7 @@ import type { EventSource, NewEvent, RecordedEvent } from '../../domain/webhooks
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** What an event's body is put together from. */
+/** The parts of an event's body. */
 export interface EventBodyRow {
   type: EventType;
   message_id: string | null;
@@ -27,7 +27,7 @@ export interface EventRow extends EventBodyRow {
 export const BODY_COLUMNS = 'e.type, e.message_id, e.recorded_at, e.body, m.sender, m.content, r.address';
 /** Columns of `EventRow`. */
 export const EVENT_COLUMNS = `e.account_id, e.is_sandbox, e.seq, e.position, ${BODY_COLUMNS}`;
-/** Joins to `events e` what their bodies leave out. OFFSET 0 keeps it to one look into each key for each event. */
+/** Joins the source of `events e`: what their bodies omit. OFFSET 0 keeps it to one lookup for each event. */
 export const WITH_SOURCE = `LEFT JOIN LATERAL (
     SELECT sender, content FROM messages WHERE id = e.message_id OFFSET 0) m ON true
   LEFT JOIN LATERAL (
@@ -48,15 +48,18 @@ export function mapEvent(row: EventRow): RecordedEvent {
   };
 }
 
-/** What the rows of an event's message and recipient say; null where the event is of no single recipient. */
+/**
+ * The part of an event's body that is in the rows of its message and recipient; null for an event without a single
+ * recipient.
+ */
 export function sourceOf({ address, sender, content }: EventBodyRow): EventSource | null {
   if (address === null || sender === null || content === null) return null;
   return { to: address, from: sender, content };
 }
 
 /**
- * A body as it is stored: without its beginning, which other columns and rows repeat, in 200 of its 300 bytes. A body that
- * begins otherwise is stored whole. Stored events are read with `beginning`, so it must never change.
+ * The stored body: without its beginning, which other columns and rows repeat. That saves 200 of 300 bytes. A body with
+ * another beginning is stored whole. Stored events are read with `beginning`, so it must never change.
  */
 export function storedBody(
   event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'body' | 'source'>,
@@ -77,7 +80,7 @@ export function eventBody(row: EventBodyRow): string {
   );
 }
 
-/** The envelope up to the members of its data that the message and the recipient hold. */
+/** The envelope up to the data members that the message and the recipient hold. */
 function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | 'source'>): string {
   const { type, messageId, recordedAt, source } = event;
   const channel = type.slice(0, type.indexOf('.'));
@@ -87,7 +90,7 @@ function beginning(event: Pick<NewEvent, 'type' | 'messageId' | 'recordedAt' | '
   return channel === 'email' ? recipient : `${recipient},"message":${JSON.stringify(source.content)}`;
 }
 
-// The row of each feed stays locked until the commit, so numbers become visible in their order, without gaps.
+// The feed's row stays locked until the commit, so that numbers become visible in order, without gaps.
 const NUMBER = statement(
   'events-number',
   `UPDATE event_feeds f SET last_seq = f.last_seq + n.count
@@ -110,14 +113,14 @@ const AFTER = statement(
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND ($4::boolean OR NOT e.is_sandbox)
    ORDER BY e.seq LIMIT $3`,
 );
-/** These are few among many, and have an index of their own. */
+/** Sandbox events are few, and have an index of their own. */
 const AFTER_IN_SANDBOX = statement(
   'events-after-in-sandbox',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
 );
 /**
- * By halving, as feeds are in the order of time but for moments: where the span begins (1) and ends (2), give or take
- * those. Numbers may be missing where events were forgotten.
+ * Binary search, because a feed is in the order of time except for short disorder. Finds where the span begins (1) and
+ * ends (2), within that disorder. Numbers may be missing where events were deleted.
  */
 const SPAN = `WITH RECURSIVE s (place, at, low, high) AS (
      SELECT n.place, n.at, $2::bigint + 1, f.last_seq + 1
@@ -142,8 +145,8 @@ const MISSING = statement(
        WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $6)
    ORDER BY e.seq LIMIT $7 FOR KEY SHARE OF e`,
 );
-// Feeds are in the order of time but for moments, so the oldest event tells whether a feed has anything to forget:
-// no index on the time is needed. Locked rows are another process's, at the same work.
+// A feed is in the order of time except for short disorder, so its oldest event tells whether anything can be deleted,
+// without an index on the time. Locked rows are being deleted by another process.
 const FORGET = statement(
   'events-forget',
   `WITH feed AS MATERIALIZED (
@@ -159,10 +162,10 @@ const FORGET = statement(
    DELETE FROM events e USING old WHERE e.account_id = old.account_id AND e.seq = old.seq RETURNING 1`,
 );
 
-/** Transactions pass each other, clocks differ, and processes stand still in between, by less than this. */
+/** Disorder of a feed: transactions overtake each other, clocks differ and processes pause, by less than this. */
 const DISORDER_MS = 600_000;
 
-/** Events in their accounts' gap-free feeds (R33). */
+/** Events in the gap-free feeds of their accounts (R33). */
 export class PgEventStore implements EventStore {
   readonly #sql: Sql;
 
@@ -219,7 +222,7 @@ export class PgEventStore implements EventStore {
     afterSeq: number,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
-    // All events of the sandbox are tests, and the others are production's.
+    // All sandbox events are tests; the others are of production.
     if (webhook.environment === 'sandbox') return [];
     const { accountId, id, events } = webhook;
     const around = [shiftedTime(since, -DISORDER_MS), shiftedTime(until, DISORDER_MS)];

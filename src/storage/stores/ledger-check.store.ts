@@ -1,13 +1,13 @@
 import type { LedgerCheckStore, LedgerMismatch } from '../../domain/ports/account-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Numbers are dense: an account's last entry has the number that the account counts, and the balance after it. */
+/** Numbers have no gaps: the account's last entry has the number that the account counts, and the account's balance. */
 const BALANCE_IS_WRONG = `NOT EXISTS (
     SELECT FROM ledger_entries l WHERE l.account_id = a.id AND l.seq = a.ledger_seq
       AND l.balance_after_minor = a.balance_minor OFFSET 0)
   AND NOT (a.ledger_seq = 0 AND a.balance_minor = 0)
   OR EXISTS (SELECT FROM ledger_entries l WHERE l.account_id = a.id AND l.seq > a.ledger_seq OFFSET 0)`;
-/** An entry follows the one of the number before it, and adds its amount to that one's balance. */
+/** An entry follows the one with the number before, and adds its amount to that balance. */
 const ENTRY_IS_WRONG = `l.balance_after_minor - l.amount_minor IS DISTINCT FROM CASE l.seq WHEN 1 THEN 0 ELSE (
     SELECT b.balance_after_minor FROM ledger_entries b WHERE b.account_id = l.account_id AND b.seq = l.seq - 1 OFFSET 0)
   END`;
@@ -19,7 +19,7 @@ const ADVANCE = statement(
   'ledger-check-advance',
   'UPDATE ledger_check SET account_id = $1, entry_account_id = $2, entry_seq = $3',
 );
-/** The last row of a page tells where the next one begins; wrong ones come besides. */
+/** The last row of a page tells where the next one begins; wrong rows are added. */
 const ACCOUNTS = statement(
   'ledger-check-accounts',
   `SELECT a.id AS account_id, 0::bigint AS seq, (${BALANCE_IS_WRONG}) AS is_wrong
@@ -66,7 +66,7 @@ interface CheckedRow {
 const FIRST = '00000000-0000-0000-0000-000000000000';
 const mismatchOf = (row: CheckedRow): LedgerMismatch => ({ accountId: row.account_id, seq: row.seq });
 
-/** The check of balances and ledgers, each page in one statement: one moment is seen of all of it. */
+/** Checks balances and ledgers, each page in one statement, so that it sees one snapshot. */
 export class PgLedgerCheckStore implements LedgerCheckStore {
   readonly #sql: Sql;
 
@@ -85,7 +85,7 @@ export class PgLedgerCheckStore implements LedgerCheckStore {
     const from = [mark.entry_account_id, mark.entry_seq, entries];
     const walked = await this.#sql.query<CheckedRow & { rows: number }>(ENTRIES, from);
     const last = walked.find((row) => !row.is_wrong);
-    // A page that is not full is the last one: the next round begins anew.
+    // A page that is not full is the last one, and the next round starts over.
     const next = last && last.rows === entries ? last : { account_id: FIRST, seq: 0 };
     const nextAccount = looked.length === accounts ? (looked.at(-1)?.account_id ?? FIRST) : FIRST;
     await this.#sql.execute(ADVANCE, [nextAccount, next.account_id, next.seq]);

@@ -36,10 +36,10 @@ export function mapLedgerEntry(row: LedgerRow): LedgerEntry {
   };
 }
 
-/** Numbers grow with time, but for transactions that pass each other and clocks that differ: by less than this. */
+/** Numbers grow with time, except that transactions overtake each other and clocks differ, by less than this. */
 const DISORDER_MS = 30_000;
 
-/** By halving: the first number that is not before each of the times, give or take the disorder. */
+/** Binary search: the first number at or after each time, within the disorder. */
 const SEEK = statement(
   'ledger-seek',
   `WITH RECURSIVE s (place, at, low, high) AS (
@@ -70,7 +70,7 @@ const COUNT = statement(
    WHERE ${MATCHES} AND ((seq >= $4 AND seq < $5) OR (seq >= $6 AND seq < $7))`,
 );
 
-/** Looking through ledgers. Their numbers are dense, so a stretch of time is found and counted without reading it. */
+/** Reads ledgers. Their numbers have no gaps, so a period is found and counted without reading it. */
 export class PgLedgerStore implements LedgerStore {
   readonly #sql: Sql;
 
@@ -92,7 +92,7 @@ export class PgLedgerStore implements LedgerStore {
   async count(accountId: string, { from, to }: LedgerFilter): Promise<number> {
     const times = [start(from, -1), start(from, 1), end(to, -1), end(to, 1)] as const;
     const [low, lowEnd, highStart, high] = await this.#seek(accountId, times);
-    // What lies between the edges is within the times for certain.
+    // Entries between these numbers are inside the period for certain.
     const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
     const [row] = await this.#sql.query<{ count: number }>(COUNT, values);
@@ -109,12 +109,12 @@ export class PgLedgerStore implements LedgerStore {
   }
 }
 
-/** The beginning of a stretch of time, moved by the disorder. */
+/** The start of a period, moved by the disorder. */
 function start(from: Date | undefined, sign: 1 | -1): string {
   return from === undefined ? '-infinity' : moved(from, sign);
 }
 
-/** The end of a stretch of time, moved by the disorder. */
+/** The end of a period, moved by the disorder. */
 function end(to: Date | undefined, sign: 1 | -1): string {
   return to === undefined ? 'infinity' : moved(to, sign);
 }

@@ -6,7 +6,7 @@ const COUNT = statement(
   'SELECT rows FROM list_counts WHERE account_id = $1 AND list = $2',
 );
 
-/** How many rows an account has in an environment, in a table that triggers count by environment. */
+/** Number of an account's rows in an environment, in a table that triggers count by environment. */
 export function ownRowsIn(
   sql: Sql,
   { accountId, environment }: AccountEnvironment,
@@ -15,7 +15,7 @@ export function ownRowsIn(
   return ownRows(sql, accountId, environment === 'sandbox' ? `${table}_sandbox` : table);
 }
 
-/** How many rows an account has in a list that triggers count. */
+/** Number of an account's rows in a list that triggers count. */
 export async function ownRows(
   sql: Sql,
   accountId: string,

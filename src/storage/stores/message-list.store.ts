@@ -67,7 +67,7 @@ const EVENTS = statement(
    WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
 );
 
-/** Messages with what belongs to many of them, for looking through them. */
+/** Lists of messages, and of the things that belong to many messages. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
 
@@ -120,7 +120,7 @@ export class PgMessageListStore implements MessageListStore {
     return counts.reduce((total, count) => total + count, 0);
   }
 
-  /** Reads of all channels at one moment, sent one behind the other. */
+  /** Reads all channels in one snapshot, with the statements sent together. */
   #ofEach<Asked, Found>(
     asked: readonly Asked[],
     read: (sql: Sql, asked: Asked) => Promise<Found>,

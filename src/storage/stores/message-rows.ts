@@ -38,7 +38,7 @@ export interface MessageRow {
   expires_at: Date;
 }
 
-/** The message that a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS` stands for. */
+/** The message in a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS`. */
 export function mapMessage(row: MessageRow): Message {
   return {
     id: row.id,
@@ -72,7 +72,7 @@ export function mapMessage(row: MessageRow): Message {
   };
 }
 
-/** How many of the message's recipients stand where. */
+/** Number of the message's recipients in each status. */
 export function countsOf({ to, reached, delivered, failed }: MessageRow): StatusCounts {
   return { pending: to.length - reached - failed, sent: reached - delivered, delivered, failed };
 }
@@ -96,7 +96,7 @@ export interface RecipientRow {
   attempts: number | null;
 }
 
-/** The recipient that a row of `RECIPIENT_COLUMNS` stands for. */
+/** The recipient in a row of `RECIPIENT_COLUMNS`. */
 export function mapRecipient(row: RecipientRow): Recipient {
   return {
     messageId: row.message_id,
@@ -117,7 +117,7 @@ export function mapRecipient(row: RecipientRow): Recipient {
   };
 }
 
-/** What a move returns of its recipient. */
+/** The recipient that a move returns. */
 export function mapMoved(
   row: Pick<RecipientRow, 'message_id' | 'position' | 'address' | 'cost_minor' | 'sid'>,
 ): MovedRecipient {
@@ -130,12 +130,12 @@ export function mapMoved(
   };
 }
 
-/** Of `messages m`. */
+/** Columns of `messages m`. */
 export const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.api_key_id,
   m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
 /**
- * What `messageStatus` says (src/domain/messages/status.ts), over rows of `recipients`. A message's status is nowhere
- * stored: its row is written once, and so takes no room for later versions of itself.
+ * `messageStatus` (src/domain/messages/status.ts) in SQL, over rows of `recipients`. The status of a message is not
+ * stored: its row is written once, and has no later versions.
  */
 const STATUS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_or(status = 'sent') THEN 'sent'
       WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
@@ -148,11 +148,11 @@ const OF_RECIPIENTS = `${STATUS} AS status, array_agg(address ORDER BY position)
       count(*) FILTER (WHERE status = 'delivered') AS delivered,
       count(*) FILTER (WHERE status = 'failed') AS failed,
       count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at`;
-/** Joins it to `messages m`. */
+/** Joins the recipients to `messages m`. */
 export const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
     SELECT ${OF_RECIPIENTS}
     FROM recipients WHERE message_id = m.id) r`;
-/** The messages of a list of ids, in any order. Their recipients are gone through once, not anew for each message. */
+/** The messages with these ids, in any order. Recipients are scanned once, not for each message. */
 export const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
     r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at
   FROM (

@@ -106,7 +106,7 @@ const NOTES_OF = statement(
 
 const keyOf = (row: KeyRow): RecipientKey => ({ messageId: row.message_id, position: row.position });
 
-/** Messages, their recipients and what happened to them. */
+/** Messages, their recipients and timelines. */
 export class PgMessageStore implements MessageStore {
   readonly #sql: Sql;
 
@@ -161,9 +161,9 @@ export class PgMessageStore implements MessageStore {
   }
 
   async lock(messageIds: readonly string[]): Promise<ReadonlyMap<string, LockedMessage>> {
-    // Both are on their way when this returns, so that what is sent after it comes after them.
+    // Both are sent when this returns, so that later statements run after them.
     const locked = this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // A statement of its own: it must see what was committed while the first waited for the locks.
+    // A statement of its own: it must see what was committed while the lock waited.
     const [rows] = await Promise.all([this.#sql.query<MessageRow>(BY_IDS, [messageIds]), locked]);
     return new Map(rows.map((row) => [row.id, { ...mapMessage(row), counts: countsOf(row) }]));
   }
@@ -201,7 +201,7 @@ export class PgMessageStore implements MessageStore {
   async claim(recipients: readonly RecipientKey[]): Promise<readonly RecipientKey[]> {
     const messageIds = recipients.map((recipient) => recipient.messageId);
     await this.#sql.execute(LOCK_MESSAGES, [messageIds]);
-    // A statement of its own: it must see what was committed while this one waited for the locks.
+    // A statement of its own: it must see what was committed while the lock waited.
     const rows = await this.#sql.query<KeyRow>(CLAIM, [
       messageIds,
       recipients.map((recipient) => recipient.position),

@@ -30,7 +30,7 @@ function mapRow(row: PlanRow): Plan {
   };
 }
 
-/** Plans, and who is on them (R12). */
+/** Plans, and the accounts that have them (R12). */
 export class PgPlanStore implements PlanStore {
   readonly #sql: Sql;
 

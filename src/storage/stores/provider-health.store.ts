@@ -28,7 +28,7 @@ const SAID = statement(
   `SELECT process, seen_at, status FROM provider_health WHERE seen_at >= $1 ORDER BY channel, name, process`,
 );
 
-/** How carriers and providers are, by process: a few rows that live for seconds. */
+/** Health of carriers and providers, by process: a few rows that live for seconds. */
 export class PgProviderHealthStore implements ProviderHealthStore {
   readonly #sql: Sql;
 

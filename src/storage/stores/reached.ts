@@ -1,6 +1,6 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
 
-/** The columns that keep a query within a reach, for the builder's `where`. */
+/** The conditions that keep a query within a visibility, for the builder's `where`. */
 export function whereVisible({ accountId, environment }: Visibility): {
   account_id: string;
   environment?: Environment;

@@ -1,10 +1,10 @@
-/** How attempts at deliveries are counted and logged. */
+/** Statements that count and log the attempts of deliveries. */
 import { statement } from '../postgres/sql.ts';
 
-/** Whether a delivery stands as it did when its attempt `n` was taken up. */
+/** True if the delivery has not changed since its attempt `n` was taken. */
 const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
 const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
-/** A canceled delivery shows what was answered all the same, beside why it was canceled. */
+/** A canceled delivery shows the answer too, beside the reason of the cancellation. */
 const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
 const recording = (name: string, set: (column: string, when: string) => string, where: string) =>
   statement(
@@ -26,11 +26,11 @@ const recording = (name: string, set: (column: string, when: string) => string, 
    )
    SELECT id, attempts, next_retry_at FROM done`,
   );
-/** The attempts of deliveries that waited for them: nearly all, so with nothing that would keep it from their index. */
+/** Attempts of deliveries that waited for them: nearly all, so without a condition that would prevent the index. */
 export const RECORD = recording('deliveries-record', (column) => `${column} = n.${column}`, AWAITED);
 /**
- * Those of the others: a success decides all the same. A commit whose answer was lost is tried again: what it has logged
- * already is left out.
+ * Attempts of other deliveries: a success still decides. A commit whose answer was lost is retried, so attempts that
+ * are already logged are skipped.
  */
 export const RECORD_BESIDE = recording(
   'deliveries-record-beside',

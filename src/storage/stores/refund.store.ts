@@ -19,7 +19,8 @@ const TAKE_DUE = statement(
      FOR UPDATE SKIP LOCKED)
    RETURNING message_id, position, account_id, amount_minor`,
 );
-// The recipient stays failed: a status never goes back. With `sent_at` it counts as accepted, and is not refunded.
+// The recipient stays failed, because a status never goes back. With `sent_at` it counts as accepted, and is not
+// refunded.
 const CANCEL = statement(
   'refunds-cancel',
   `WITH canceled AS (
@@ -47,7 +48,7 @@ interface RefundRow extends KeyRow {
   amount_minor: number;
 }
 
-/** Deferred refunds on PostgreSQL. */
+/** Deferred refunds (R218). */
 export class PgRefundStore implements RefundStore {
   readonly #sql: Sql;
 

@@ -17,15 +17,15 @@ const ADD_SIDS = statement(
   `INSERT INTO provider_sids (provider, sid_key, message_id, position, part, parts)
    SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::smallint[], $5::smallint[], $6::smallint[])`,
 );
-// What has waited for a day is on another message: carriers give their ids again. Its age is reckoned in such a way that
-// it is found by its keys, whatever else has come on that day.
+// A report that has waited for a day is for another message, because carriers reuse ids. The age is computed so that
+// the index on the keys is used, however many reports arrived that day.
 const TAKE_EARLY = statement(
   'reports-take-early',
   `DELETE FROM unmatched_reports WHERE sid_keys && $1::text[] AND provider = ANY($2::text[])
      AND received_at + interval '1 day' > now()
    RETURNING provider, report, received_at AS "receivedAt"`,
 );
-// From each key to its sids and on to the recipient, in this order whatever the planner knows of the tables.
+// From each key to its sids and to the recipient; OFFSET keeps that order.
 const MATCH = statement(
   'sids-match',
   `SELECT n.index::int AS index, n.rank::int AS rank, s.message_id, s.position, s.part, s.parts, r.address
@@ -70,7 +70,7 @@ const NOTE_SPOOL_APPLIED = statement(
      WHERE s.applied_to = $2
    RETURNING spool`,
 );
-// A file whose process never came back is forgotten here after a season.
+// The progress of a file whose process never came back is deleted after some months.
 const FORGET_SPOOL = statement(
   'report-spool-forget',
   `DELETE FROM report_spools WHERE spool = $1 OR applied_at < now() - interval '90 days'`,
@@ -86,7 +86,7 @@ interface MatchRow {
   address: string;
 }
 
-/** Provider ids, and the reports that speak of them. */
+/** Provider ids, and the delivery reports for them. */
 export class PgReportStore implements ReportStore {
   readonly #sql: Sql;
 
@@ -112,7 +112,7 @@ export class PgReportStore implements ReportStore {
     const keys = reports.flatMap(({ report }, index) =>
       sidCandidates(report.sid).map((key, rank) => ({ index, rank, key })),
     );
-    // A report that changes nothing is acknowledged because of what is read here.
+    // A report that changes nothing is acknowledged because of this read, so it must be on the disk.
     const rows = await this.#sql.queryOnDisk<MatchRow>(MATCH, [
       keys.map(({ index }) => index),
       keys.map(({ rank }) => rank),
@@ -138,13 +138,13 @@ export class PgReportStore implements ReportStore {
     return { matched, unmatched };
   }
 
-  /** Marks the parts that were delivered, of texts that have several; returns the recipients that still lack one. */
+  /** Marks delivered parts of multi-part texts. Returns the recipients with parts left. */
   async #markDelivered(found: readonly { report: DeliveryReport; row: MatchRow }[]): Promise<Set<string>> {
     const delivered = found
       .filter(({ report, row }) => report.status !== 'failed' && row.parts > 1)
       .map(({ row }) => row);
     if (delivered.length === 0) return new Set();
-    // Two parts reported at once, to two processes, must not each miss the other.
+    // Two parts reported to two processes at once must see each other.
     await this.#sql.execute(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);
     await this.#sql.execute(MARK_PARTS, [
       delivered.map((row) => row.message_id),
@@ -195,12 +195,12 @@ export class PgReportStore implements ReportStore {
 
 const digits = (address: string) => address.replace(/\D/g, '');
 
-/** Digits by which two spellings of a number are compared: carriers shorten numbers to their national form. */
+/** Digits that are compared, because carriers shorten numbers to the national form. */
 const COMPARED_DIGITS = 9;
-/** Fewer digits, or other characters, are a short code, a sender's name or a masked number: they name nobody. */
+/** Fewer digits, or other characters, are a short code, a sender's name or a masked number: no number. */
 const NUMBER = /^\+?[\d\s().-]{7,40}$/;
 
-/** The end of the number that a report names; undefined where it names none. */
+/** The end of the number in a report; undefined without a number. */
 function namedNumber({ to }: DeliveryReport): string | undefined {
   if (to === undefined || !NUMBER.test(to)) return undefined;
   const number = digits(to);
@@ -208,9 +208,9 @@ function namedNumber({ to }: DeliveryReport): string | undefined {
 }
 
 /**
- * Of the recipients that a report's sid may mean, the one with its number; for a report without a number, the literal
- * reading of the sid. Carriers begin to count anew and give a sid again: the report is on the youngest message that has
- * it, and never on one to another number unless `acceptsOtherNumber` says so.
+ * Chooses among the recipients that a report's sid may mean: the one with its number; without a number, the literal
+ * reading of the sid. Carriers reuse sids, so the newest message wins. A recipient with another number is chosen only
+ * if `acceptsOtherNumber`.
  */
 function bestMatch(
   { report, acceptsOtherNumber }: SoughtReport,

@@ -115,7 +115,7 @@ const STOP_WAITING = statement(
   'retention-stop-waiting',
   `DELETE FROM retention_waiting WHERE message_id = ANY($1::uuid[])`,
 );
-// The page is of rows, and what is deleted of whole messages: a page must not end within one.
+// Pages count rows, but whole messages are deleted: a page must not end inside a message.
 const FORGET_SIDS = statement(
   'sids-forget',
   `WITH page AS MATERIALIZED (
@@ -155,7 +155,7 @@ function mapAged(row: AgedRow): AgedMessage {
   return { id: row.id, seq: row.seq, isPending: row.status === 'pending', payload: row.payload };
 }
 
-/** What the retention of accounts reads and deletes. */
+/** The rows that the retention of accounts reads and deletes. */
 export class PgRetentionStore implements RetentionStore {
   readonly #sql: Sql;
 
@@ -203,7 +203,7 @@ export class PgRetentionStore implements RetentionStore {
   ): Promise<readonly AgedMessage[]> {
     const values = [lane.accountId, lane.channel, afterSeq, limit, before];
     const rows = await this.#sql.query<AgedRow>(AGED, values);
-    // One that somebody else has locked is missing from the dense sequence.
+    // A locked row is missing from the gap-free sequence.
     const end = rows.findIndex((row, index) => row.seq !== afterSeq + 1 + index);
     return (end === -1 ? rows : rows.slice(0, end)).map(mapAged);
   }
@@ -241,7 +241,7 @@ export class PgRetentionStore implements RetentionStore {
     await this.#sql.query(ERASE_EVENTS, [
       events.map((event) => event.accountId),
       events.map((event) => event.seq),
-      // The content of their message is erased, too.
+      // The content of their message is erased too.
       events.map(({ source, ...event }) =>
         storedBody({ ...event, source: source && { ...source, content: '' } }),
       ),

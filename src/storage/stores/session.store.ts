@@ -2,7 +2,7 @@ import type { SessionStore, SignInFailureStore } from '../../domain/ports/people
 import { type Sql, statement } from '../postgres/sql.ts';
 import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
 
-// Shares the person's row: who replaces a password ends the sessions that began before, and none begins after.
+// Locks the person's row: replacing a password ends all sessions, and this insert must be before or after it.
 const INSERT = statement(
   'session-insert',
   `INSERT INTO sessions (token_hash, user_id, created_at, expires_at)
@@ -98,7 +98,7 @@ export class PgSessionStore implements SessionStore {
   }
 }
 
-/** Sign-ins that failed, seen by every process. */
+/** Failed sign-ins, shared by all processes. */
 export class PgSignInFailureStore implements SignInFailureStore {
   readonly #sql: Sql;
 

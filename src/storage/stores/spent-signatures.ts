@@ -3,11 +3,11 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { mayPassAlone } from '../postgres/faults.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Signatures that one statement takes at the most, and that one forgets. */
+/** Limit of signatures that one statement adds, and that one deletes. */
 const MAX_BATCH = 200;
 const SWEEP_ROWS = 5_000;
 
-// The rows come sorted, so that two processes never wait for each other in a ring.
+// Rows are sorted, so that two processes do not deadlock.
 const SPEND = statement(
   'signatures-spend',
   `INSERT INTO spent_signatures (key_id, signature, retained_until)
@@ -29,7 +29,7 @@ interface Use {
 
 const nameOf = (keyId: string, signature: string) => `${keyId} ${signature}`;
 
-/** Spent signatures in a table whose primary key decides; concurrent ones share a statement. */
+/** Used signatures, in a table whose primary key decides. Concurrent ones share a statement. */
 export class PgSpentSignatures implements SpentSignatures {
   readonly #sql: Sql;
   readonly #batches: Batcher<Use, boolean>;
@@ -55,7 +55,7 @@ export class PgSpentSignatures implements SpentSignatures {
   }
 
   async #spend(uses: readonly Use[]): Promise<boolean[]> {
-    // Of equal ones in a batch the first is the one that may pass.
+    // The first of equal signatures in a batch may pass.
     const first = new Map<string, Use>();
     for (const use of uses) {
       const name = nameOf(use.keyId, use.signature);

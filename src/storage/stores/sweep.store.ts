@@ -17,7 +17,7 @@ const FORGET = statement(
    RETURNING 1`,
 );
 
-/** Marks of the periodic sweeps. */
+/** Progress of the periodic sweeps. */
 export class PgSweepStore implements SweepStore {
   readonly #sql: Sql;
 

@@ -7,7 +7,7 @@ import { type Sql, statement } from '../postgres/sql.ts';
 const DAY_MS = 24 * 3_600_000;
 const GROUP = 'channel, environment, status, api_key_id';
 const COUNTS = `${GROUP}, messages, cost_minor`;
-// Whole days are read as days; what is before the first of them, and from the end of the last one on, by the hour.
+// Whole days are read from the daily counts; the hours before and after them from the hourly counts.
 const QUERY = statement(
   'usage-query',
   `WITH counts AS (
@@ -27,7 +27,7 @@ const QUERY = statement(
    FROM counts WHERE $8::text IS NULL OR environment = $8
    GROUP BY 1, 2, 3, 4 HAVING sum(messages) <> 0 ORDER BY 1, 2, 3, 4`,
 );
-// One process folds at a time. Another one finds nothing to do.
+// One process folds at a time; another finds the lock taken.
 const FOLD_LOCK = statement('usage-fold-lock', `SELECT pg_try_advisory_xact_lock(4872391) AS mine`);
 const foldUsage = (table: 'usage_hours' | 'usage_days', column: 'hour' | 'day', time: string) =>
   `INSERT INTO ${table} (account_id, ${column}, ${COUNTS})
@@ -53,7 +53,7 @@ const FOLD_DELIVERIES = statement(
 // Deliveries are deleted after a month. Their counts must not stay as zeros for ever.
 const DROP_EMPTY = statement('delivery-drop-empty', 'DELETE FROM delivery_hours WHERE deliveries = 0');
 
-/** Counts by hour, of messages and of deliveries. */
+/** Hourly counts of messages and deliveries. */
 export class PgUsageStore implements UsageStore {
   readonly #sql: Sql;
 
@@ -99,7 +99,7 @@ export class PgUsageStore implements UsageStore {
     });
   }
 
-  /** Runs `work` in a transaction, unless another process is at it. */
+  /** Runs `work` in a transaction, unless another process is doing it. */
   async #alone<T>(work: (sql: Sql) => Promise<T>): Promise<T | undefined> {
     return this.#sql.transaction(async (sql) => {
       const [lock] = await sql.query<{ mine: boolean }>(FOLD_LOCK, []);
@@ -108,7 +108,9 @@ export class PgUsageStore implements UsageStore {
   }
 }
 
-/** From when until when the days of a span are whole; both are its end where it is asked for by the hour or has none. */
+/**
+ * The whole days of a span, as start and end. Both are the end of the span if it is by the hour or has no whole day.
+ */
 function wholeDays({ from, to, interval }: UsageQuery): [Date, Date] {
   const first = Math.ceil(from.getTime() / DAY_MS) * DAY_MS;
   const end = Math.floor(to.getTime() / DAY_MS) * DAY_MS;

@@ -26,13 +26,13 @@ export const USER_COLUMNS = [
   'accepted_at',
 ] as const;
 
-/** Of `table` the people who are there: not removed, and not an invitation that has expired. */
+/** The condition for people in `table` who are not removed, and whose invitation has not expired. */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
     OR ${table}.invited_at > now() - interval '${INVITATION_DAYS} days')`;
 }
 
-/** The person that a row of `USER_COLUMNS` holds. */
+/** The person in a row of `USER_COLUMNS`. */
 export function mapUser(row: UserRow): User {
   return {
     id: row.id,
@@ -51,7 +51,7 @@ const LOCK_MEMBERS = statement(
   `SELECT ${USER_COLUMNS.join(', ')} FROM users WHERE account_id = $1 AND ${presentIn('users')}
    ORDER BY id FOR UPDATE`,
 );
-/** All before the last `$` of a hash: its cost and its salt. */
+/** The part of a hash before the last `$`: its cost and salt. */
 const SALTS = statement(
   'users-salts',
   `SELECT (array_agg(password_hash ORDER BY id))[1] AS hash FROM users

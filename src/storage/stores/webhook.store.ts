@@ -77,7 +77,7 @@ const CLEAR_FAILING = statement(
   'webhooks-clear-failing',
   `UPDATE webhooks SET failing_since = NULL WHERE id = ANY($1::uuid[]) AND failing_since IS NOT NULL`,
 );
-// An id tells when its delivery was made. Asked only of the few that fail for so long, so it costs the others nothing.
+// The age of a delivery is in its id. Runs only for the few webhooks that fail for so long.
 const FAILING_ON = statement(
   'webhooks-failing-on',
   `SELECT ${COLUMNS.join(', ')}, failing_since FROM webhooks w
@@ -90,7 +90,7 @@ const FAILING_ON = statement(
    ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** Webhook endpoints. */
+/** Webhooks. */
 export class PgWebhookStore implements WebhookStore {
   readonly #sql: Sql;
 
@@ -114,7 +114,7 @@ export class PgWebhookStore implements WebhookStore {
   }
 
   async count(owner: AccountEnvironment): Promise<number> {
-    // The account's row is locked so that two registrations at once cannot both be the last one allowed.
+    // The account's row is locked, so that concurrent registrations do not exceed the limit.
     const account = { account_id: owner.accountId };
     await this.#sql.table('event_feeds').where(account).forUpdate().select('account_id');
     return this.#sql.count(this.#own(owner));
