@@ -62,6 +62,7 @@ module.exports = {
       from: { path: '^src/', pathNot: `^src/storage/${engine}/` },
       to: { path: `^src/storage/${engine}/`, pathNot: `^src/storage/${engine}/index\\.ts$` },
     })),
+    only('sdk-only-in-the-command-line', '^sdk/', ['^src/cli/main\\.ts$']),
     only('knex-and-pg-only-in-storage', 'node_modules/(knex|pg)/', ['^src/storage/']),
     only('pg-boss-only-in-queue', 'node_modules/pg-boss/', ['^src/queue/']),
     only('csv-parse-only-in-csv', 'node_modules/csv-parse/', ['^src/csv/']),

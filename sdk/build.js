@@ -27,6 +27,8 @@ function build(dist) {
       if (file.endsWith('.d.ts')) nameBuiltFiles(join(folder, file));
     }
   }
+  // A program, which runs as an ECMAScript module.
+  rmSync(join(dist, 'cjs/cli'), { recursive: true });
   writeFileSync(join(dist, 'cjs/package.json'), '{ "type": "commonjs" }\n');
   return dist;
 }

@@ -24,7 +24,14 @@ const TARGETS = [
   {
     name: 'server',
     built: 'dist/.built',
-    sources: ['src', 'migrations', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+    sources: [
+      'src',
+      'migrations',
+      'sdk/typescript/src',
+      'package-lock.json',
+      'tsconfig.json',
+      'tsconfig.build.json',
+    ],
     without: CONSOLE,
     command: ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'],
   },

@@ -23,6 +23,8 @@ export interface CliRunner {
     options?: { readonly mayMakeDatabase?: boolean },
   ): Promise<void>;
   doctor(isJson: boolean | undefined): Promise<void>;
+  /** Runs a command of the SDK's, which is a client of a running gateway. */
+  client(args: readonly string[]): Promise<void>;
 }
 
 export function group(parent: Command, name: string, description: string, example: string): Command {

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { runInProcess } from '../../sdk/typescript/src/cli/commands.ts';
 import { compose } from '../compose.ts';
 import { ConfigError, loadConfig } from '../config/config.ts';
 import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
@@ -33,6 +34,9 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 }
 
 const runner: CliRunner = {
+  async client(args) {
+    process.exitCode = await runInProcess(args);
+  },
   async run(isJson, work, options) {
     const gateway = await open(options);
     // Print the answer even when closing fails: a password is shown only once.

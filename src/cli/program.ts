@@ -9,6 +9,13 @@ import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './c
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
 
+/** Those of the SDK, which reads their options and has their help. */
+const CLIENT_COMMANDS = [
+  ['listen', "follow an account's events and forward each to an address of this machine"],
+  ['trigger', 'make a sample of an event and forward it; nothing is sent or charged'],
+  ['secret', 'show the secret that listen and trigger sign with'],
+] as const;
+
 /**
  * The commands of docs/operations/command-line.md. Help and usage errors need no database: only a command that runs
  * opens the gateway.
@@ -208,6 +215,15 @@ It connects to SMSCs and mail servers; what is reached over HTTP shows with the 
 `,
     )
     .action(({ json }) => runner.doctor(json));
+  for (const [name, description] of CLIENT_COMMANDS) {
+    program
+      .command(name)
+      .description(description)
+      .helpOption(false)
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .action((_options, { args }: Command) => runner.client([name, ...args]));
+  }
   return program;
 }
 

@@ -19,6 +19,7 @@ async function auditVerify(gateway: TestGateway) {
   const runner: CliRunner = {
     run: async (_isJson, work) => void answers.push(await work(gateway.parts)),
     doctor: async () => undefined,
+    client: async () => undefined,
   };
   await createProgram(runner).parseAsync(['audit', 'verify', '--json'], { from: 'user' });
   return answers[0];

@@ -617,6 +617,20 @@ describe('the command line and its database', () => {
     }
   });
 
+  it('the commands of the SDK need none', async () => {
+    const variables = { DATABASE_URL: 'postgres://user@127.0.0.1:1/db', PORT: 'bad' };
+    const client = (...args: string[]) => runCli(workplace, args, variables);
+    expect(await client('secret', '--api-key', 'msg_x')).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^whsec_[\w-]{43}\n$/),
+      stderr: '',
+    });
+    expect(refusalOf(await client('listen', '--forward-to', 'http://127.0.0.1:4000/'))).toContain(
+      'API key is missing',
+    );
+    expect((await client('trigger', '--help')).stdout).toContain('trigger EVENT');
+  });
+
   it('LOG_LEVEL logs to stderr, and stdout stays one document', async () => {
     const DATA_DIR = await workplace.directory('logs');
     expect((await runCli(workplace, ['migrate'], { DATA_DIR })).code).toBe(0);
