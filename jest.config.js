@@ -32,6 +32,8 @@ const all = {
     '/test/pgbouncer/',
     // `npm run test:deploy` has them.
     '/test/deploy/',
+    // `npm run test:runtimes` has them.
+    '/test/runtimes/',
     // It is about the PostgreSQL that the gateway brings.
     ...(version === undefined ? [] : ['/embedded-postgres\\.test\\.ts$']),
   ],

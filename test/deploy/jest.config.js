@@ -1,21 +1,4 @@
-import { join } from 'node:path';
-import config from '../../jest.config.js';
-
-const rootDir = join(import.meta.dirname, '../..');
-const [all] = config.projects;
+import { apart } from '../support/jest-apart.js';
 
 /** The tests that need Debian's debootstrap, nginx and Caddy. */
-export default {
-  ...config,
-  rootDir,
-  testTimeout: 900_000,
-  projects: [
-    {
-      ...all,
-      rootDir,
-      displayName: 'deploy',
-      testMatch: ['<rootDir>/test/deploy/*.test.ts'],
-      testPathIgnorePatterns: [],
-    },
-  ],
-};
+export default apart('deploy', { testTimeout: 900_000 });

@@ -1,20 +1,4 @@
-import { join } from 'node:path';
-import config from '../../jest.config.js';
-
-const rootDir = join(import.meta.dirname, '../..');
-const [all] = config.projects;
+import { apart } from '../support/jest-apart.js';
 
 /** The tests that need a real PgBouncer. */
-export default {
-  ...config,
-  rootDir,
-  projects: [
-    {
-      ...all,
-      rootDir,
-      displayName: 'PgBouncer',
-      testMatch: ['<rootDir>/test/pgbouncer/*.test.ts'],
-      testPathIgnorePatterns: [],
-    },
-  ],
-};
+export default apart('pgbouncer');

@@ -189,11 +189,14 @@ describe('the TypeScript SDK', () => {
     expect(found.sort()).toEqual(['0', '1', '2']);
   });
 
-  it('signs requests, also equal ones in the same second [R10, R134]', async () => {
+  it('signs requests, also equal ones in the same second [R10, R134, R227]', async () => {
     const { key, signingSecret } = await server.createKey(account.accountId, { enableHmac: true });
     const client = clientOf(key, { signingSecret: signingSecret ?? '' });
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.account.get()));
     expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([account.accountId]));
+    // Other processes, which know nothing of each other's timestamps.
+    const others = Array.from({ length: 5 }, () => clientOf(key, { signingSecret: signingSecret ?? '' }));
+    await Promise.all(others.map((other) => other.account.get()));
     expect(await client.sms.send({ to: '0700123456', message: 'é 😀' })).toMatchObject({ content: 'é 😀' });
     expect((await client.sms.history({ limit: 1, to: '0700 123456' })).data).toHaveLength(1);
     await expect(client.messages.get(ABSENT)).rejects.toBeInstanceOf(NotFoundError);

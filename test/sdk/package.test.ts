@@ -91,7 +91,7 @@ describe('the package of the TypeScript SDK', () => {
     const manifest = JSON.parse(
       readFileSync(join(consumer.path, 'node_modules/messaging-gateway-client/package.json'), 'utf8'),
     );
-    expect(manifest).toMatchObject({ license: 'MIT', sideEffects: false, engines: { node: '>=18' } });
+    expect(manifest).toMatchObject({ license: 'MIT', sideEffects: false, engines: { node: '>=18.3' } });
     expect(manifest.dependencies).toBeUndefined();
     const listed = await consumer.run('node', [
       '-e',

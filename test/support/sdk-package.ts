@@ -1,6 +1,6 @@
 /** The TypeScript SDK as its users have it: packed, and installed in a clean directory. */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -20,6 +20,8 @@ export interface Consumer {
   readonly path: string;
   /** Path of the archive. */
   readonly archive: string;
+  /** Lets the directory use packages of this repository. */
+  link(...packages: string[]): Promise<void>;
   /** Writes files, by their paths in the directory. */
   write(files: Readonly<Record<string, string>>): Promise<void>;
   /** Runs a program in the directory; gives what it wrote to stdout. Throws, with what it wrote, when it fails. */
@@ -28,6 +30,8 @@ export interface Consumer {
     args: readonly string[],
     environment?: Record<string, string>,
   ): Promise<string>;
+  /** Runs any command in the directory, likewise. */
+  runWith(command: readonly string[], environment?: Record<string, string>): Promise<string>;
   remove(): Promise<void>;
 }
 
@@ -38,28 +42,33 @@ export async function installSdk(manifest: object = { type: 'module' }): Promise
   const archive = packed.stdout.trim();
   const quietly = ['--no-audit', '--no-fund', '--offline', '--no-package-lock'];
   await run('npm', ['install', ...quietly, archive], { cwd: path });
-  return {
+  const consumer: Consumer = {
     path,
     archive,
+    async link(...packages) {
+      for (const name of packages) {
+        await symlink(join(ROOT, 'node_modules', name), join(path, 'node_modules', name), 'junction');
+      }
+    },
     async write(files) {
       for (const [name, text] of Object.entries(files)) {
         await mkdir(dirname(join(path, name)), { recursive: true });
         await writeFile(join(path, name), text);
       }
     },
-    async run(program, args, environment = {}) {
+    run: (program, args, environment) =>
+      consumer.runWith([process.execPath, ...PROGRAMS[program], ...args], environment),
+    async runWith([command = '', ...args], environment = {}) {
       const { PATH = '', HOME = '' } = process.env;
       try {
-        const done = await run(process.execPath, [...PROGRAMS[program], ...args], {
-          cwd: path,
-          env: { PATH, HOME, ...environment },
-        });
+        const done = await run(command, args, { cwd: path, env: { PATH, HOME, ...environment } });
         return done.stdout;
       } catch (error) {
         const { stdout, stderr } = error as { stdout: string; stderr: string };
-        throw new Error(`${program} ${args.join(' ')} failed: ${stdout}${stderr}`);
+        throw new Error(`${command} ${args.join(' ')} failed: ${stdout}${stderr}`);
       }
     },
     remove: () => rm(path, { recursive: true, force: true }),
   };
+  return consumer;
 }

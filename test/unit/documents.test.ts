@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 const ROOT = join(import.meta.dirname, '../..');
 const documents = [
   'README.md',
+  'sdk/typescript/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

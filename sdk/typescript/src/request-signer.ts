@@ -3,6 +3,8 @@ import { bytesOf, type HmacKey, hexOf, hmacKey, webCrypto } from './web-crypto.t
 /** A timestamp may be 120 seconds off; this leaves some to clocks that differ. */
 const REACH_SECONDS = 90;
 const SPENT_MAX = 10_000;
+/** Enough to find one of a few that are left. */
+const TRIES_MAX = 1_000;
 
 /** Signs requests as keys with `enableHmac` must (R10, R131 to R134). */
 export class RequestSigner {
@@ -30,20 +32,21 @@ export class RequestSigner {
   }
 
   /**
-   * The timestamp nearest to now with which these bytes were not signed yet. Two equal requests in one second would have
-   * one signature, and the gateway takes a signature once.
+   * The present second, or a random one near it where these bytes were signed with that before: two equal requests with
+   * one timestamp would have one signature.
    */
   #freshTimestamp(target: string, hash: string): string {
     const now = Math.floor(this.#now() / 1000);
-    for (let distance = 0; distance <= REACH_SECONDS; distance += 1) {
-      for (const seconds of [now - distance, now + distance]) {
-        const use = `${seconds} ${target} ${hash}`;
-        if (this.#spent.has(use)) continue;
+    for (let seconds = now, tries = 0; tries < TRIES_MAX; tries += 1) {
+      const use = `${seconds} ${target} ${hash}`;
+      if (!this.#spent.has(use)) {
         this.#remember(use, now);
         return String(seconds);
       }
+      // Random, because other processes may sign the same with the same key.
+      seconds = now - REACH_SECONDS + Math.floor(Math.random() * (2 * REACH_SECONDS + 1));
     }
-    // All that can pass are spent: the gateway refuses it, and says why.
+    // Nearly all that can pass are spent: the gateway refuses it, and says why.
     return String(now);
   }
 

@@ -78,6 +78,7 @@ const API_PATH = '/api/v1';
 const TIMEOUT_MS = 30_000;
 const MAX_RETRIES = 3;
 const RETRY_DELAY_MS = 500;
+const SIGNED_ANEW_MAX = 2;
 const QUOTED_MAX = 200;
 
 /** Sends requests, repeats them where that is safe, and turns what does not succeed into a `GatewayError`. */
@@ -117,6 +118,7 @@ export class Transport {
       } catch (thrown) {
         const error = thrown as GatewayError;
         const isLast = attempt > maxRetries || call.signal?.aborted;
+        if (!isLast && this.#maySignAnew(error, attempt)) continue;
         if (isLast || !mayRepeat(operation.repeat, error)) throw error;
         const delayMs = delayBefore(attempt, retryDelayMs, error.retryAfter, Math.random());
         await wait(delayMs, call.signal).catch((reason) => {
@@ -124,6 +126,14 @@ export class Transport {
         });
       }
     }
+  }
+
+  /**
+   * Equal requests of several processes in one second have one signature, which passes once: the others are 401. What is
+   * refused there was not done.
+   */
+  #maySignAnew({ statusCode }: GatewayError, attempt: number): boolean {
+    return this.#signer !== undefined && statusCode === 401 && attempt <= SIGNED_ANEW_MAX;
   }
 
   async #prepare(operation: Operation, { body, query }: Input, options: SendOptions): Promise<Call> {

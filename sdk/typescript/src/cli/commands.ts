@@ -111,13 +111,21 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
 
 function targetOf(url: string | undefined, apiKey: string, serviceName = 'Service'): Target {
   if (url === undefined) throw new Error('Where to? Pass --forward-to, such as http://127.0.0.1:4000/hook.');
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+  if (!isHttpUrl(url)) {
     throw new Error(`--forward-to is no address: ${url}. It looks like http://127.0.0.1:4000/hook.`);
   }
   if (!/^[A-Za-z0-9-]+$/.test(serviceName)) {
     throw new Error('--service-name has letters, digits and hyphens only.');
   }
   return { url, secret: secretFor(apiKey), serviceName };
+}
+
+function isHttpUrl(text: string): boolean {
+  try {
+    return /^https?:$/.test(new URL(text).protocol);
+  } catch {
+    return false;
+  }
 }
 
 interface Session extends Terminal {

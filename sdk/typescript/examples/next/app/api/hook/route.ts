@@ -1,0 +1,21 @@
+/** A route handler of Next.js that receives webhooks. */
+import { verifyWebhook, WebhookSignatureError } from 'messaging-gateway-client';
+
+const { WEBHOOK_SECRET = '' } = process.env;
+/** A database, in a real shop. */
+const seen = new Set<string>();
+
+export async function POST(request: Request): Promise<Response> {
+  try {
+    // The raw bytes, before any parser.
+    const event = await verifyWebhook(await request.arrayBuffer(), request.headers, WEBHOOK_SECRET);
+    if (event.deliveryId !== null && !seen.has(event.deliveryId)) {
+      seen.add(event.deliveryId);
+      console.log(event.event, event.messageId);
+    }
+    return new Response(null, { status: 200 });
+  } catch (error) {
+    if (!(error instanceof WebhookSignatureError)) throw error;
+    return new Response(error.message, { status: 400 });
+  }
+}

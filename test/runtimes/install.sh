@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Installs the runtimes for `npm run test:runtimes` from the npm registry, 800 MB, unless they are there.
+set -euo pipefail
+cd "$(dirname "$0")"
+[ -d node_modules ] && exit 0
+npm install --no-package-lock
