@@ -70,7 +70,7 @@ describe('the page of the TypeScript SDK', () => {
       npm_config_fund: 'false',
     };
     const shell = async (text: string, cwd: string) =>
-      (await promisify(execFile)('bash', ['-euc', text], { cwd, env })).stdout;
+      (await promisify(execFile)('bash', ['--norc', '-euc', text], { cwd, env })).stdout;
     const archive = (await shell(pack, ROOT)).trim();
     expect(archive).toBe(join(home, 'messaging-gateway-client-0.1.0.tgz'));
     await shell(install, home);
@@ -82,7 +82,10 @@ describe('the page of the TypeScript SDK', () => {
 
     /** A terminal in which a command is left running; what it prints. */
     const terminal = (text: string) => {
-      const child = spawn('bash', ['-euc', `${settings}${text}`], { cwd: folder, env, detached: true });
+      const child = spawn('bash', ['--norc', '-euc', `${settings}${text}`], {
+        ...{ cwd: folder, env, detached: true },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       running.push(child);
       const printed: string[] = [];
       for (const stream of [child.stdout, child.stderr])
@@ -98,7 +101,7 @@ describe('the page of the TypeScript SDK', () => {
     const [id, ...rest] = first.split(' ');
     expect([...rest, last]).toEqual(['pending', '30', 'UGX', 'delivered']);
     await eventually(() => receiver().includes(`verified sms.sent ${id}\n`));
-    expect(listener()).toContain(` 200 `);
+    await eventually(() => listener().includes(' 200 '));
   });
 
   it('has samples that compile', async () => {

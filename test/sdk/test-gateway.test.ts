@@ -17,7 +17,7 @@ describe('startTestGateway, for tests of programs that use a gateway', () => {
   it('starts one of its own with two keys, which delivers and calls webhooks on this machine, and goes', async () => {
     process.env.DATABASE_URL = 'postgres://nobody@127.0.0.1:1/none';
     const started = await startTestGateway({
-      directory: workplace.path,
+      directory: workplace.build,
       environment: { SERVICE_NAME: 'ACME' },
     }).finally(() => delete process.env.DATABASE_URL);
     const { gateway, sandbox } = started;
@@ -40,7 +40,7 @@ describe('startTestGateway, for tests of programs that use a gateway', () => {
     const homes = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('test-gateway-'));
     const before = await homes();
     await expect(
-      startTestGateway({ directory: workplace.path, environment: { PORT: 'none' } }),
+      startTestGateway({ directory: workplace.build, environment: { PORT: 'none' } }),
     ).rejects.toThrow(/ended with 1.*Cannot start:.*PORT/s);
     expect((await homes()).filter((name) => !before.includes(name))).toEqual([]);
   });
