@@ -44,7 +44,8 @@ export class UserType {
 }
 
 @ObjectType('Session', {
-  description: 'The session of a person who signed in. It ends 12 hours after its last use, and after 7 days.',
+  description:
+    'The session of a person who signed in. It ends 12 hours after its last use, and after 7 days.',
   simpleResolvers: true,
 })
 class SessionType {

@@ -40,7 +40,7 @@ class StartedTotp {
 @ObjectType('RecoveryCodes', { description: 'Codes that stand in for a lost factor.', simpleResolvers: true })
 class RecoveryCodesType {
   @Field(() => [String], { description: 'Ten codes, shown this once; each is taken once.' })
-  recoveryCodes!: string[];
+  recoveryCodes!: readonly string[];
 }
 
 @ObjectType('PersonSession', { description: 'A session of the person who asks.', simpleResolvers: true })
@@ -81,7 +81,7 @@ class AccessTokenType {
   @Field(() => [String], {
     description: 'Operations that it may run, as far as the role of the person goes.',
   })
-  permissions!: string[];
+  permissions!: readonly string[];
 
   @Field(() => DateTime, { description: 'When it was made.' })
   createdAt!: Date;
@@ -102,7 +102,7 @@ class CreateAccessTokenInput implements NewAccessToken {
   name!: string;
 
   @Field(() => [String], { description: 'Operations that it may run, of those that `permissions` lists.' })
-  permissions!: string[];
+  permissions!: readonly string[];
 
   @Field(() => String, { description: 'When it ends, ISO 8601; at most a year ahead.' })
   expiresAt!: string;
