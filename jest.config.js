@@ -44,7 +44,7 @@ const STORAGE = [
   'integration/{transition-recipients,contact-import,doubled-attempts,hand-over,history-filters,history-walk,intake}',
   'integration/{ledger,ledger-list,list-counts,list-plans,migrations,pg-listener,queue,rate-limiter,prepaid-permits}',
   'integration/{references,retention,search,seq-range,server-check,recipients,statements,transactions}',
-  'integration/{database-clock,unanswered}',
+  'integration/{database-clock,unanswered,backup}',
   'contract/{api-keys,audit-chain,contact-import,contacts,event-feed,graphql-admin,graphql-lists,graphql-plans}',
   'contract/{history,idempotency,key-limits,keys-of-people,money,quote,rate-limits,sandbox-wall,sms,webhooks}',
 ];

@@ -2,16 +2,14 @@
 import type { Command } from 'commander';
 import type { SystemCaller } from '../domain/caller.ts';
 import type { Operations } from '../domain/operations.ts';
+import type { BackupTools } from './backup-tools.ts';
 import type { CliAnswer } from './output.ts';
 
 export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
 /** What the commands need of the gateway. */
 export interface CliGateway {
-  readonly operations: Pick<
-    Operations,
-    'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery' | 'secondFactors'
-  >;
+  readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery'>;
   readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
 }
 
@@ -28,6 +26,8 @@ export interface CliRunner {
   doctor(isJson: boolean | undefined): Promise<void>;
   /** Runs a command of the SDK's, which is a client of a running gateway. */
   client(args: readonly string[]): Promise<void>;
+  /** Runs `work`, which opens no gateway, and prints the answer. */
+  withTools(isJson: boolean | undefined, work: (tools: BackupTools) => Promise<CliAnswer>): Promise<void>;
 }
 
 export function group(parent: Command, name: string, description: string, example: string): Command {

@@ -3,6 +3,7 @@ import { runInProcess } from '../../sdk/typescript/src/cli/commands.ts';
 import { compose } from '../compose.ts';
 import { ConfigError, loadConfig } from '../config/config.ts';
 import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
+import { backUp, restore } from '../start/backup.ts';
 import { createLogger } from '../start/logger.ts';
 import { isUnreachable } from '../storage/postgres/faults.ts';
 import type { CliRunner } from './command.ts';
@@ -45,6 +46,15 @@ const runner: CliRunner = {
     } finally {
       await gateway.close();
     }
+  },
+  async withTools(isJson, work) {
+    const config = loadConfig();
+    const logger = createLogger(config.logLevel ?? 'silent');
+    const answer = await work({
+      backUp: (options) => backUp(config, logger, options),
+      restore: (options) => restore(config, logger, options),
+    });
+    await print(isJson, answer);
   },
   async doctor(isJson) {
     const config = loadConfig();

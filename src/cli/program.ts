@@ -5,6 +5,7 @@ import { apiKeyResource } from '../domain/api-keys/api-key.ts';
 import { RATE_LIMIT_MAX } from '../domain/api-keys/api-key-rules.ts';
 import { isKeyId, parseKey } from '../domain/api-keys/key-format.ts';
 import { ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
+import { addBackup } from './backup.ts';
 import { CLI, type CliGateway, type CliRunner, examples, group, leaf } from './command.ts';
 import { asText } from './output.ts';
 import { addRelease } from './release.ts';
@@ -183,20 +184,6 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
-  leaf(
-    user,
-    'reset-factors',
-    'remove the second factors of a person who has lost them; it ends their sessions',
-  )
-    .requiredOption('--user <id>', 'the person, by id')
-    .addHelpText('after', examples('user reset-factors --user 0199e1c2-7d1a-7c3e-9b9f-1f2a3b4c5d6e'))
-    .action(({ json, user: userId }) =>
-      runner.run(json, async ({ operations }) => {
-        const { id, email } = await operations.secondFactors.reset.run(CLI, { userId });
-        return { json: { user: { id, email } } };
-      }),
-    );
-
   const audit = group(program, 'audit', 'the log of changes', 'verify');
   leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
     .addHelpText('after', examples('audit verify'))
@@ -213,6 +200,7 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
+  addBackup(program, runner);
   addRelease(program, runner);
   leaf(program, 'migrate', 'migrate the database (the server also does so when it starts)')
     .addHelpText('after', examples('migrate'))

@@ -9,6 +9,9 @@ import {
 } from '../storage/embedded-postgres/embedded-postgres.ts';
 import { type Config, ConfigError } from './config.ts';
 
+/** The database in the embedded cluster. */
+export const GATEWAY_DATABASE = 'gateway';
+
 /** Messages of a full disk: the system's, SQLite's and PostgreSQL's. */
 const FULL = /ENOSPC|EDQUOT|no space left on device|quota exceeded|disk is full/i;
 
@@ -19,7 +22,7 @@ export function masterKeyOf({ masterKey, dataDir }: Config): Promise<Buffer> {
 
 /** Starts the PostgreSQL in DATA_DIR. Throws `ConfigError` when the directory cannot be used. */
 export function embeddedPostgresOf({ dataDir }: Config, logger: Logger): Promise<EmbeddedPostgres> {
-  return within(dataDir, startEmbeddedPostgres({ dataDir, database: 'gateway', logger }));
+  return within(dataDir, startEmbeddedPostgres({ dataDir, database: GATEWAY_DATABASE, logger }));
 }
 
 /**

@@ -5,13 +5,13 @@ type Load = () => Promise<{ default: ComponentType }>;
 
 export interface PageRoute {
   readonly path: string;
-  /** Title of the browser tab. */
+  /** Its title in the tab of the browser. */
   readonly title: string;
-  /** Group in the navigation; pages of a single thing have none. */
+  /** Where it stands in the navigation; pages of one thing stand nowhere. */
   readonly group?: Group;
-  /** The operation that a person must be allowed to run. */
+  /** The operation that whoever opens it must be allowed to run. */
   readonly permission: string;
-  /** True if no role of an account opens the page. */
+  /** No role of an account opens it. */
   readonly isForOperators?: boolean;
   readonly Page: LazyExoticComponent<ComponentType>;
 }

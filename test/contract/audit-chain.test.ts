@@ -20,6 +20,7 @@ async function auditVerify(gateway: TestGateway) {
     run: async (_isJson, work) => void answers.push(await work(gateway.parts)),
     doctor: async () => undefined,
     client: async () => undefined,
+    withTools: async () => undefined,
   };
   await createProgram(runner).parseAsync(['audit', 'verify', '--json'], { from: 'user' });
   return answers[0];

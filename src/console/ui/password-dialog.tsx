@@ -3,7 +3,7 @@ import { CodeBlock } from './code.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/** Shows a new person's one-time password for the only time. */
+/** A one-time password of somebody new, which nobody can see again. */
 export function PasswordDialog({
   title,
   email,

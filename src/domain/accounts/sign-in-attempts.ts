@@ -15,12 +15,6 @@ export const FAILURES_WINDOW_MS = 15 * 60_000;
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
-/** Whose secret is guessed: the password of an email, or the codes of a person by id. */
-interface AttemptSubject {
-  readonly kind: 'email' | 'code';
-  readonly value: string;
-}
-
 /** Sign-in attempts, counted over all processes. */
 export class SignInAttempts {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids'>;
@@ -39,13 +33,13 @@ export class SignInAttempts {
    * wait, refuses for a second.
    */
   async attempt<T>(
-    subject: AttemptSubject,
+    email: string,
     address: string,
     check: () => Promise<T | undefined>,
     forgives: (found: T) => boolean,
   ): Promise<T | undefined> {
-    const ownBucket = bucketOf(subject.kind, subject.value.toLowerCase());
-    const buckets = [ownBucket, bucketOf('address', address)].sort();
+    const emailBucket = bucketOfEmail(email);
+    const buckets = [emailBucket, bucketOf('address', address)].sort();
     const id = this.#deps.ids.uuid();
     for (let waits = 0; ; waits += 1) {
       const before = this.#pendingIn(buckets);
@@ -58,7 +52,7 @@ export class SignInAttempts {
       await Promise.allSettled(pending);
       this.#waiting -= 1;
     }
-    const checked = this.#check(id, check, (found) => (forgives(found) ? ownBucket : undefined));
+    const checked = this.#check(id, check, (found) => (forgives(found) ? emailBucket : undefined));
     this.#pending.set(checked, buckets);
     try {
       return await checked;
@@ -129,6 +123,6 @@ function tooManyAtOnce(): DomainError {
 const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
 /** Hashed, because people sometimes type their password into the email field. */
-function bucketOf(kind: AttemptSubject['kind'] | 'address', value: string): string {
+function bucketOf(kind: 'email' | 'address', value: string): string {
   return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }

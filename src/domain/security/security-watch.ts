@@ -18,7 +18,6 @@ export const SECURITY_EVENT_KINDS = [
   'allowlist',
   'session',
   'password',
-  'second_factor',
   'lockout',
   'callback',
   'metrics_token',
@@ -29,12 +28,7 @@ export type SecurityEventKind = (typeof SECURITY_EVENT_KINDS)[number];
 export interface AuditedEvent {
   readonly accountId: string | null;
   readonly caller: Caller;
-  readonly action:
-    | 'member.signIn'
-    | 'member.signInFailed'
-    | 'member.lockedOut'
-    | 'member.useRecoveryCode'
-    | 'apiKey.outsideAllowlist';
+  readonly action: 'member.signIn' | 'member.signInFailed' | 'member.lockedOut' | 'apiKey.outsideAllowlist';
   readonly target: string;
 }
 

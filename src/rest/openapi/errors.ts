@@ -5,9 +5,7 @@ import type { Route } from '../define-route.ts';
 import { ERROR_RESPONSES, errorResponse } from '../error-response.ts';
 import { responseHeaders } from './headers.ts';
 
-/** Refusals of people, who are not on REST. */
-const OF_PEOPLE: readonly ErrorCode[] = ['second_factor_required', 'step_up_required'];
-const CODES = (Object.keys(ERROR_RESPONSES) as ErrorCode[]).filter((code) => !OF_PEOPLE.includes(code));
+const CODES = Object.keys(ERROR_RESPONSES) as ErrorCode[];
 const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
 
 const accessError = z

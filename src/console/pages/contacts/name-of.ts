@@ -1,6 +1,6 @@
 import type { ContactRowFragment } from './contacts.generated.ts';
 
-/** The name to show for a contact: its name, else phone, email or external id. */
+/** What a contact goes by: its name, or the first of what tells it apart. */
 export function nameOf({ name, phone, email, externalId }: ContactRowFragment): string {
   return name ?? phone ?? email ?? externalId ?? 'Contact';
 }

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { useInEnvironment } from '../../lib/environment.ts';
 
-/** Tags as links to the contacts that have them. */
+/** Tags, each leading to the contacts that have it. */
 export function Tags({ of }: { of: readonly string[] }) {
   const inEnvironment = useInEnvironment();
   return (

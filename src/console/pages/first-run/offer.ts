@@ -1,11 +1,11 @@
 const OFFERED = 'console-first-run';
 
-/** True if the first steps were already offered for this account in this browser. */
+/** Whether the first steps were already offered to this account's people in this browser. */
 export function wasFirstRunOffered(accountId: string): boolean {
   return localStorage.getItem(OFFERED) === accountId;
 }
 
-/** Records that the first steps were offered, so that the overview opens next time. */
+/** Notes that the first steps were offered, so that they are not put in the way again. */
 export function noteFirstRunOffered(accountId: string): void {
   localStorage.setItem(OFFERED, accountId);
 }

@@ -1,4 +1,4 @@
-/** The roles of an account, the most powerful first. */
+/** The roles of an account, the mightiest first. */
 export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 
@@ -6,10 +6,10 @@ const EVERYBODY: readonly AccountRole[] = ACCOUNT_ROLES;
 const WRITERS: readonly AccountRole[] = ['OWNER', 'ADMIN', 'DEVELOPER'];
 const MANAGERS: readonly AccountRole[] = ['OWNER', 'ADMIN'];
 
-/** What a role lets a person do. A test checks each line against the operations. */
+/** What a role lets a person do. A test holds every line against the operations themselves. */
 export interface RoleFact {
   readonly what: string;
-  /** The operations that it needs. */
+  /** The operations that it takes. */
   readonly operations: readonly string[];
   readonly roles: readonly AccountRole[];
 }

@@ -1,6 +1,6 @@
 import { type UnicodeCharacter, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
 
-/** Characters that GSM-7 lacks, and GSM-7 characters that look alike. */
+/** Characters that GSM-7 lacks, and those in it that read the same. */
 const TWINS: ReadonlyMap<string, string> = new Map(
   [
     ["'", '‘’‚‛′´ʼ'],
@@ -15,12 +15,12 @@ const TWINS: ReadonlyMap<string, string> = new Map(
   ].flatMap(([twin = '', characters = '']) => [...characters].map((each) => [each, twin] as const)),
 );
 
-/** The GSM-7 character to use instead; undefined without a similar one. */
+/** What stands for a character in GSM-7; undefined when nothing obvious does. */
 function twinOf(char: string): string | undefined {
   return TWINS.get(char);
 }
 
-/** The text with `only` replaced, or with every character replaced that has a similar one in GSM-7. */
+/** The text with one character, or without one every character that has a twin, replaced. */
 export function withTwins(text: string, only?: string): string {
   return [...text]
     .map((char) => (only === undefined || char === only ? (twinOf(char) ?? char) : char))
@@ -33,7 +33,7 @@ export interface Offender {
   readonly twin: string | undefined;
 }
 
-/** The characters that force UCS-2, each once, replaceable ones first. */
+/** The characters that make a text UCS-2, each once, those with a twin first. */
 export function offendersIn(characters: readonly UnicodeCharacter[]): readonly Offender[] {
   const offenders = [...Map.groupBy(characters, ({ char }) => char)].map(([char, all]) => ({
     char,
@@ -45,12 +45,12 @@ export function offendersIn(characters: readonly UnicodeCharacter[]): readonly O
 
 export interface Piece {
   readonly text: string;
-  /** Index of the piece in the text. */
+  /** Where it stands in the text. */
   readonly index: number;
   readonly isOffender: boolean;
 }
 
-/** Splits a text into pieces that are in GSM-7 and pieces that are not. */
+/** A text cut into what GSM-7 has and what it lacks. */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let end = 0;

@@ -1,9 +1,9 @@
 import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
 
-/** A message with the fields of its page. */
+/** One message as its page shows it. */
 export type Message = NonNullable<MessageDetailQuery['message']>;
 
-/** The name of each channel. */
+/** What each channel is called. */
 export const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
   SMS: 'SMS',
   EMAIL: 'Email',
@@ -21,12 +21,12 @@ export const ENVIRONMENT_NAMES: Readonly<Record<Environment, string>> = {
   SANDBOX: 'Sandbox',
 };
 
-/** The entries of a record of names as options of a select. */
+/** Names of an enum as the options of a select. */
 export function optionsOf<Value extends string>(names: Readonly<Record<Value, string>>) {
   return Object.entries<string>(names).map(([value, label]) => ({ value, label }));
 }
 
-/** The recipients of a message in short. */
+/** Whom a message goes to, in a few words. */
 export function whom(to: readonly string[]): string {
   const [first = 'nobody'] = to;
   return to.length > 1 ? `${first} and ${to.length - 1} more` : first;

@@ -27,7 +27,7 @@ function pauses(count: number): string {
     .replace(/, (?=\d+$)/, ' and ')} seconds`;
 }
 
-/** The fields of a new and of a changed webhook. */
+/** The fields that a new webhook and a changed one have in common. */
 export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; eventTypes: EventTypeList }) {
   return (
     <>
@@ -69,7 +69,7 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
   );
 }
 
-/** The values of the fields as the API takes them. */
+/** What the fields hold, as the API takes it. */
 export function webhookPropertiesOf(values: FormData): WebhookProperties {
   return {
     url: textOf(values, 'url'),

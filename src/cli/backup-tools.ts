@@ -1,0 +1,37 @@
+/** What backup and restore are done by. */
+export interface BackupTools {
+  backUp(options: {
+    readonly to: string;
+    readonly withKeys: boolean;
+    readonly isFast: boolean;
+    readonly onProgress: OnProgress;
+  }): Promise<{
+    readonly file: string;
+    readonly bytes: number;
+    readonly postgres: string;
+    readonly wholeUntil: string;
+    readonly masterKey: string;
+  }>;
+  restore(options: {
+    readonly from: string;
+    readonly until: Date | undefined;
+    readonly to: string | undefined;
+    readonly isCheck: boolean;
+    readonly onProgress: OnProgress;
+  }): Promise<RestoreReport>;
+}
+
+/** Bytes that are done, and those that are expected. */
+export type OnProgress = (done: number, expected: number) => void;
+
+export interface RestoreReport {
+  readonly base: string;
+  readonly description: {
+    readonly postgres: string;
+    readonly wholeUntil: string;
+    readonly masterKey: string;
+  };
+  readonly lastChangeAt: string | null;
+  readonly directory: string | null;
+  readonly isMasterKeyRight: boolean | null;
+}

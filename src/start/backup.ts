@@ -1,0 +1,129 @@
+/** Backup and restore with the settings of a gateway: where its database is, and the keys that belong to it. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, ConfigError } from '../config/config.ts';
+import { embeddedPostgresOf, GATEWAY_DATABASE, masterKeyOf, requireCluster } from '../config/data-dir.ts';
+import { createSecretBox, sealedUnder } from '../crypto/secret-box.ts';
+import type { Logger } from '../domain/ports/logger.ts';
+import { type BackupDescription, KEY_FILES } from '../storage/backup/backup-files.ts';
+import { type BackupResult, takeBaseBackup } from '../storage/backup/base-backup.ts';
+import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storage/backup/restore.ts';
+import type { DatabaseConnection } from '../storage/postgres/sql.ts';
+
+/** Bytes that are done, and those that are expected. */
+export type OnProgress = (done: number, expected: number) => void;
+
+export interface BackupOptions {
+  readonly to: string;
+  readonly withKeys: boolean;
+  readonly isFast: boolean;
+  readonly onProgress: OnProgress;
+}
+
+/** Copies the gateway's database while it serves (docs/operations/backup.md). */
+export async function backUp(config: Config, logger: Logger, options: BackupOptions): Promise<BackupResult> {
+  return withDatabase(config, logger, async (connection) =>
+    takeBaseBackup({
+      connection,
+      to: options.to,
+      embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
+      // The embedded server's memory is small, and on the disk in a moment.
+      isFast: options.isFast || config.databaseUrl === undefined,
+      masterKey: nameOf(await masterKeyOf(config)),
+      keys: options.withKeys ? await keysOf(config) : {},
+      onProgress: options.onProgress,
+    }),
+  );
+}
+
+async function withDatabase<T>(
+  config: Config,
+  logger: Logger,
+  work: (connection: DatabaseConnection) => Promise<T>,
+): Promise<T> {
+  if (config.databaseUrl !== undefined) return work(config.databaseUrl);
+  await requireCluster(config);
+  const postgres = await embeddedPostgresOf(config, logger);
+  try {
+    return await work(postgres.connection);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+const nameOf = (masterKey: Buffer): string => sealedUnder(createSecretBox(masterKey).seal(''));
+
+/** The keys that DATA_DIR or the environment hold. */
+async function keysOf(config: Config): Promise<Record<string, Buffer>> {
+  const keys: Record<string, Buffer> = {
+    'master.key': Buffer.from(`${(await masterKeyOf(config)).toString('base64')}\n`),
+  };
+  const vapid = await readFile(join(config.dataDir, 'vapid.json')).catch(() => undefined);
+  if (vapid) keys['vapid.json'] = vapid;
+  return keys;
+}
+
+export interface RestoreOptions {
+  readonly from: string;
+  readonly until: Date | undefined;
+  /** A directory for a PostgreSQL of the operator's own, in place of DATA_DIR. */
+  readonly to: string | undefined;
+  /** Only read and check the backup. */
+  readonly isCheck: boolean;
+  readonly onProgress: OnProgress;
+}
+
+export interface RestoreReport {
+  readonly base: string;
+  readonly description: BackupDescription;
+  readonly lastChangeAt: string | null;
+  /** Where the files are now; null where they were only checked. */
+  readonly directory: string | null;
+  /** Whether the master key that is set, or lies in DATA_DIR, is that of the backup; null where there is none. */
+  readonly isMasterKeyRight: boolean | null;
+}
+
+/** Restores a backup, or checks it. Throws an Error that says why it cannot be, and leaves nothing behind then. */
+export async function restore(
+  config: Config,
+  logger: Logger,
+  options: RestoreOptions,
+): Promise<RestoreReport> {
+  const { from, until, to, isCheck, onProgress } = options;
+  const request = { from, until, onProgress };
+  if (!isCheck && to === undefined && config.databaseUrl !== undefined) {
+    throw new ConfigError(
+      'DATABASE_URL is set, so the gateway uses a PostgreSQL of your own: restore with --to DIRECTORY and start that ' +
+        'PostgreSQL on it, or unset DATABASE_URL to restore into DATA_DIR.',
+    );
+  }
+  const restored = isCheck
+    ? await checkBackup(request)
+    : to === undefined
+      ? await restoreIntoDataDir(request, config.dataDir, GATEWAY_DATABASE, logger)
+      : await restoreIntoDirectory(request, to);
+  if (!isCheck) await keepKeys(config, restored.keys);
+  const { base, description, lastChangeAt } = restored;
+  const directory = isCheck ? null : (to ?? config.dataDir);
+  const masterKey = config.masterKey ?? (await masterKeyIn(config.dataDir));
+  const isMasterKeyRight = masterKey ? nameOf(masterKey) === description.masterKey : null;
+  return { base, description, lastChangeAt, directory, isMasterKeyRight };
+}
+
+async function masterKeyIn(dataDir: string): Promise<Buffer | undefined> {
+  const text = await readFile(join(dataDir, 'master.key'), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : Buffer.from(text.trim(), 'base64');
+}
+
+/** Lays keys that came with a backup into DATA_DIR; one that is there stays. */
+async function keepKeys({ dataDir }: Config, keys: Readonly<Record<string, Buffer>>): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  for (const [name, content] of Object.entries(keys)) {
+    if (!KEY_FILES.includes(name)) continue;
+    await writeFile(join(dataDir, name), content, { mode: 0o600, flag: 'wx', flush: true }).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      },
+    );
+  }
+}

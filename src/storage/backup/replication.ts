@@ -1,0 +1,105 @@
+/** What PostgreSQL's streaming replication protocol is used for: a copy of the server's files, and its write-ahead log. */
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import type { DatabaseConnection } from '../postgres/sql.ts';
+
+const CONNECT_MS = 10_000;
+
+/** pg's types tell less of its connection than pg does. */
+interface DriverConnection {
+  readonly stream: Socket;
+  query(text: string): void;
+  sendCopyFromChunk(chunk: Buffer): void;
+  endCopyFrom(): void;
+  on(event: 'copyOutResponse' | 'replicationStart', listener: () => void): void;
+}
+export type ReplicationClient = pg.Client & { readonly connection: DriverConnection };
+
+/** Opens a replication connection. Throws an Error that says what the user must be given. */
+export async function connectReplication(connection: DatabaseConnection): Promise<ReplicationClient> {
+  const base = typeof connection === 'string' ? { connectionString: connection } : connection;
+  const config: pg.ClientConfig & { replication: string } = {
+    ...base,
+    replication: 'true',
+    application_name: 'messaging-gateway backup',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+  };
+  const client = new pg.Client(config) as ReplicationClient;
+  // What is under way fails with it.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return client;
+  } catch (cause) {
+    client.end().catch(() => undefined);
+    const { code, message } = cause as { code?: string; message: string };
+    if (code === '42501' || (code === '28000' && /replication/.test(message))) {
+      throw new Error(
+        'The user in DATABASE_URL may not copy the database: give it the attribute REPLICATION (ALTER ROLE … REPLICATION) ' +
+          'and a line for "replication" in pg_hba.conf. Where a service allows neither, use its own backups.',
+        { cause },
+      );
+    }
+    throw cause;
+  }
+}
+
+/** What a server answers to IDENTIFY_SYSTEM. */
+export interface SystemIdentity {
+  readonly systemIdentifier: string;
+  readonly timeline: number;
+  readonly position: string;
+}
+
+export async function identifySystem(client: ReplicationClient): Promise<SystemIdentity> {
+  const { rows } = await client.query<{ systemid: string; timeline: string; xlogpos: string }>(
+    'IDENTIFY_SYSTEM',
+  );
+  const [row] = rows;
+  if (!row) throw new Error('the server did not say which it is');
+  return { systemIdentifier: row.systemid, timeline: Number(row.timeline), position: row.xlogpos };
+}
+
+/** A position in the write-ahead log, such as `0/2000028`, as a number. */
+export function lsnOf(text: string): bigint {
+  const [high = '', low = ''] = text.split('/');
+  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);
+}
+
+interface CopyHandlers {
+  /** A result row before or after the data. */
+  onRow?(fields: readonly (string | null)[]): void;
+  /** A new stream of data begins. */
+  onCopy?(): void;
+  /** A piece of data, whose memory is the driver's: what is kept must be copied. */
+  onData(chunk: Buffer): void;
+}
+
+/** Runs a command that answers with streams of data; resolves when all of it has come. Rejects as a query does. */
+export function runCopy(client: ReplicationClient, command: string, handlers: CopyHandlers): Promise<void> {
+  const { connection } = client;
+  connection.on('copyOutResponse', () => handlers.onCopy?.());
+  return new Promise((resolve, reject) => {
+    let failure: unknown;
+    const query = {
+      submit: () => {
+        connection.query(command);
+        return null;
+      },
+      handleRowDescription: () => undefined,
+      handleDataRow: ({ fields }: { fields: (string | null)[] }) => handlers.onRow?.(fields),
+      handleCopyData: ({ chunk }: { chunk: Buffer }) => handlers.onData(chunk),
+      handleCommandComplete: () => undefined,
+      handleEmptyQuery: () => undefined,
+      handlePortalSuspended: () => undefined,
+      handleCopyInResponse: () => undefined,
+      handleError: (error: unknown) => {
+        failure ??= error;
+        reject(error);
+      },
+      handleReadyForQuery: () => (failure === undefined ? resolve() : reject(failure)),
+    };
+    (client.query as unknown as (submitted: typeof query) => void)(query);
+  });
+}

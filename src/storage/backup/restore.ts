@@ -1,0 +1,264 @@
+/**
+ * Lays a backup out as a cluster that recovers to its end, or to a time. The cluster is marked as restored
+ * (`gateway.restored_as` in its configuration): a gateway that finds the mark holds the data (R230).
+ */
+import { randomUUID } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createZstdDecompress } from 'node:zlib';
+import pg from 'pg';
+import type { Logger } from '../../domain/ports/logger.ts';
+import { clusterDirectory, placeCluster } from '../embedded-postgres/cluster.ts';
+import { startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts';
+import { giveTo, makePrivateDirectory, type ServerUser } from '../embedded-postgres/server-user.ts';
+import {
+  type BackupDescription,
+  basesIn,
+  isDirectory,
+  segmentOf,
+  syncDirectory,
+  WAL_DIRECTORY,
+} from './backup-files.ts';
+import { lsnOf } from './replication.ts';
+import { unpackBase } from './unpack.ts';
+
+const SEGMENT = /^([0-9A-F]{24})(\.zst|\.partial)$/;
+/** Recovery reads the log that lies in the cluster; nothing is fetched from elsewhere. Both shells know the command. */
+const FETCH_NOTHING = 'exit 1';
+
+export interface RestoreRequest {
+  /** A base, or a directory with bases. */
+  readonly from: string;
+  /** The last base that was complete by then is taken, and the log is applied up to it. */
+  readonly until: Date | undefined;
+  readonly onProgress: (done: number, expected: number) => void;
+}
+
+interface Restored {
+  readonly base: string;
+  readonly description: BackupDescription;
+  /** The last change that is in it; null where there was none since the base. */
+  readonly lastChangeAt: string | null;
+  /** Keys that came with it, by the names of their files. */
+  readonly keys: Readonly<Record<string, Buffer>>;
+}
+
+/** Reads a backup to its end and checks it; lays nothing out. */
+export async function checkBackup(request: RestoreRequest): Promise<Restored> {
+  const base = await baseFor(request);
+  const { description, keys } = await unpackBase(base, { onProgress: request.onProgress });
+  return { base, description, keys, lastChangeAt: null };
+}
+
+/**
+ * Restores into the cluster of a DATA_DIR, and has the embedded server recover it. Throws an Error that says why not, and
+ * leaves nothing behind then.
+ */
+export async function restoreIntoDataDir(
+  request: RestoreRequest,
+  dataDir: string,
+  database: string,
+  logger: Logger,
+): Promise<Restored> {
+  await mkdir(dataDir, { recursive: true });
+  await refuseUsed(await clusterDirectory(dataDir));
+  const base = await baseFor(request);
+  const { directory, user } = await placeCluster(dataDir);
+  await refuseUsed(directory);
+  try {
+    const { description, keys } = await layOut(request, base, directory, user, ({ embeddedOn, postgres }) => {
+      const here = `${process.platform}-${process.arch}`;
+      if (embeddedOn === null)
+        throw new Error(
+          `it is of a PostgreSQL ${postgres} of your own: restore it with --to DIRECTORY, and start that PostgreSQL on it`,
+        );
+      if (embeddedOn !== here)
+        throw new Error(
+          `it was made on ${embeddedOn}, and files of PostgreSQL fit no other than that; this is ${here}`,
+        );
+    });
+    const lastChangeAt = await recover(request, dataDir, database, logger);
+    return { base, description, keys, lastChangeAt };
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/**
+ * Lays a backup out in `directory`, for a PostgreSQL of the operator's own to recover from. Throws an Error that says
+ * why not, and leaves nothing behind then.
+ */
+export async function restoreIntoDirectory(request: RestoreRequest, directory: string): Promise<Restored> {
+  await refuseUsed(directory);
+  const base = await baseFor(request);
+  try {
+    const { description, keys } = await layOut(
+      request,
+      base,
+      resolve(directory),
+      { name: 'you' },
+      () => undefined,
+    );
+    await appendFile(
+      join(directory, 'postgresql.auto.conf'),
+      Object.entries(recoverySettings(request.until))
+        .map(([name, value]) => `${name} = '${value}'\n`)
+        .join(''),
+    );
+    return { base, description, keys, lastChangeAt: null };
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function layOut(
+  { from, onProgress }: RestoreRequest,
+  base: string,
+  directory: string,
+  user: ServerUser,
+  check: (description: BackupDescription) => void,
+) {
+  const unfinished = `${directory}.restoring`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(dirname(unfinished), { recursive: true });
+  try {
+    await makePrivateDirectory(unfinished, user);
+    const own = (path: string) => giveTo(user, path);
+    const unpacked = await unpackBase(base, { directory: unfinished, own, onProgress });
+    check(unpacked.description);
+    if (await isDirectory(from))
+      await addLog(join(from, WAL_DIRECTORY), unfinished, unpacked.description, own);
+    await writeFile(join(unfinished, 'recovery.signal'), '', { mode: 0o600 });
+    await own(join(unfinished, 'recovery.signal'));
+    const mark = `# Restored by the messaging gateway, which sends nothing until it is released.\ngateway.restored_as = '${randomUUID()}'\n`;
+    await appendFile(join(unfinished, 'postgresql.auto.conf'), mark);
+    await rm(directory, { recursive: true, force: true });
+    await rename(unfinished, directory);
+    await syncDirectory(dirname(directory));
+    return unpacked;
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Puts the log that was kept since the base beside what the base brought. */
+async function addLog(
+  walDirectory: string,
+  cluster: string,
+  { endLsn }: BackupDescription,
+  own: (path: string) => Promise<void>,
+): Promise<void> {
+  if (!(await isDirectory(walDirectory))) return;
+  const first = await firstSegment(cluster);
+  const segmentBytes = (await stat(join(cluster, 'pg_wal', first))).size;
+  const last = segmentOf(first.slice(0, 8), lsnOf(endLsn), segmentBytes);
+  for (const file of (await readdir(walDirectory)).sort()) {
+    const [, segment = '', suffix] = SEGMENT.exec(file) ?? [];
+    if (segment.slice(0, 8) !== first.slice(0, 8) || segment < first) continue;
+    const source = join(walDirectory, file);
+    // What the base brought of its own last segment goes further than one that is still being received.
+    if (
+      suffix === '.partial' &&
+      segment === last &&
+      (await stat(source)).size < offsetOf(endLsn, segmentBytes)
+    )
+      continue;
+    const target = join(cluster, 'pg_wal', segment);
+    const written = createWriteStream(target, { mode: 0o600 });
+    if (suffix === '.zst') await pipeline(createReadStream(source), createZstdDecompress(), written);
+    else await pipeline(createReadStream(source), written);
+    await truncate(target, segmentBytes);
+    await own(target);
+  }
+}
+
+const offsetOf = (lsn: string, segmentBytes: number) => Number(lsnOf(lsn) % BigInt(segmentBytes));
+
+/** The name of the segment in which a base begins. */
+async function firstSegment(cluster: string): Promise<string> {
+  const label = await readFile(join(cluster, 'backup_label'), 'utf8');
+  const named = /\(file ([0-9A-F]{24})\)/.exec(label)?.[1];
+  if (named === undefined) throw new Error('the backup does not say in which file its log begins');
+  return named;
+}
+
+function recoverySettings(until: Date | undefined): Record<string, string> {
+  return {
+    restore_command: FETCH_NOTHING,
+    // Along the timeline of the base.
+    recovery_target_timeline: 'current',
+    ...(until ? { recovery_target_time: until.toISOString(), recovery_target_action: 'promote' } : {}),
+  };
+}
+
+/** Has the server apply the log and become one that takes writes; when the last change in it was made. */
+async function recover(
+  { until }: RestoreRequest,
+  dataDir: string,
+  database: string,
+  logger: Logger,
+): Promise<string | null> {
+  // Without it the server would be ready before all is applied.
+  const settings = { ...recoverySettings(until), hot_standby: 'off' };
+  const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings }).catch(
+    (error: Error) => {
+      if (!/recovery ended before configured recovery target was reached/.test(error.message)) throw error;
+      throw new Error(
+        `the log of the backup ends before ${until?.toISOString()}: restore to an earlier time, or without --until`,
+        {
+          cause: error,
+        },
+      );
+    },
+  );
+  try {
+    const client = new pg.Client(postgres.connection);
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ at: Date | null }>(
+        'SELECT pg_last_xact_replay_timestamp() AS at',
+      );
+      return rows[0]?.at?.toISOString() ?? null;
+    } finally {
+      await client.end();
+    }
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function refuseUsed(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(() => []);
+  if (names.length === 0) return;
+  throw new Error(`${directory} is in use: restore into another directory, or move this one away.`);
+}
+
+/** The base to begin with. Throws an Error where there is none. */
+async function baseFor({ from, until }: RestoreRequest): Promise<string> {
+  if (!(await isDirectory(from))) return from;
+  const bases = await basesIn(from);
+  const usable = until ? bases.filter(({ at }) => at <= until) : bases;
+  const last = usable.at(-1);
+  if (last) return last.path;
+  const [oldest] = bases;
+  throw new Error(
+    oldest
+      ? `${from} reaches back to ${oldest.at.toISOString()} only.`
+      : `There is no backup in ${from}: name a file that ends in .tar.zst, or a directory with such files.`,
+  );
+}

@@ -1,0 +1,228 @@
+/** A copy of a gateway that goes on while it is made, brought back elsewhere after everything was lost. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import {
+  buildWorkplace,
+  embeddedConnection,
+  postmasterPid,
+  query,
+  quickstartOf,
+  runCli,
+  type ServerProcess,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+import { type Smsc, startSmsc } from '../support/smsc.ts';
+
+jest.setTimeout(240_000);
+
+const SENDERS = 8;
+/** Sums of the ledgers against balances, and places in them that are not dense. */
+const UNEVEN = `SELECT a.id FROM accounts a LEFT JOIN LATERAL (
+    SELECT coalesce(sum(amount_minor), 0) AS sum, count(*) AS entries, coalesce(max(seq), 0) AS last
+    FROM ledger_entries WHERE account_id = a.id) l ON true
+  WHERE a.balance_minor <> l.sum OR l.entries <> l.last OR a.ledger_seq <> l.last`;
+
+const closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0).reverse()) await close();
+});
+const closeAtEnd = <T>(opened: T, close: (opened: T) => Promise<unknown>): T => {
+  closings.push(() => close(opened));
+  return opened;
+};
+
+let workplace: Workplace;
+beforeAll(async () => {
+  workplace = await buildWorkplace();
+});
+afterAll(() => workplace.remove());
+
+interface Running {
+  readonly server: ServerProcess;
+  readonly url: string;
+  readonly dataDir: string;
+  readonly variables: Record<string, string>;
+}
+
+async function start(dataDir: string, smsc: Smsc): Promise<Running> {
+  const variables = {
+    DATA_DIR: dataDir,
+    SMS_ROUTES: `*=${smsc.url}`,
+    LOG_LEVEL: 'error',
+    RATE_LIMIT_PER_MINUTE: '1000000',
+  };
+  const server = closeAtEnd(startServer(workplace, variables), (started) => started.kill());
+  return { server, url: await server.ready(), dataDir, variables };
+}
+
+/** Sends without a pause, by several senders at once, and notes when each message was answered. */
+function sendAll(url: string, key: string) {
+  const answered: { readonly id: string; readonly at: number }[] = [];
+  let isLive = true;
+  const senders = Array.from({ length: SENDERS }, async () => {
+    while (isLive) {
+      const response = await fetch(`${url}/api/v1/developers/sms`, {
+        method: 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ to: '+256700123456', message: 'Hello' }),
+      }).catch(() => undefined);
+      if (response?.status !== 200) continue;
+      const { id } = (await response.json()) as { id: string };
+      answered.push({ id, at: Date.now() });
+    }
+  });
+  return {
+    answered,
+    stop: async () => {
+      isLive = false;
+      await Promise.all(senders);
+    },
+  };
+}
+
+async function killEverything({ server, dataDir }: Running): Promise<void> {
+  const postgres = await postmasterPid(dataDir);
+  process.kill(postgres, 'SIGKILL');
+  await server.kill();
+}
+
+describe('backup and restore (R249)', () => {
+  it('all that was answered while it was copied is there, and nothing leaves before the release', async () => {
+    const lost = closeAtEnd(await startSmsc(), (opened) => opened.stop());
+    const first = await start(await workplace.directory('first'), lost);
+    const { key, accountId } = quickstartOf(first.server.stdout());
+    const load = sendAll(first.url, key);
+    await eventually(() => load.answered.length > 300);
+    const place = await workplace.directory('backups');
+    const to = join(place, 'copy.tar.zst');
+    const made = await runCli(workplace, ['backup', '--to', to, '--json'], first.variables);
+    expect(made).toMatchObject({ code: 0 });
+    const { backup } = JSON.parse(made.stdout);
+    await eventually(() => load.answered.some(({ at }) => at > Date.parse(backup.wholeUntil)));
+    await load.stop();
+    await killEverything(first);
+    const whole = load.answered.filter(({ at }) => at < Date.parse(backup.wholeUntil)).map(({ id }) => id);
+    expect(whole.length).toBeGreaterThan(300);
+
+    const carrier = closeAtEnd(await startSmsc(), (opened) => opened.stop());
+    const dataDir = await workplace.directory('second');
+    const variables = { ...first.variables, DATA_DIR: dataDir };
+    const restored = await runCli(workplace, ['restore', '--from', to, '--json'], variables);
+    expect(restored).toMatchObject({ code: 0 });
+    expect(JSON.parse(restored.stdout).restored).toMatchObject({ isMasterKeyRight: null });
+    await writeFile(join(dataDir, 'master.key'), await readFile(join(first.dataDir, 'master.key')), {
+      mode: 0o600,
+    });
+    const second = await start(dataDir, carrier);
+    await eventually(() => /Nothing is sent since .* restored from a backup/.test(second.server.stdout()));
+    const connection = await embeddedConnection(dataDir);
+    const found = await query<{ id: string }>(connection, 'SELECT id FROM messages WHERE id = ANY($1)', [
+      whole,
+    ]);
+    expect(found).toHaveLength(whole.length);
+    expect(await query(connection, UNEVEN)).toEqual([]);
+    const ready = await fetch(`${second.url}/health/ready`);
+    expect([ready.status, ((await ready.json()) as { status: string }).status]).toEqual([200, 'held']);
+    const refused = await fetch(`${second.url}/api/v1/developers/sms`, {
+      method: 'POST',
+      headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ to: '+256700123456', message: 'Hello' }),
+    });
+    expect(refused.status).toBe(503);
+    const read = await fetch(`${second.url}/api/v1/account`, { headers: { 'X-Api-Key': key } });
+    expect(await read.json()).toMatchObject({ id: accountId });
+    for (const command of [['audit', 'verify'], ['doctor']]) {
+      const { stdout, stderr } = await runCli(workplace, [...command, '--json'], second.variables);
+      if (command[0] === 'audit') expect(JSON.parse(stdout)).toMatchObject({ isIntact: true });
+      else {
+        const failed = JSON.parse(stdout).checks.filter(({ ok }: { ok: boolean }) => !ok);
+        // The carrier waits for the gateway's own session; what matters is that nothing of the data is broken.
+        expect([stderr, failed.map(({ check }: { check: string }) => check)]).toEqual([
+          expect.stringContaining('sending'),
+          ['sending'],
+        ]);
+      }
+    }
+    expect(carrier.received).toHaveLength(0);
+
+    const asked = await runCli(workplace, ['release', '--json'], second.variables);
+    const { unknown } = JSON.parse(asked.stdout);
+    if (unknown.recipients > 0) {
+      expect(asked.code).toBe(1);
+      const marked = await runCli(workplace, ['release', '--mark', '--json'], second.variables);
+      expect(JSON.parse(marked.stdout)).toMatchObject({ marked: unknown.recipients, isReleased: true });
+    } else expect(asked.code).toBe(0);
+    await eventually(async () => {
+      const sent = await fetch(`${second.url}/api/v1/developers/sms`, {
+        method: 'POST',
+        headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ to: '+256700999888', message: 'After the release' }),
+      });
+      return sent.status === 200;
+    });
+    await eventually(() => carrier.received.length === 1);
+    expect(await query(connection, UNEVEN)).toEqual([]);
+  });
+
+  it('refuses what is damaged, cut off or in use, and leaves nothing behind', async () => {
+    const smsc = closeAtEnd(await startSmsc(), (opened) => opened.stop());
+    const running = await start(await workplace.directory('whole'), smsc);
+    const place = await mkdtemp(join(tmpdir(), 'gateway-test-backups-'));
+    closings.push(() => rm(place, { recursive: true }));
+    const made = await runCli(
+      workplace,
+      ['backup', '--to', place, '--with-keys', '--json'],
+      running.variables,
+    );
+    const { file } = JSON.parse(made.stdout).backup;
+    expect(await readdir(place)).toEqual([file.split('/').at(-1)]);
+    const check = (path: string) =>
+      runCli(workplace, ['restore', '--from', path, '--check'], running.variables);
+    expect(await check(place)).toMatchObject({ code: 0, stdout: expect.stringContaining(' is whole: ') });
+
+    const content = await readFile(file);
+    const damaged = join(place, 'damaged.tar.zst');
+    const middle = Math.floor(content.length / 2);
+    await writeFile(
+      damaged,
+      Buffer.concat([
+        content.subarray(0, middle),
+        Buffer.from([content[middle]! ^ 1]),
+        content.subarray(middle + 1),
+      ]),
+    );
+    const cut = join(place, 'cut.tar.zst');
+    await writeFile(cut, content.subarray(0, middle));
+    const target = await workplace.directory('target');
+    for (const path of [damaged, cut]) {
+      const refused = await runCli(workplace, ['restore', '--from', path], {
+        ...running.variables,
+        DATA_DIR: target,
+      });
+      expect(refused).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/damaged|cut off|unexpected end/),
+      });
+      expect((await readdir(target)).filter((name) => name.startsWith('postgres'))).toEqual([]);
+    }
+    const used = await runCli(workplace, ['restore', '--from', file], running.variables);
+    expect(used).toMatchObject({ code: 1, stderr: expect.stringMatching(/is in use: restore into another/) });
+
+    const { isMasterKeyRight } = JSON.parse(
+      (
+        await runCli(workplace, ['restore', '--from', file, '--json'], {
+          ...running.variables,
+          DATA_DIR: target,
+        })
+      ).stdout,
+    ).restored;
+    expect(isMasterKeyRight).toBe(true);
+    expect(await readFile(join(target, 'master.key'), 'utf8')).toBe(
+      await readFile(join(running.dataDir, 'master.key'), 'utf8'),
+    );
+  });
+});
