@@ -104,7 +104,7 @@ export const insufficientBalance = (balance: number, required: number, currency:
 export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
     'outcome_unknown',
-    'The database did not say whether this was done. Look it up before you ask for it again. A send may be repeated with the same Idempotency-Key.',
+    'The database did not answer, so it is unknown whether this was done. Look it up before you repeat the request. A send may be repeated with the same Idempotency-Key.',
     details,
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },
@@ -113,7 +113,7 @@ export const outcomeUnknown = (details?: Readonly<Record<string, unknown>>, caus
 export const doneButUnread = (details?: Readonly<Record<string, unknown>>, cause?: unknown) =>
   new DomainError(
     'outcome_unknown',
-    'This was done, but what came of it could not be read. Look it up instead of asking for it again.',
+    'This was done, but the result could not be read. Look it up instead of repeating the request.',
     details,
     undefined,
     cause === undefined ? {} : { kind: 'database_unreachable', cause },

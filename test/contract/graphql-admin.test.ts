@@ -357,7 +357,7 @@ describe('administration over GraphQL (R238)', () => {
     const other = await ask(topUp, { ...pay, n: 70.25 }, operator);
     expect(codesOf(other)).toEqual(['BAD_USER_INPUT']);
     expect(other.body.errors[0].message).toMatch(
-      /^reference: names the payment of 7\.25 USD booked at 20\S+Z; give another payment a reference of its own$/,
+      /^reference: is the reference of the payment of 7\.25 USD booked at 20\S+Z; use a new reference for another payment$/,
     );
     const { ledger } = await data('{ ledger { nodes { kind amount balanceAfter reference } } }', {}, owner);
     expect(ledger.nodes).toEqual([
@@ -403,7 +403,7 @@ describe('administration over GraphQL (R238)', () => {
       const refused = await ask(set, other, operator);
       expect(codesOf(refused)).toEqual(['BAD_USER_INPUT']);
       expect(refused.body.errors[0].message).toBe(
-        'reference: names the change of UGX sms 25671 to 45; give another change a reference of its own',
+        'reference: is the reference of the change of UGX sms 25671 to 45; use a new reference for another change',
       );
     }
     expect(await cost()).toBe(50);

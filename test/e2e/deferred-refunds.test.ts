@@ -125,7 +125,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
     expect(message).not.toHaveProperty('statusReason');
     expect(message.recipients[0]).toMatchObject({ status: 'failed', sid: 'ATXid_late', refunded: 0 });
     const details = message.timeline.map(({ detail = '' }: { detail?: string }) => detail).join('\n');
-    expect(details).toContain('had taken this recipient');
+    expect(details).toContain('had accepted this recipient');
     expect(details).toContain('delivery report');
     await makeDue(id);
     await sweepAt(gateway, new Date());

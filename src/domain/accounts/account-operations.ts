@@ -242,7 +242,7 @@ function checkName(name: string): string {
 
 function otherAmount({ amountMinor, createdAt }: LedgerEntry, currency: string): DomainError {
   const payment = `${fromMinor(amountMinor, currency)} ${currency} booked at ${createdAt.toISOString()}`;
-  const message = `names the payment of ${payment}; give another payment a reference of its own`;
+  const message = `is the reference of the payment of ${payment}; use a new reference for another payment`;
   return validationError([{ path: 'reference', message }]);
 }
 

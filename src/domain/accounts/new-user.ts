@@ -67,5 +67,5 @@ export function checkEmail(email: string): void {
 }
 
 function takenEmail() {
-  return validationError([{ path: 'email', message: 'is already the sign-in of somebody' }]);
+  return validationError([{ path: 'email', message: 'is already used by another person' }]);
 }

@@ -96,7 +96,7 @@ export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
  */
 export function refuseGrantBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
   const beyond = (limit: string, value: string, rule: string) =>
-    forbidden(`Your key has the ${limit} ${value.slice(0, QUOTED_LENGTH)}, and can give ${rule}.`);
+    forbidden(`Your key has the ${limit} ${value.slice(0, QUOTED_LENGTH)}, and can grant ${rule}.`);
   if (!own.scopes.includes('FULL_ACCESS') && given.scopes.some((scope) => !own.scopes.includes(scope))) {
     throw beyond('scopes', own.scopes.join(', '), 'no other scopes');
   }

@@ -108,7 +108,7 @@ function copies(path: string, list: string | readonly string[] = [], fault: Faul
     return [];
   }
   const { valid, invalid } = parseAddresses(list);
-  if (invalid.length > 0) fault(path, `${quote(invalid[0] ?? '')} is no mail address`);
+  if (invalid.length > 0) fault(path, `${quote(invalid[0] ?? '')} is not an email address`);
   if (valid.length > EMAIL_MAX_COPIES) fault(path, `at most ${EMAIL_MAX_COPIES} addresses`);
   return valid;
 }

@@ -21,7 +21,7 @@ import { canMove, messageStatus } from './status.ts';
 /** `statusReason` of a message with a deferred refund (R218). */
 export const REFUND_PENDING = 'refund_pending';
 const ACCEPTED_LATE =
-  'A carrier says that it had taken this recipient before it failed: it may have been delivered, and is not refunded.';
+  'A carrier reports that it had accepted this recipient before the failure. It may have been delivered and is not refunded.';
 
 type Refund = Parameters<Tx['accounts']['credit']>[0][number];
 

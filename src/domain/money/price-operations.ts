@@ -69,7 +69,7 @@ function nameOf({ currency, channel, prefix }: PriceRow): string {
 
 function otherChange(made: PriceRow): DomainError {
   const change = `${nameOf(made)} to ${fromMinor(made.amountMinor, made.currency)}`;
-  const message = `names the change of ${change}; give another change a reference of its own`;
+  const message = `is the reference of the change of ${change}; use a new reference for another change`;
   return validationError([{ path: 'reference', message }]);
 }
 

@@ -108,7 +108,7 @@ export class SubmitOutcomes {
       if (this.#options.isFault(error) || !alone || others.length > 0) throw error;
       const messageId = alone.message.id;
       this.#options.logger.error({ err: error, messageId }, 'an outcome cannot be recorded');
-      await this.#persist(results, [retryStep(alone, 'what came of it could not be recorded', {})]);
+      await this.#persist(results, [retryStep(alone, 'its outcome could not be recorded', {})]);
     }
     return results.map(() => undefined);
   }
