@@ -1,45 +1,45 @@
 import type { DeliveryReport } from './provider.ts';
 
-/** Reports of one file of the spool, in the order in which they came. */
+/** Reports of one spool file, in order. */
 export interface SpoolBatch {
   /** The file: a UUID. */
   readonly spool: string;
-  /** Where the reports begin and end in it, in bytes. */
+  /** Byte range of the reports in it. */
   readonly from: number;
   readonly to: number;
   readonly reports: readonly KeptReport[];
 }
 
-/** Delivery reports that are kept on this host's disk until the database takes them. */
+/** Delivery reports on this host's disk, until the database takes them. */
 export interface ReportSpool {
-  /** Whether no report waits, nor is being appended. */
+  /** Whether no report is stored or being appended. */
   readonly isEmpty: boolean;
   /** Bytes on the disk. */
   readonly bytes: number;
   /**
-   * Adds reports behind all that wait, in one file, and resolves once they survive a crash. Throws
-   * `service_unavailable`, and keeps none of them, where there is no room or the disk fails.
+   * Appends reports to one file. Resolves when they survive a crash. Throws `service_unavailable` and stores none
+   * when there is no room or the disk fails.
    */
   append(reports: readonly KeptReport[]): Promise<Omit<SpoolBatch, 'reports'>>;
-  /** The oldest file; undefined when nothing waits. */
+  /** The oldest file; undefined without any. */
   oldest(): string | undefined;
-  /** Up to `most` reports of a file from a position on; none at its end. */
+  /** Up to `most` reports of a file from a position; none at its end. */
   read(spool: string, from: number, most: number): Promise<SpoolBatch>;
-  /** Removes a file whose reports are applied up to `to`; false where more were added meanwhile. */
+  /** Removes a file whose reports are applied up to `to`. Returns false if more were appended meanwhile. */
   remove(spool: string, to: number): Promise<boolean>;
-  /** Takes over the files of processes that are gone; how many. */
+  /** Takes over the files of processes that are gone. Returns how many. */
   adopt(): Promise<number>;
-  /** Lets go of the files; what they hold stays for the next process. */
+  /** Closes the files. Their reports stay for the next process. */
   close(): Promise<void>;
 }
 
-/** A sid that stands for a recipient, or for one part of its text. */
+/** A sid of a recipient, or of one part of its text. */
 export interface SidRow {
   readonly provider: string;
   readonly sid: string;
   readonly messageId: string;
   readonly position: number;
-  /** Number of the part, from 0, of so many. */
+  /** Number of the part, from 0, and of all parts. */
   readonly part: number;
   readonly parts: number;
 }
@@ -48,52 +48,52 @@ export interface MatchedReport {
   readonly report: DeliveryReport;
   readonly messageId: string;
   readonly position: number;
-  /** All parts of the recipient's text are reported delivered, this one counted in. */
+  /** With this report, all parts of the recipient's text are delivered. */
   readonly complete: boolean;
 }
 
-/** A report that came before its sid was known. */
+/** A report whose sid was unknown when it arrived. */
 export interface KeptReport {
   readonly provider: string;
   readonly report: DeliveryReport;
   readonly receivedAt: Date;
 }
 
-/** Where a kept report stands among the others: by the time it came, to the microsecond, and its id. */
+/** The position of a kept report: its arrival time in microseconds, and its id. */
 export interface KeptPlace {
   readonly place: string;
   readonly id: string;
 }
 
-/** A kept report as it is stored. */
+/** A kept report as stored. */
 export interface StoredReport extends KeptReport, KeptPlace {}
 
 export interface SoughtReport {
   readonly report: DeliveryReport;
-  /** The report names a number, and may be applied to a message to another one where no other has its sid. */
+  /**
+   * The report names a number. It may still apply to a message to another number, if that is the only one with its
+   * sid (R220).
+   */
   readonly acceptsOtherNumber: boolean;
 }
 
 export interface ReportStore {
-  /** Remembers sids, and returns the reports that came before them (R15), which are then forgotten. */
+  /** Stores sids. Returns and deletes the reports that arrived before them (R15). */
   addSids(rows: readonly SidRow[]): Promise<readonly KeptReport[]>;
-  /** Finds the recipients that reports speak of, and marks their parts. */
+  /** Finds the recipients of reports, and marks the delivered parts. */
   match(
     provider: string,
     reports: readonly SoughtReport[],
   ): Promise<{ matched: readonly MatchedReport[]; unmatched: readonly DeliveryReport[] }>;
   keepUnmatched(reports: readonly KeptReport[]): Promise<void>;
-  /**
-   * Locks kept reports whose sid is known by now, oldest first, `limit` at the most: those after `after`. What another
-   * transaction has locked is passed over.
-   */
+  /** Locks up to `limit` kept reports after `after` whose sids are known by now, oldest first. Skips locked ones. */
   lockMatchable(after: KeptPlace, limit: number): Promise<readonly StoredReport[]>;
-  /** Forgets kept reports. */
+  /** Deletes kept reports. */
   forget(ids: readonly string[]): Promise<void>;
-  /** Up to which byte a file of the spool is applied; 0 when nothing of it is. */
+  /** The position up to which a spool file is applied; 0 for none of it. */
   spoolAppliedTo(spool: string): Promise<number>;
-  /** Notes that it is applied from `from` up to `to`; false, and nothing is noted, where it is not at `from`. */
+  /** Moves the applied position from `from` to `to`. Returns false and changes nothing if it is not at `from`. */
   noteSpoolApplied(spool: string, from: number, to: number): Promise<boolean>;
-  /** Forgets a file that is removed. */
+  /** Deletes the position of a removed file. */
   forgetSpool(spool: string): Promise<void>;
 }

@@ -2,10 +2,10 @@ import { serviceUnavailable } from '../errors.ts';
 import type { CopyStore } from '../ports/copy-store.ts';
 import type { Hold } from './hold.ts';
 
-/** Who was refused may ask again after this long; a release is an operator's work. */
+/** Retry-After of a refusal. An operator must release the copy. */
 const RETRY_AFTER_SECONDS = 60;
 
-/** Whether this process may send, as it was last told. */
+/** Whether this process may send, as of the last look. */
 export class HoldGate {
   readonly #store: Pick<CopyStore, 'read'>;
   readonly #listeners = new Set<(hold: Hold | undefined) => void>();
@@ -20,7 +20,7 @@ export class HoldGate {
     return this.#hold;
   }
 
-  /** Throws `service_unavailable` while the copy is held. */
+  /** Throws `service_unavailable` while the copy is held (R231). */
   refuseWhileHeld(): void {
     if (this.#hold === undefined) return;
     throw serviceUnavailable(
@@ -30,7 +30,7 @@ export class HoldGate {
     );
   }
 
-  /** Looks whether the copy is held, and tells of a change. Rejects when the database does not answer. */
+  /** Reads whether the copy is held and reports a change. Rejects when the database does not answer. */
   async refresh(): Promise<void> {
     const hold = (await this.#store.read()).hold;
     const hasChanged = (hold === undefined) !== (this.#hold === undefined);
@@ -38,7 +38,7 @@ export class HoldGate {
     if (hasChanged) for (const listener of this.#listeners) listener(hold);
   }
 
-  /** Calls back when the copy becomes held, or is held no longer. Returns the way to end it. */
+  /** Calls back when a hold begins or ends. Returns a function that unsubscribes. */
   onChange(listener: (hold: Hold | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

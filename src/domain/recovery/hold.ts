@@ -1,25 +1,25 @@
 /**
- * **Copy**: one database with all the data. Of a gateway's copies one may send: a copy that was restored from a backup, or
- * made of a dump, would send again what the first one has sent since. **Place**: the PostgreSQL system and the database
- * that a copy is in. **Held**: the copy serves reads and sends nothing, until an operator **releases** it.
+ * **Copy**: one database with all the data. Only one copy may send. A copy from a backup or a dump would repeat what
+ * the original has sent since. **Place**: the PostgreSQL system and database of a copy. **Held**: the copy serves
+ * reads and sends nothing until an operator **releases** it.
  */
 
-/** `asked`: by RECOVERY=hold. `restored`: from a backup. `copied`: found in another place than the one it was used in. */
+/** `asked`: RECOVERY=hold is set. `restored`: from a backup. `copied`: in another place than before. */
 export const HOLD_REASONS = ['asked', 'restored', 'copied'] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export interface Hold {
   readonly reason: HoldReason;
   readonly at: Date;
-  /** The last sign of life of a process that worked on the data before; what it did later is not known here. */
+  /** The last sign of life of a process on the data before. Later changes of the original are unknown here. */
   readonly dataUntil: Date | null;
 }
 
 export interface Place {
-  /** PostgreSQL's own name of a cluster and its standbys; null where it does not tell. */
+  /** PostgreSQL's id of a cluster and its standbys; null if unknown. */
   readonly systemIdentifier: string | null;
   readonly databaseOid: number | null;
-  /** Names the restore that the server's files come from; null where they come from none. */
+  /** The restore that the server's files come from; null without one. */
   readonly restoredAs: string | null;
 }
 
@@ -29,7 +29,7 @@ const WORDS: Readonly<Record<HoldReason, string>> = {
   copied: 'it is a copy of the database that was used before',
 };
 
-/** Why a copy that was last used in `known` and is now in `found` must be held; undefined where it need not. */
+/** Why a copy that was last used at `known` and is now at `found` must be held; undefined if it need not. */
 export function reasonToHold(known: Place, found: Place, isAsked: boolean): HoldReason | undefined {
   if (isAsked) return 'asked';
   if (found.restoredAs !== null && found.restoredAs !== known.restoredAs) return 'restored';
@@ -38,7 +38,7 @@ export function reasonToHold(known: Place, found: Place, isAsked: boolean): Hold
   return isElsewhere ? 'copied' : undefined;
 }
 
-/** What was never recorded, or is not told, says nothing. */
+/** False if either value is unknown. */
 function differ<T>(known: T | null, found: T | null): boolean {
   return known !== null && found !== null && known !== found;
 }

@@ -12,7 +12,7 @@ import type { RecipientKey, RecipientMove } from '../ports/message-stores.ts';
 import { FIRST_UUID } from '../uuid.ts';
 import type { Hold } from './hold.ts';
 
-/** Recipients that are looked at together, and of them those that are marked in one transaction. */
+/** Recipients read together. Those marked are marked in one transaction. */
 const LOOK_BATCH = 5_000;
 const MARK_BATCH = 500;
 const UNKNOWN = {
@@ -20,32 +20,35 @@ const UNKNOWN = {
   message: 'The gateway was restored from a backup: whether this had left before is not known.',
 };
 
-/** `send`: they are sent, perhaps a second time. `mark`: they fail with `outcome_unknown`, and are refunded after 72 hours. */
+/**
+ * `send` submits them, perhaps for a second time. `mark` fails them with `outcome_unknown` and refunds them after 72
+ * hours.
+ */
 export type Decision = 'send' | 'mark';
 
-/** What is pending in a held copy. */
+/** Counts of pending recipients in a held copy. */
 export interface Unknown {
-  /** Recipients that were to leave since the time asked for: another copy may have handed them over. */
+  /** With a send time after `since`: the original may have submitted them. */
   readonly recipients: number;
   readonly messages: number;
   readonly byChannel: Readonly<Partial<Record<Channel, number>>>;
-  /** Recipients that were to leave before that time; they are sent. */
+  /** With an earlier send time. They are sent. */
   readonly older: number;
-  /** Recipients that are not due yet, so that no copy has sent them; they are sent when they are due. */
+  /** Not due yet, so no copy has submitted them. They are sent when due. */
   readonly scheduled: number;
 }
 
 export interface Release {
-  /** The hold that there was; null where there was none. */
+  /** The hold before the call; null without one. */
   readonly hold: Hold | null;
   readonly unknown: Unknown;
-  /** Recipients that were marked. */
+  /** Number of marked recipients. */
   readonly marked: number;
-  /** Whether the copy is free now. */
+  /** Whether the copy may send now. */
   readonly isReleased: boolean;
 }
 
-/** Ending the hold of a copy, and what becomes of what nobody knows about. */
+/** Releasing a held copy, and deciding about recipients of unknown outcome. */
 export function recoveryOperations(deps: Dependencies) {
   const { stores, uow, clock, holdGate } = deps;
 
@@ -79,7 +82,7 @@ export function recoveryOperations(deps: Dependencies) {
     return { recipients, messages: messages.size, byChannel, older, scheduled };
   }
 
-  /** Marks those that are unknown, a bounded number at a time; how many. */
+  /** Marks recipients of unknown outcome in bounded transactions. Returns how many. */
   async function mark(since: Date, now: Date): Promise<number> {
     let marked = 0;
     for await (const batch of pendingRecipients()) {
@@ -103,7 +106,7 @@ export function recoveryOperations(deps: Dependencies) {
   }
 
   return {
-    /** Whether this copy is held; null when it is not. */
+    /** The hold of this copy; null without one. */
     hold: operation(
       'recovery.hold',
       { roles: ACCOUNT_ROLES, operator: true },
@@ -111,8 +114,9 @@ export function recoveryOperations(deps: Dependencies) {
     ),
 
     /**
-     * Counts what is unknown in a held copy, does with it what `decision` says, and ends the hold (R232). Without a
-     * decision the hold ends only where nothing is unknown. `since` is ISO 8601; all that is due is unknown without it.
+     * Counts the recipients of unknown outcome in a held copy, applies `decision` to them, and ends the hold (R232).
+     * Without a decision the hold ends only if there are none. `since` is ISO 8601; without it all due recipients
+     * are of unknown outcome.
      */
     release: operation(
       'recovery.release',
@@ -149,7 +153,7 @@ export function recoveryOperations(deps: Dependencies) {
   };
 }
 
-/** Something of it may have left: so its refund waits until no delivery report can come any more (R218). */
+/** It may have been sent, so its refund is deferred (R218). */
 function failure({ messageId, position }: PendingRecipient, at: Date): RecipientMove {
   const move = { messageId, position, from: 'pending', to: 'failed', at, provider: null, sids: [] } as const;
   return { ...move, error: UNKNOWN, possiblySent: true };

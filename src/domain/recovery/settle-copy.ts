@@ -8,8 +8,8 @@ import { type Hold, reasonToHold } from './hold.ts';
 const START: SystemCaller = { kind: 'system', name: 'start' };
 
 /**
- * Looks, at a start, which copy of the data this is (R230): holds one that was restored or copied, and records the place
- * of one that is new. Returns the hold that is in force.
+ * Run at the start. Finds out which copy of the data this is (R230), holds a restored or copied one, and records the
+ * place of a new one. Returns the hold in force.
  */
 export function settleCopy(
   uow: UnitOfWork,

@@ -21,58 +21,58 @@ import { Batcher } from '../../runtime/batcher.ts';
 import { isRefused, SpooledReports, type Taken } from './spooled-reports.ts';
 
 /**
- * Whoever learns a sid takes the reports that wait for it. Only what was being kept at that moment is missed, and looked
- * for afterwards, so long after it came; clocks may differ by as much. A process that begins looks for all that are
- * kept (R15): the one that missed one may have ended just then.
+ * Recording a sid applies the reports that arrived before it. A report that was being stored at that moment is
+ * missed and found by `matchKept`, which looks back this far, more than clocks may differ. A new process looks back
+ * `KEPT_MS` once, because the process that missed a report may have ended (R15).
  */
 const MISSED_MS = 10 * 60_000;
 const KEPT_MS = 24 * 3_600_000;
 /**
- * A report with a number that is not its message's waits this long for the message with its number, whose sid may not be
- * recorded yet. Then it counts for the only message with its sid: some carriers mask or rewrite numbers.
+ * How long a report with a different number waits for the message with its number, whose sid may not be recorded yet
+ * (R220). Then it applies to the only message with its sid, because some carriers mask or rewrite numbers.
  */
 const OTHER_NUMBER_MS = 5 * 60_000;
-/** Kept reports that one transaction applies at the most. */
+/** Kept reports of one transaction. */
 const KEPT_PAGE = 500;
-/** Comes before every id. */
+/** Smaller than every id. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** Reports of a recipient that change nothing are noted so many times: some carriers repeat theirs for days. */
+/** Notes with the same text per recipient: some carriers repeat reports for days. */
 const NOTED_ALIKE = 8;
 
 interface ProviderReport {
   readonly provider: string;
   readonly report: DeliveryReport;
-  /** Nothing is kept of it where nobody knows its sid, nor where it changes nothing. */
+  /** Do not store it if its sid is unknown or if it changes nothing. */
   readonly isForKnownOnly?: boolean;
-  /** Now when absent. */
+  /** Default: now. */
   readonly receivedAt?: Date;
-  /** Of one that is stored already. */
+  /** Set when it is stored already. */
   readonly id?: string;
 }
 
 interface KeptPage {
   readonly applied: number;
-  /** Where the next page begins; undefined after the last. */
+  /** Start of the next page; undefined after the last. */
   readonly next: KeptPlace | undefined;
 }
 
-/** Reports that may wait to be recorded, of all providers together. */
+/** Reports of all providers that may wait to be recorded. */
 const MAX_WAITING = 20_000;
 
 interface DeliveryReportsOptions {
-  /** Whether reports that failed together with an error may pass one by one; not while the database is away. */
+  /** Whether to record a failed batch's reports one by one; false while the database is away. */
   readonly mayPassAlone: (error: unknown) => boolean;
-  /** Whether an error says that the database is away, and not that a report is wrong. */
+  /** Whether an error means that the database is away, not that a report is invalid. */
   readonly isFault: (error: unknown) => boolean;
-  /** Keeps reports while the database is away. */
+  /** Stores reports while the database is away. */
   readonly spool: ReportSpool;
   readonly progress: Pick<ReportStore, 'spoolAppliedTo' | 'noteSpoolApplied' | 'forgetSpool'>;
   readonly logger: Logger;
 }
 
 /**
- * Takes delivery reports from all providers (R15), many in one transaction. While the database is away they are
- * kept on this host's disk instead, and applied in the order in which they came.
+ * Takes delivery reports of all providers (R15) and records many in one transaction. While the database is away it
+ * stores them on this host's disk and applies them later, in order.
  */
 export class DeliveryReports {
   readonly #uow: UnitOfWork;
@@ -80,7 +80,7 @@ export class DeliveryReports {
   readonly #ids: Ids;
   readonly #mayPassAlone: (error: unknown) => boolean;
   readonly #spooled: SpooledReports<ProviderReport>;
-  /** Says of each whether its sid was known. */
+  /** Resolves for each report with whether its sid is known. */
   readonly #batches: Batcher<ProviderReport, Taken>;
   /** How far `matchKept` looks back. */
   #lookBackMs = KEPT_MS;
@@ -95,7 +95,7 @@ export class DeliveryReports {
       uow,
       now: () => clock.now(),
       record: (reports) => this.#record(reports),
-      // They wait for the message to their number as if they had come now: its sid may have had to wait as well.
+      // Counted from now: the sids of their messages may have had to wait for the database as well.
       apply: (tx, reports) =>
         applyReports(
           tx,
@@ -107,20 +107,23 @@ export class DeliveryReports {
     });
     this.#batches = new Batcher((reports) => this.#spooled.take(reports), {
       maxWeight: 500,
-      // What is refused as a whole is refused one by one, too.
+      // A refusal of the whole batch would refuse each report, too.
       isolate: (error) => !(error instanceof DomainError) && options.mayPassAlone(error),
     });
   }
 
   /**
-   * Resolves once the reports are recorded, or kept on this host's disk until they can be; one whose sid nobody knows
-   * yet is kept until it is known. Throws `service_unavailable` where neither is possible.
+   * Resolves when the reports are recorded or on this host's disk. Keeps a report with an unknown sid until the sid
+   * is known. Throws `service_unavailable` when neither is possible.
    */
   async take(provider: string, reports: readonly DeliveryReport[]): Promise<void> {
     await this.#add(reports.map((report) => ({ provider, report: sanitizeReport(report) })));
   }
 
-  /** Takes those whose sid is known and keeps nothing of the others, nor of those that change nothing; how many are not known. */
+  /**
+   * Records the reports with known sids. Stores none of the others and none that changes nothing. Returns how many
+   * sids are unknown.
+   */
   async takeKnown(provider: string, reports: readonly DeliveryReport[]): Promise<number> {
     const taken = await this.#add(
       reports.map((report) => ({ provider, report: sanitizeReport(report), isForKnownOnly: true })),
@@ -128,19 +131,22 @@ export class DeliveryReports {
     return taken.filter((isKnown) => !isKnown).length;
   }
 
-  /** Applies what waits on the disk, the oldest first; rejects while the database is away. */
+  /** Applies spooled reports, oldest first. Rejects while the database is away. */
   replay(): Promise<void> {
     return this.#spooled.replay();
   }
 
-  /** Takes over what processes that are gone left on the disk: before any other report is taken, and now and then. */
+  /**
+   * Takes over the spool files of processes that are gone. Call it at the start, before other reports are taken, and
+   * from time to time.
+   */
   adopt(): Promise<void> {
     return this.#spooled.adopt();
   }
 
   /**
-   * Applies kept reports whose sid became known in the meantime; how many were. One that cannot be applied keeps none of
-   * the others: the rest is applied, and then this rejects with the first fault.
+   * Applies kept reports whose sids became known. Returns how many. Applies the others if one fails, and then
+   * rejects with the first error.
    */
   async matchKept(): Promise<number> {
     const faults: unknown[] = [];
@@ -159,7 +165,10 @@ export class DeliveryReports {
     return count;
   }
 
-  /** Applies kept reports, `limit` at the most: together, or one by one where one of them may be to blame. */
+  /**
+   * Applies up to `limit` kept reports in one transaction, or one by one after a failure that one of them may have
+   * caused.
+   */
   async #applyKept(after: KeptPlace, limit: number, faults: unknown[]): Promise<KeptPage> {
     let seen: readonly StoredReport[] = [];
     let applied = 0;
@@ -215,15 +224,15 @@ export class DeliveryReports {
   }
 }
 
-/** When each of these reports came. */
+/** When each of these reports arrived. */
 function receivedAtOf(reports: readonly KeptReport[]): (report: DeliveryReport) => Date {
   const times = new Map(reports.map(({ report, receivedAt }) => [report, receivedAt]));
   return (report) => times.get(report) ?? new Date();
 }
 
 /**
- * Applies reports inside a transaction; returns those whose sid is unknown, which are kept where they may be. `timeOf` a
- * report is when it takes effect: now, unless it says otherwise.
+ * Applies reports in a transaction. Returns those with unknown sids; they are kept, where allowed. `timeOf` a report
+ * is when it takes effect, by default now.
  */
 export async function applyReports(
   tx: Tx,
@@ -246,7 +255,7 @@ export async function applyReports(
     matched.push(...result.matched);
     for (const report of result.unmatched) unknown.add(report);
   }
-  // One that names another number stays as old as it is, or it would be looked at again for ever.
+  // A stored report with a different number keeps its age; otherwise it would wait again and again.
   const kept = reports.filter(
     ({ id, report }) => id === undefined && unknown.has(report) && !passing.has(report),
   );
@@ -265,7 +274,7 @@ export async function applyReports(
   const reads = [...moves.keys()].filter((match) => match.report.status === 'read');
   const read = await applyReads(tx, ids, messages, reads, ({ report }) => timeOf(report), now);
   const late = [...moves]
-    // Whoever knows one sid could fill the timeline with it.
+    // A report without proof could fill the timeline (R211).
     .filter(([match, move]) => !done.has(move) && !read.has(match) && !passing.has(match.report))
     .map(([match]) => lateNote(match, messages, timeOf(match.report)));
   const notes = late.filter((note) => note !== undefined);
@@ -294,7 +303,7 @@ function moveOf(match: MatchedReport, at: Date): RecipientMove {
   };
 }
 
-/** A late or repeated report changes nothing and is kept in the timeline (R13). */
+/** The timeline note of a late or repeated report, which changes nothing (R13). */
 function lateNote(
   match: MatchedReport,
   messages: ReadonlyMap<string, Message>,

@@ -1,7 +1,7 @@
 /**
- * Delivery reports on this host's disk. **Spooled**: kept there because the database was away, and answered to whoever
- * brought it as if it were recorded, since not every peer repeats what it is refused. While one report waits, all that
- * come are spooled behind it, so that they are applied in the order in which they came.
+ * Delivery reports on this host's disk. **Spooled**: stored there because the database was away, and acknowledged to
+ * the peer as recorded, because not every peer repeats a refused report. While one report is spooled, all later ones
+ * are spooled after it, so that reports are applied in order (R211).
  */
 import { serviceUnavailable } from '../../domain/errors.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
@@ -10,11 +10,11 @@ import type { KeptReport, ReportSpool, ReportStore, SpoolBatch } from '../../dom
 import type { Tx, UnitOfWork } from '../../domain/ports/stores.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 
-/** A database that has not recorded reports for so long is away: who brought them may not wait for longer. */
+/** If the database has not recorded reports after this time, it counts as away. */
 const RECORD_MS = 5_000;
 const MAX_BATCH = 500;
 
-/** What came of a report: whether its sid was known, or why it was refused. A spooled one counts as known. */
+/** The result of a report: whether its sid was known, or why it was refused. A spooled report counts as known. */
 export type Taken = boolean | { readonly refused: unknown };
 
 export const isRefused = (taken: Taken): taken is { readonly refused: unknown } => typeof taken === 'object';
@@ -22,7 +22,7 @@ export const isRefused = (taken: Taken): taken is { readonly refused: unknown } 
 interface Incoming {
   readonly provider: string;
   readonly report: DeliveryReport;
-  /** Nothing is kept of it where nobody knows its sid: so it is never spooled. */
+  /** Not stored if its sid is unknown, so it is never spooled. */
   readonly isForKnownOnly?: boolean;
 }
 
@@ -31,12 +31,12 @@ interface Parts<Report extends Incoming> {
   readonly progress: Pick<ReportStore, 'spoolAppliedTo' | 'noteSpoolApplied' | 'forgetSpool'>;
   readonly uow: UnitOfWork;
   readonly now: () => Date;
-  /** Whether an error says that the database is away, and not that a report is wrong. */
+  /** Whether an error means that the database is away, not that a report is invalid. */
   readonly isFault: (error: unknown) => boolean;
   readonly mayPassAlone: (error: unknown) => boolean;
-  /** Records reports in the database at once; whether the sid of each was known. */
+  /** Records reports in the database; resolves with whether each sid was known. */
   readonly record: (reports: readonly Report[]) => Promise<boolean[]>;
-  /** Applies spooled reports as of when they came. */
+  /** Applies spooled reports as of their arrival. */
   readonly apply: (tx: Tx, reports: readonly KeptReport[]) => Promise<unknown>;
   readonly logger: Logger;
 }
@@ -45,7 +45,10 @@ export class SpooledReports<Report extends Incoming> {
   readonly #parts: Parts<Report>;
   readonly #away: OutageLog;
   readonly #full: OutageLog;
-  /** Spooled for want of an answer, which may come all the same: then they must not be applied again. */
+  /**
+   * Spooled because the database did not answer. If the answer comes and was a success, they must not be applied
+   * again.
+   */
   #unanswered:
     | { readonly isRecorded: Promise<boolean>; readonly place: Omit<SpoolBatch, 'reports'> }
     | undefined;
@@ -66,8 +69,8 @@ export class SpooledReports<Report extends Incoming> {
   }
 
   /**
-   * Records reports, or spools them where the database is away or others wait before them. To be called for one batch at
-   * a time. Rejects with the database's own error when they are no more than recorded one by one, or cannot be spooled.
+   * Records reports, or spools them if the database is away or others are spooled. Call it for one batch at a time.
+   * Rejects with the database's error when the reports can only be recorded one by one, or cannot be spooled.
    */
   async take(reports: readonly Report[]): Promise<Taken[]> {
     const spooling = reports.filter(({ isForKnownOnly }) => !isForKnownOnly);
@@ -78,7 +81,7 @@ export class SpooledReports<Report extends Incoming> {
     return reports.map((report) => results.get(report) ?? true);
   }
 
-  /** Applies what waits, the oldest first, until nothing does. Rejects while the database is away. */
+  /** Applies spooled reports, oldest first, until none is left. Rejects while the database is away. */
   replay(): Promise<void> {
     this.#replaying ??= this.#replay().finally(() => {
       this.#replaying = undefined;
@@ -116,7 +119,7 @@ export class SpooledReports<Report extends Incoming> {
     return reports.map(({ isForKnownOnly }) => (isForKnownOnly ? { refused: error } : true));
   }
 
-  /** Spools reports because of `error`, or behind those that wait. */
+  /** Spools reports because of `error`, or after others that are spooled. */
   async #spool(
     reports: readonly Report[],
     error?: unknown,
@@ -157,7 +160,10 @@ export class SpooledReports<Report extends Incoming> {
     this.#away.worked();
   }
 
-  /** Waits for the answer to what was spooled for want of it, and notes what was recorded after all. */
+  /**
+   * Waits for the late answer to reports that were spooled without one, and marks them as applied if they were
+   * recorded.
+   */
   async #hearLateAnswer(): Promise<void> {
     if (!this.#unanswered) return;
     const { isRecorded, place } = this.#unanswered;
@@ -165,7 +171,7 @@ export class SpooledReports<Report extends Incoming> {
     this.#unanswered = undefined;
   }
 
-  /** Applies a batch unless it is applied; how far the file is applied commits with it. */
+  /** Applies a batch once. The position in the file commits with it. */
   async #applyOnce(batch: SpoolBatch): Promise<void> {
     const { uow, apply, isFault, spool, progress, logger } = this.#parts;
     const { spool: file, from, to, reports } = batch;
@@ -175,7 +181,8 @@ export class SpooledReports<Report extends Incoming> {
       });
     } catch (error) {
       if (isFault(error)) throw error;
-      // Nobody is left who could be told to send it again: all others would wait for ever behind one that is wrong.
+      // The peer got its acknowledgment and will not repeat the report. An invalid report must not block those after
+      // it, so it is dropped.
       if (reports.length > 1)
         return this.#applyOnce(await spool.read(file, from, Math.ceil(reports.length / 2)));
       const provider = reports[0]?.provider;
@@ -189,7 +196,7 @@ type Outcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** How `work` ended; undefined when it has not within `timeoutMs`. */
+/** The result of `work`; undefined if it takes longer than `timeoutMs`. */
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<Outcome<T> | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {
