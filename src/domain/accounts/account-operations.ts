@@ -13,6 +13,8 @@ import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts'
 const NAME_MAX_LENGTH = 200;
 /** The longest email address; longer than any name. */
 const SEARCH_MAX_LENGTH = 320;
+/** A century. */
+export const RETENTION_MAX_DAYS = 36_500;
 
 export interface CreateAccountInput {
   readonly email: string;
@@ -26,6 +28,11 @@ export interface TopUpInput {
   readonly amount: number;
   /** Makes a repeated request book the payment once. */
   readonly reference?: string | undefined;
+}
+
+export interface SetRetentionInput extends RetentionDays {
+  /** Default: the caller's own account. */
+  readonly accountId?: string | null | undefined;
 }
 
 /** Accounts and their balances. */
@@ -256,14 +263,6 @@ function credit(
 ) {
   const actor = actorOf(caller);
   return { accountId, kind, amountMinor, messageId: null, position: null, reference, actor, createdAt };
-}
-
-/** A century. */
-export const RETENTION_MAX_DAYS = 36_500;
-
-export interface SetRetentionInput extends RetentionDays {
-  /** Default: the caller's own account. */
-  readonly accountId?: string | null | undefined;
 }
 
 function checkDays(path: string, days: number | null): void {

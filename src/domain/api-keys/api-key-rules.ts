@@ -13,6 +13,14 @@ export const OVERLAP_MAX_SECONDS = 30 * 24 * 3600;
 /** Requests in a minute or a second, of a key or a plan. */
 export const RATE_LIMIT_MAX = 1_000_000;
 
+/** Characters of a value that a refusal quotes. */
+const QUOTED_MAX_LENGTH = 100;
+
+export type KeyLimits = Pick<ApiKey, 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rateLimit'>;
+
+/** Request limits that apply to keys without their own. */
+export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
+
 const refuse = (path: string, message: string) => validationError([{ path, message }]);
 
 /** Returns each scope once. Throws `invalid_scope`, or `validation_error` for none. */
@@ -83,20 +91,13 @@ export function checkOverlap(overlapSeconds: number): number {
   return overlapSeconds;
 }
 
-export type KeyLimits = Pick<ApiKey, 'scopes' | 'environment' | 'ipAllowlist' | 'expiresAt' | 'rateLimit'>;
-
-const QUOTED_LENGTH = 100;
-
-/** Request limits that apply to keys without their own. */
-export type PlannedRate = Pick<Plan, 'perMinute' | 'perSecond'>;
-
 /**
  * Throws `forbidden`, which names the limit, when a key with the limits `own` would grant the limits `given`. A key
  * without its own rate limit grants any. A new key without its own rate limit counts with that of `plan`.
  */
 export function refuseGrantBeyond(own: KeyLimits, given: KeyLimits, plan: PlannedRate): void {
   const beyond = (limit: string, value: string, rule: string) =>
-    forbidden(`Your key has the ${limit} ${value.slice(0, QUOTED_LENGTH)}, and can grant ${rule}.`);
+    forbidden(`Your key has the ${limit} ${value.slice(0, QUOTED_MAX_LENGTH)}, and can grant ${rule}.`);
   if (!own.scopes.includes('FULL_ACCESS') && given.scopes.some((scope) => !own.scopes.includes(scope))) {
     throw beyond('scopes', own.scopes.join(', '), 'no other scopes');
   }

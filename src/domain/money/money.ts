@@ -34,6 +34,7 @@ const DECIMALS: ReadonlyMap<string, number> = new Map(
 const ALWAYS_EXACT_MINOR = 10 ** 15;
 /** Largest balance. Sums stay exact below it. */
 export const BALANCE_MAX_MINOR = ALWAYS_EXACT_MINOR;
+const REFERENCE_MAX_LENGTH = 200;
 
 /**
  * Whether the code is an ISO 4217 currency in use, in capitals. Excludes metals, test codes and funds without
@@ -93,8 +94,6 @@ function decimalsOf(currency: string): number {
   if (decimals === undefined) throw new RangeError('Not a currency of ISO 4217');
   return decimals;
 }
-
-const REFERENCE_MAX_LENGTH = 200;
 
 /**
  * Checks the reference that makes a payment or a price change happen once; null for none. Throws `validation_error`.
