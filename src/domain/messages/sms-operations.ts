@@ -103,7 +103,7 @@ export function smsOperations({ stores }: Pick<Dependencies, 'stores'>, context:
  * Every rule of an SMS before its route and its charge (R90 to R101; R17, R18, R22, R34). Throws the refusal of the first
  * broken rule.
  */
-function priceSms(
+export function priceSms(
   request: SmsRequest,
   context: { tariff: Tariff; currency: string; defaultSenderId: string; now: Date },
 ): PricedMessage {
