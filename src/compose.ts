@@ -169,7 +169,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     requireHttps: config.isProduction,
     maxConnectionsPerAccount: CONNECTIONS_PER_ACCOUNT,
     onConcealed: (failure) =>
-      logger.warn(failure, 'a URL of a customer cannot be reached, who was told less'),
+      logger.warn(failure, "a customer's URL cannot be reached; the customer sees fewer details"),
   });
   const own = ownReceiverOf(config);
   const transport = createWebhookTransport({ client, own, serviceName: config.serviceName });

@@ -6,35 +6,35 @@ import type {
   SubmitOutcome,
 } from '../domain/ports/provider.ts';
 import type { ProviderRecord, ProviderStatus } from '../domain/ports/routing.ts';
-import { SubmissionRecord, withoutSecrets } from './submission-record.ts';
+import { redactSecrets, SubmissionRecord } from './submission-record.ts';
 
 export interface BreakerOptions {
-  /** What the provider is called in health and metrics, where its name is not its alone. */
+  /** The provider's name in health and metrics, when several providers share its name. */
   readonly label?: string;
-  /** Failures in a row after which a provider rests. */
+  /** Consecutive failures that open the breaker. */
   readonly failures?: number;
-  /** Milliseconds of the first rest; each probe that fails doubles the next one up to `longestRestMs`. */
+  /** Length of the first rest in ms. Each failed probe doubles the next rest, up to `longestRestMs`. */
   readonly restMs?: number;
   readonly longestRestMs?: number;
-  /** A clock that only goes forward, in milliseconds. */
+  /** A monotonic clock, in ms. */
   readonly now?: () => number;
 }
 
 const FAILURES = 5;
 const REST_MS = 2_000;
 const LONGEST_REST_MS = 60_000;
-/** While the probe is under way nobody knows how long it takes. */
+/** Pause between probes while one has no answer yet. */
 const PROBE_PAUSE_MS = 1_000;
 
 /**
- * Rests a provider that fails again and again, so that its messages go on to the next provider, or back to the queue,
- * without each of them waiting for a time-out.
+ * Rests a provider that fails repeatedly, so that its messages go to the next provider, or back to the queue, without
+ * a timeout each.
  *
- * **Failure**: an answer `unavailable` that says neither when to come back (`retryAfterMs`: the provider lives and
- * speaks for this submission) nor that it is about this submission alone (`onlyThis`). After so many in a row the
- * breaker **opens**: submissions are answered at once, and nothing of them leaves. After the rest one submission goes
- * through as the **probe**; its answer closes the breaker, or begins a rest twice as long. One whose answer takes longer
- * than a rest is not the last word: another probe goes beside it, since it may be the only one that is not answered.
+ * **Failure**: the outcome `unavailable` without `retryAfterMs` (the provider works and speaks for this submission)
+ * and without `onlyThis`. After enough consecutive failures the breaker **opens**: submissions are refused at once
+ * and not sent. After the rest one submission passes as the **probe**. Its outcome closes the breaker, or starts a
+ * rest twice as long. If its answer takes longer than the rest, another probe goes beside it: it may be the only
+ * submission that is not answered.
  */
 export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly name: string;
@@ -50,7 +50,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   #restMs = 0;
   /** Undefined while closed. */
   #restsUntil: number | undefined;
-  /** Probes under way. */
+  /** Probes without an answer. */
   #probes = 0;
 
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
@@ -80,7 +80,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     }
     const outcome = await this.#provider.submit(submission, signal);
     if (isProbe) this.#probes -= 1;
-    // What ends because the process drains says nothing about the provider.
+    // A submission that ends because the process drains says nothing about the provider.
     if (!(outcome.kind === 'unavailable' && signal.aborted)) {
       this.#record.note(outcome);
       this.#learn(outcome, isProbe);
@@ -92,7 +92,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return this.#provider.stop();
   }
 
-  /** How the provider is, with what became of its submissions of the last minutes. */
+  /** The provider's health, with its submissions of the last minutes. */
   status(): Pick<ProviderStatus, 'name' | 'state' | 'detail' | 'inFlight'> & ProviderRecord {
     const { name, state, detail, inFlight } = this.health();
     const isFailing = state === 'up' && this.#failures > 0;
@@ -100,7 +100,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return {
       name,
       state: isFailing ? 'degraded' : state,
-      detail: why === undefined ? null : withoutSecrets(why),
+      detail: why === undefined ? null : redactSecrets(why),
       inFlight,
       ...this.#record.read(),
     };
@@ -113,7 +113,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     return { ...health, state: 'down', detail };
   }
 
-  /** Milliseconds for which nothing may pass; 0 when a submission may. */
+  /** Milliseconds until a submission may pass; 0 when one may pass now. */
   #pauseMs(): number {
     if (this.#restsUntil === undefined) return 0;
     const leftMs = Math.max(0, Math.ceil(this.#restsUntil - this.#now()));
@@ -129,7 +129,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     if (outcome.retryAfterMs !== undefined && !isProbe) return;
     this.#failures += 1;
     this.#lastReason = outcome.reason;
-    // Those that were under way when it opened must not make the rest longer.
+    // Submissions that were in flight when the breaker opened must not prolong the rest.
     if (this.#failures < this.#failuresToOpen || (this.#restsUntil !== undefined && !isProbe)) return;
     this.#restMs = isProbe ? Math.min(this.#longestRestMs, this.#restMs * 2) : this.#firstRestMs;
     this.#restsUntil = this.#now() + Math.max(this.#restMs, outcome.retryAfterMs ?? 0);

@@ -2,25 +2,22 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /**
- * The PEM that a setting holds, or that is in the file it names. Throws Error that shows nothing of the setting: it may
- * be a key without its first line.
+ * The PEM text of a setting that holds PEM or the path of a PEM file. Throws Error that shows nothing of the setting:
+ * it may be a key without its first line.
  */
 export function pemOf(setting: string): string {
-  // In a variable, line breaks are often written as two characters.
+  // Environment variables often hold line breaks as two characters.
   if (setting.includes('-----BEGIN')) return setting.replaceAll('\\n', '\n');
   try {
     return readFileSync(setting, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new Error(
-      code === 'ENOENT' ? 'there is no such file' : `it must be a file that can be read (${code})`,
-    );
+    throw new Error(code === 'ENOENT' ? 'there is no such file' : `the file cannot be read (${code})`);
   }
 }
 
 /**
- * The certificates of a PEM file, such as a company's own authority, as TLS takes them. Throws Error that names the
- * file and the fault.
+ * The certificates of a PEM file, such as a company's own authority. Throws Error that names the file and the fault.
  */
 export function readCaBundle(path: string): string {
   let text: string;

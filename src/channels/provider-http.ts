@@ -1,19 +1,22 @@
-/** Requests to a provider's own API, whose address the operator configured (customers' addresses go through the guarded client). */
+/**
+ * Requests to a provider's API. The operator configured its address; addresses from customers go through the guarded
+ * client.
+ */
 import { Pool } from 'undici';
 import type { SubmitOutcome } from '../domain/ports/provider.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 
 /**
- * An answer of the provider, or why none came. `definitelyNotSent`: no byte of the request can have reached it. `onlyThis`: it
- * says nothing of the provider.
+ * The provider's answer, or why there is none. `definitelyNotSent`: no byte of the request can have reached it.
+ * `onlyThis`: the failure says nothing about the provider.
  */
 export type ProviderExchange =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** Milliseconds until another try makes sense, from `Retry-After`. */
+      /** Milliseconds to wait before a retry, from `Retry-After`. */
       readonly retryAfterMs: number | undefined;
-      /** The JSON object; undefined when the answer is none, so that somebody else than the API may have given it. */
+      /** The JSON object. Undefined for anything else, which something in front of the API may have sent. */
       readonly body: Readonly<Record<string, unknown>> | undefined;
     }
   | {
@@ -24,25 +27,25 @@ export type ProviderExchange =
     };
 
 export interface ProviderRequest {
-  /** Below the base address, with the leading slash. */
+  /** Appended to the base address. Begins with a slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** How long a request may wait for a connection: for good when both are absent. */
-export interface Patience {
+/** How long a request may wait for a connection. Default: without end. */
+export interface WaitLimits {
   readonly signal?: AbortSignal;
-  /** It must not leave after this instant. */
+  /** The request must not be sent after this time. */
   readonly expiresAt?: Date;
 }
 
 export interface ProviderHttpOptions {
   readonly baseUrl: string;
-  /** Milliseconds for a whole exchange, from when a connection is free for it. */
+  /** Milliseconds for the whole exchange, from when it has a connection. */
   readonly timeoutMs?: number;
   readonly connections?: number;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -50,19 +53,19 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const CONNECTIONS = 32;
 const STOP_GRACE_MS = 10_000;
-/** What stands before an API gave up on the request, which says nothing of the message. */
+/** The API gave up on the request. That says nothing about the message. */
 export const REQUEST_TIMEOUT = 408;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** A longer pause than this is no pause but a fault of the provider. */
+/** A longer pause is a fault of the provider. */
 const LONGEST_PAUSE_MS = 3_600_000;
 
-/** Errors that come before a connection exists. */
+/** Errors before a connection exists. */
 const BEFORE_SENDING =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * A keep-alive client of one provider's API. Redirects are not followed. More requests than it has connections wait, and
- * their time does not run: it would end for some just after they had left, and they would be sent again.
+ * A keep-alive client for one provider's API. Follows no redirects. Requests beyond the number of connections wait,
+ * and their timeout starts only then: a request that timed out just after it was sent would be sent twice.
  */
 export class ProviderHttp {
   readonly #pool: Pool;
@@ -88,7 +91,7 @@ export class ProviderHttp {
     });
   }
 
-  /** Requests that have a connection. */
+  /** Requests that hold a connection. */
   get inFlight(): number {
     return this.#connections.held;
   }
@@ -97,8 +100,8 @@ export class ProviderHttp {
     return this.#connections.isClosed;
   }
 
-  /** POSTs what `write` gives once a connection is free, and reads the answer; never rejects. */
-  async post(write: () => ProviderRequest, { signal, expiresAt }: Patience): Promise<ProviderExchange> {
+  /** POSTs what `write` returns once a connection is free, and reads the answer. Never rejects. */
+  async post(write: () => ProviderRequest, { signal, expiresAt }: WaitLimits): Promise<ProviderExchange> {
     if (!(await this.#connections.acquire(signal))) return turnedAway('no connection is free');
     try {
       if (expiresAt && this.#now() >= expiresAt)
@@ -109,7 +112,7 @@ export class ProviderHttp {
     }
   }
 
-  /** Lets requests under way end, and sends away those that wait. */
+  /** Lets requests in flight end and rejects waiting ones. */
   async close(): Promise<void> {
     await this.#connections.close(STOP_GRACE_MS);
     await this.#pool.close().catch(() => undefined);
@@ -144,7 +147,7 @@ export class ProviderHttp {
   }
 }
 
-/** The outcome of a request that got no answer from `who`. */
+/** The outcome of a request without an answer. */
 export function noAnswer(
   who: string,
   { reason, definitelyNotSent, onlyThis }: ProviderExchange & { kind: 'failure' },
@@ -161,7 +164,7 @@ function turnedAway(reason: string): ProviderExchange {
   return { kind: 'failure', reason, definitelyNotSent: true, onlyThis: true };
 }
 
-/** Reads `Retry-After`, seconds or a date; undefined when it is missing or neither. At most an hour. */
+/** Reads `Retry-After`, seconds or a date, at most an hour. Undefined when it is missing or neither. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   const seconds = /^\s*[0-9]{1,9}\s*$/.test(header) ? Number(header) : undefined;

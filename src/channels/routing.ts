@@ -3,7 +3,10 @@ import type { Provider, Submission } from '../domain/ports/provider.ts';
 import type { Routing } from '../domain/ports/routing.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
-/** One line of a channel's routes: addresses that start with `prefix` (digits, '' for all) go to `providers`, best first. */
+/**
+ * One route of a channel: addresses that start with `prefix` (digits; '' matches all) go to `providers`, the first
+ * one first.
+ */
 export interface Route {
   readonly channel: Channel;
   readonly prefix: string;
@@ -11,8 +14,8 @@ export interface Route {
 }
 
 /**
- * Routes by longest prefix, with failover in the order given (R225). Every provider stands behind
- * a circuit breaker of its own, in however many routes it is.
+ * Routes by longest prefix, with failover in the given order (R225). Each provider has one circuit breaker, also when
+ * several routes use it.
  */
 export function createRouting(routes: readonly Route[]): Routing {
   const breakers = new Map(
@@ -24,7 +27,7 @@ export function createRouting(routes: readonly Route[]): Routing {
       route.providers.flatMap((provider) => breakers.get(provider) ?? []),
     ]),
   );
-  /** The routes' names by channel and prefix. */
+  /** Route names by channel and prefix. */
   const names = new Map(
     [...Map.groupBy(routes, ({ channel }) => channel)].map(([channel, own]) => [
       channel,
@@ -66,8 +69,8 @@ export function createRouting(routes: readonly Route[]): Routing {
 }
 
 /**
- * Each provider with what it is called in health and metrics: its name, with `#2` and so on where others before it have
- * the same. Reports are matched by the name: an SMSC sends them over any session of an account.
+ * Each provider with its label for health and metrics: its name, with `#2` and so on when providers share a name.
+ * Reports are matched by name: an SMSC sends them over any session of an account.
  */
 function labelled(routes: readonly Route[]): [Provider<Submission>, string][] {
   const providers = [...new Set(routes.flatMap((route) => route.providers))];

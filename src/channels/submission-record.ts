@@ -3,28 +3,28 @@ import type { ProviderRecord } from '../domain/ports/routing.ts';
 import { storable } from '../domain/text.ts';
 
 const MINUTE_MS = 60_000;
-/** Minutes that are counted, the one that goes on included. */
+/** Minutes that are counted, including the current one. */
 const MINUTES = 5;
 const MAX_WORDS = 300;
 /**
- * What addresses hold besides their origin may be secret: passwords, tokens, a browser's endpoint. The scheme is bounded,
- * since it is looked for from each letter of a word.
+ * A URL may hold secrets beside its origin: a password, a token, a browser's endpoint. The length of the scheme is
+ * limited, since the search starts at every letter.
  */
 const ADDRESS = /([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/]*@)?([^\s/?#"'<>]+)[^\s"'<>]*/gi;
 
-/** A provider's words as an operator may read them. */
-export function withoutSecrets(words: string): string {
+/** A provider's text without secrets, for operators. */
+export function redactSecrets(words: string): string {
   return storable(words.replace(ADDRESS, '$1$2'), MAX_WORDS);
 }
 
-/** What became of a provider's submissions in the last minutes. */
+/** Counts a provider's submissions of the last minutes by outcome. */
 export class SubmissionRecord {
   readonly #now: () => number;
   #minutes: { minute: number; submitted: number; rejected: number; failed: number }[] = [];
   #lastError: { words: string; at: number } | undefined;
   #lastSuccessAt: number | undefined;
 
-  /** `now` is Unix time in milliseconds. */
+  /** `now` is Unix time in ms. */
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }
@@ -42,7 +42,7 @@ export class SubmissionRecord {
         break;
       case 'unavailable':
         minute.failed += 1;
-        this.#lastError = { words: withoutSecrets(outcome.reason), at };
+        this.#lastError = { words: redactSecrets(outcome.reason), at };
     }
   }
 

@@ -165,8 +165,8 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // Node's own refusal of a request without Host lacks the headers of every answer (R4).
       requireHostHeader: false,
-      IncomingMessage: bornAs(IncomingMessage, app.request),
-      ServerResponse: bornAs(ServerResponse, app.response),
+      IncomingMessage: withExpressPrototype(IncomingMessage, app.request),
+      ServerResponse: withExpressPrototype(ServerResponse, app.response),
     },
     (incoming, outgoing) => {
       const [request, response] = [incoming as Request, outgoing as Response];
@@ -213,7 +213,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
  * Makes objects of `kind` with Express's prototype. Changing the prototype of an object that exists makes it slow for
  * good.
  */
-function bornAs<Kind extends typeof IncomingMessage | typeof ServerResponse>(
+function withExpressPrototype<Kind extends typeof IncomingMessage | typeof ServerResponse>(
   kind: Kind,
   prototype: object,
 ): Kind {

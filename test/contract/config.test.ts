@@ -273,9 +273,9 @@ describe('a setting that is found bad only when it is used', () => {
         SMS_ROUTES: `*=africastalking://acme:hunter2@api.example${parameters}`,
       });
       expect(await faultWith({ ...settings, ...route(query) })).toBe(
-        'SMS_ROUTES cannot be used: the URL of africastalking:acme@api.example has no proof of callbacks: anybody can ' +
-          'send its delivery reports; add ?callbackToken=SECRET to it, and ?token=SECRET to the callback URL that the ' +
-          'carrier has.',
+        'SMS_ROUTES cannot be used: callbacks of africastalking:acme@api.example carry no proof of their sender: anybody ' +
+          'can send its delivery reports; add ?callbackToken=SECRET to its URL, and ?token=SECRET to the callback URL at ' +
+          'the carrier.',
       );
       // With one, it is the database that cannot be had.
       expect(await faultWith({ ...settings, ...route('?callbackToken=t0ken') })).not.toContain('SMS_ROUTES');
@@ -324,11 +324,11 @@ describe('a setting that is found bad only when it is used', () => {
     const start = { MASTER_KEY: KEY, DATA_DIR: workplace.path };
     const apns = { APNS_KEY_ID: 'k', APNS_TEAM_ID: 't', APNS_TOPIC: 'x' };
     expect(await faultWith({ ...start, FCM_CREDENTIALS: workplace.path })).toBe(
-      'FCM_CREDENTIALS cannot be used: it must be a file that can be read (EISDIR).',
+      'FCM_CREDENTIALS cannot be used: the file cannot be read (EISDIR).',
     );
     const pasted = 'hunter2'.repeat(1_000);
     expect(await faultWith({ ...start, ...apns, APNS_KEY: pasted })).toBe(
-      'APNS_KEY cannot be used: it must be a file that can be read (ENAMETOOLONG).',
+      'APNS_KEY cannot be used: the file cannot be read (ENAMETOOLONG).',
     );
   });
 });

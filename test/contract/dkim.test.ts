@@ -145,7 +145,7 @@ describe('DKIM_KEY (R209)', () => {
   }).privateKey;
   it.each([
     ['a missing file', '/no/such/dkim.pem', 'there is no such file'],
-    ['a directory', tmpdir(), 'it must be a file that can be read (EISDIR)'],
+    ['a directory', tmpdir(), 'the file cannot be read (EISDIR)'],
     [
       'no PEM',
       '-----BEGIN RSA PRIVATE KEY-----\nc2VjcmV0\n-----END RSA PRIVATE KEY-----',
@@ -156,11 +156,11 @@ describe('DKIM_KEY (R209)', () => {
       locked,
       'it holds no private key in PEM that can be read without a passphrase',
     ],
-    ['another kind of key', pem('ec'), 'its private key is of the kind ec, but must be RSA'],
+    ['another kind of key', pem('ec'), 'its private key is of type ec, but must be RSA'],
     [
       'Ed25519, which is not signed with here',
       pem('ed25519'),
-      'its private key is of the kind ed25519, but must be RSA',
+      'its private key is of type ed25519, but must be RSA',
     ],
     ['a key that is too short', rsa(512).privateKey, 'its RSA key has 512 bits, but must have 1024 at least'],
   ])('stops the start with one message when it is %s', async (_, DKIM_KEY, why) => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type Patience, ProviderHttp } from '../../src/channels/provider-http.ts';
+import { ProviderHttp, type WaitLimits } from '../../src/channels/provider-http.ts';
 
 const opened: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -30,7 +30,7 @@ async function open(answerMs: number, timeoutMs: number) {
     },
     () => http.close(),
   );
-  const post = (path: string, patience: Patience = {}) =>
+  const post = (path: string, patience: WaitLimits = {}) =>
     http.post(() => ({ path, headers: {}, body: '' }), patience);
   return { reached, http, post };
 }

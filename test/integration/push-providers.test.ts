@@ -170,7 +170,7 @@ describe('FCM', () => {
   });
 
   it.each([
-    ['no JSON', 'x', 'no JSON'],
+    ['no JSON', 'x', 'not JSON'],
     ['null', 'null', 'token_uri'],
     ['no project', '{"token_uri":"https://example.com"}', 'project_id'],
     [

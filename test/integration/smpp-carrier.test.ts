@@ -280,7 +280,7 @@ describe('silence and lost connections', () => {
       expect(outcome).toEqual({
         kind: 'unavailable',
         reason:
-          'the SMPP session ended before the answer came (a submission was not answered within 150 ms); whether the carrier took the message is unknown',
+          'the SMPP session ended before the answer came (a submission was not answered within 150 ms); it is unknown whether the carrier accepted the message',
       });
     }
     expect(carrier.health().inFlight).toBe(0);
@@ -324,7 +324,7 @@ describe('silence and lost connections', () => {
     expect(await send(carrier, { messageId: 'm2' })).toMatchObject({ kind: 'accepted' });
     expect(await silent).toEqual({
       kind: 'unavailable',
-      reason: `${part}a submission was not answered within 1000 ms, though younger ones were; whether the carrier took the message is unknown`,
+      reason: `${part}a submission was not answered within 1000 ms, although later ones were; it is unknown whether the carrier accepted the message`,
       retryAfterMs: 5_000,
       onlyThis: true,
     });
@@ -432,7 +432,10 @@ describe('silence and lost connections', () => {
     smsc.behave({ answer: 'accept' });
     smsc.dropConnections();
     for (const outcome of await Promise.all(cut)) {
-      expect(outcome).toMatchObject({ kind: 'unavailable', reason: expect.stringMatching(/is unknown$/) });
+      expect(outcome).toMatchObject({
+        kind: 'unavailable',
+        reason: expect.stringMatching(/it is unknown whether the carrier accepted the message$/),
+      });
     }
     expect(await send(carrier)).toMatchObject({ kind: 'accepted' });
     expect(smsc.binds).toHaveLength(2);
@@ -827,7 +830,7 @@ describe('stopping', () => {
     await carrier.stop();
     expect(await outcome).toMatchObject({
       kind: 'unavailable',
-      reason: expect.stringMatching(/is unknown$/),
+      reason: expect.stringMatching(/it is unknown whether the carrier accepted the message$/),
     });
   });
 

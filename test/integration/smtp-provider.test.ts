@@ -535,7 +535,7 @@ describe('no input adds a header, a recipient or a file', () => {
     expect(outcome).toEqual({
       kind: 'rejected',
       code: 'invalid_mail',
-      reason: expect.stringMatching(/ of the mail is no text$/),
+      reason: expect.stringMatching(/ of the mail is not text$/),
     });
     expect(provider.health().state).toBe('starting');
     expect(server.recipients).toEqual([]);

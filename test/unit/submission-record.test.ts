@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SubmissionRecord, withoutSecrets } from '../../src/channels/submission-record.ts';
+import { redactSecrets, SubmissionRecord } from '../../src/channels/submission-record.ts';
 
 describe('the record of recent submissions', () => {
   it('counts outcomes of the last five minutes, and keeps the last error and success', () => {
@@ -40,6 +40,6 @@ describe('the record of recent submissions', () => {
     ['ESME_RTHROTTLED (throttled)', 'ESME_RTHROTTLED (throttled)'],
     ['x'.repeat(400), 'x'.repeat(300)],
   ])('shows %j without anything that may be secret', (words, told) => {
-    expect(withoutSecrets(words)).toBe(told);
+    expect(redactSecrets(words)).toBe(told);
   });
 });

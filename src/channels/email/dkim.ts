@@ -1,17 +1,17 @@
 /**
- * DKIM (RFC 6376): mails are signed in the name of a domain, which publishes the key. nodemailer signs; here the key is
- * checked, since nodemailer sends a mail unsigned that it cannot sign.
+ * DKIM (RFC 6376): mails are signed for a domain, which publishes the key. nodemailer signs. The key is checked here,
+ * since nodemailer sends a mail unsigned when it cannot sign it.
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { pemOf } from '../pem.ts';
 
-/** A shorter key is worth nothing to those who check (RFC 8301, 3.2). */
+/** Verifiers must ignore shorter keys (RFC 8301, 3.2). */
 const LEAST_BITS = 1024;
 
 export interface DkimSettings {
   readonly domain: string;
   readonly selector: string;
-  /** PEM, or the path of a file that holds it. */
+  /** PEM, or the path of a PEM file. */
   readonly key: string;
 }
 
@@ -20,13 +20,13 @@ export interface DkimSigning {
   readonly keySelector: string;
   /** PEM. */
   readonly privateKey: string;
-  /** Where the domain publishes the key, as a TXT record. */
+  /** The name of the TXT record that publishes the key. */
   readonly recordName: string;
-  /** What the record says. */
+  /** The content of the TXT record. */
   readonly record: string;
 }
 
-/** What mails are signed with. Throws Error that says what is wrong with the key, and shows none of it. */
+/** Throws Error that says what is wrong with the key and shows nothing of it. */
 export function dkimSigningOf({ domain, selector, key }: DkimSettings): DkimSigning {
   const privateKey = rsaKeyOf(pemOf(key));
   const published = createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64');
@@ -49,7 +49,7 @@ function rsaKeyOf(pem: string): KeyObject {
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (key.asymmetricKeyType !== 'rsa') {
-    throw new Error(`its private key is of the kind ${key.asymmetricKeyType}, but must be RSA; ${make}`);
+    throw new Error(`its private key is of type ${key.asymmetricKeyType}, but must be RSA; ${make}`);
   }
   if (bits < LEAST_BITS) {
     throw new Error(`its RSA key has ${bits} bits, but must have ${LEAST_BITS} at least; ${make}`);

@@ -2,34 +2,34 @@ import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { Logger } from '../../domain/ports/logger.ts';
 import type { EmailSubmission, Provider } from '../../domain/ports/provider.ts';
 import type { Route } from '../routing.ts';
+import { AcceptedCopies } from './accepted-copies.ts';
 import type { DkimSigning } from './dkim.ts';
 import { EmailSimulator } from './email-simulator.ts';
 import { SmtpProvider } from './smtp-provider.ts';
-import { TakenCopies } from './taken-copies.ts';
 
 export interface EmailContext {
-  /** EMAIL_FROM, whose domain Message-IDs have too. */
+  /** EMAIL_FROM. Its domain also ends the Message-IDs. */
   readonly defaultFrom: string;
-  /** What mails are signed with; undefined where they leave unsigned. */
+  /** Undefined: mails are not signed. */
   readonly dkim?: DkimSigning | undefined;
   readonly logger: Logger;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** The email route of the configuration (EMAIL_URL), in the order of failover; none when no URL is given. */
+/** The configured email route (EMAIL_URL), providers in the order of failover. Empty without a URL. */
 export function emailRoutes(
   urls: readonly string[],
   { defaultFrom, dkim, logger, now }: EmailContext,
 ): Route[] {
   if (urls.length === 0) return [];
   const messageIdDomain = parseMailbox(defaultFrom)?.address.split('@').at(-1) ?? 'localhost';
-  const takenCopies = new TakenCopies();
+  const acceptedCopies = new AcceptedCopies();
   const providers = [...new Set(urls)].map(
     (url): Provider<EmailSubmission> =>
       url === 'simulator:'
         ? new EmailSimulator()
-        : new SmtpProvider({ url, logger, messageIdDomain, takenCopies, dkim, now }),
+        : new SmtpProvider({ url, logger, messageIdDomain, acceptedCopies, dkim, now }),
   );
   return [{ channel: 'email', prefix: '', providers }];
 }

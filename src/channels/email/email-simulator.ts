@@ -8,9 +8,9 @@ import type {
 const TEMPORARY_FAILURES = 2;
 
 /**
- * A mail server that exists only inside this process, so that the whole path works with nothing configured. The end
- * of the recipient's local part chooses what happens, as the last digits of a number do for SMS: `0001` is rejected,
- * `0003` is put off twice and then accepted, everything else is accepted. Nothing is mailed.
+ * A mail server inside this process, so that everything works without configuration. The end of the recipient's local
+ * part chooses the outcome, as the last digits of a number do for SMS: `0001` is rejected, `0003` fails twice and is
+ * then accepted, everything else is accepted. Nothing is mailed.
  */
 export class EmailSimulator implements Provider<EmailSubmission> {
   readonly name = 'email-simulator';
@@ -29,7 +29,7 @@ export class EmailSimulator implements Provider<EmailSubmission> {
       return { kind: 'rejected', code: 'SIM_REJECTED', reason };
     }
     if (ending === '0003' && submission.attempt < TEMPORARY_FAILURES) {
-      const reason = 'the simulator puts off twice what goes to a local part ending in 0003';
+      const reason = 'the simulator defers local parts ending in 0003 twice';
       return { kind: 'unavailable', reason, definitelyNotSent: true, onlyThis: true };
     }
     return {

@@ -2,14 +2,14 @@
 import { parseMailbox } from '../../domain/messages/email-address.ts';
 import type { EmailBody, EmailSubmission } from '../../domain/ports/provider.ts';
 
-/** Characters of one encoded word, which may have 75 letters: at most 40 bytes, 56 letters of base64. */
+/** Characters of one encoded word: at most 40 bytes, so 56 letters of base64. RFC 2047 allows 75. */
 const WORD_CHARACTERS = 10;
 
 export type Mail = ReturnType<typeof mailOf>;
 
 /**
- * The mail without its envelope. Throws TypeError for what should be text and is not: nodemailer would read a list as
- * several headers and an object as orders, such as one to leave a value as it is.
+ * The mail without its envelope. Throws TypeError for values that are not text: nodemailer would read an array as
+ * several headers and an object as instructions.
  */
 export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: string) {
   return {
@@ -37,7 +37,7 @@ export function mailOf(submission: EmailSubmission, body: EmailBody, messageId: 
   };
 }
 
-/** Text that looks encoded is encoded once more, so that its reader sees what was given and nothing hides in it. */
+/** Text that looks encoded is encoded again: its reader sees what was given, and nothing hides in it. */
 function literal(value: string, what: string): string {
   const text = asText(value, what);
   if (!text.includes('=?')) return text;
@@ -49,13 +49,13 @@ function literal(value: string, what: string): string {
   return words.join(' ');
 }
 
-/** What is already parsed must not be parsed again, by other rules. */
+/** Parsed already: nodemailer must not parse it again by other rules. */
 function mailbox(text: string): { name: string; address: string } {
   return parseMailbox(asText(text, 'an address')) ?? { name: '', address: text };
 }
 
-/** The types promise a text; what was stored before a check was there need not be one. */
+/** Stored values from before a check existed may not be text. */
 function asText(value: unknown, what: string): string {
-  if (typeof value !== 'string') throw new TypeError(`${what} of the mail is no text`);
+  if (typeof value !== 'string') throw new TypeError(`${what} of the mail is not text`);
   return value;
 }

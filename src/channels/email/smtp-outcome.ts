@@ -1,13 +1,13 @@
-/** What a mail server's answers, and its silence, mean for one mail (R23: 4xx again, 5xx never). */
+/** The outcome of one mail, from the server's answer or silence (R23: 4xx is retried, 5xx is not). */
 import type { SubmitOutcome } from '../../domain/ports/provider.ts';
 
-/** The errors of nodemailer, as far as they are looked at. */
+/** The members of nodemailer's errors that are read here. */
 export interface SmtpError {
   readonly name: string;
   readonly message: string;
   readonly code?: string | undefined;
   readonly originalCode?: string | undefined;
-  /** The three digits of the server's answer, when there was one. */
+  /** The three digits of the server's answer, if it answered. */
   readonly responseCode?: number | undefined;
   readonly response?: string | undefined;
   /** The command that was answered. */
@@ -18,22 +18,22 @@ export interface SmtpError {
 
 export interface ReadFailure {
   readonly outcome: Exclude<SubmitOutcome, { kind: 'accepted' }>;
-  /** What is in trouble: the server or the way to it, this mail, or the program, which says nothing of the server. */
+  /** The cause: the server or the connection, this mail, or a bug. A bug says nothing about the server. */
   readonly fault: 'server' | 'mail' | 'program';
 }
 
-/** Answers that ask us to log in or to encrypt: the operator's affair, so the mail waits for it. */
+/** Answers that demand a login or encryption. The operator must fix that, so the mail waits. */
 const LOGIN_WANTED = [530, 534, 535, 538];
 const SERVICE_CLOSING = 421;
 const BAD_SEQUENCE = 503;
 const REASON_MAX_LENGTH = 300;
-/** Errors that come before the first byte of a mail. */
+/** Errors before the first byte of a mail. */
 const BEFORE_MAIL = ['EAUTH', 'EDNS', 'ETLS', 'ENOAUTH'];
 const NO_CONNECTION =
   /^(ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const NO_GREETING = /^(Connection timeout|Greeting never received)/;
 
-/** Reads the error with which a mail to `to` ended; of several recipients' answers `to`'s own counts. */
+/** The outcome of a mail to `to` that ended with this error. Of several recipients' answers, `to`'s own counts. */
 export function readFailure(error: SmtpError, to: string): ReadFailure {
   const own = error.rejectedErrors?.find((rejected) => rejected.recipient === to) ?? error;
   const isAboutMail = own.code === 'EENVELOPE' || own.code === 'EMESSAGE';
@@ -45,13 +45,14 @@ function readAnswer(error: SmtpError): ReadFailure {
   const { responseCode } = error;
   const reason = wordsOf(error);
   if (responseCode === undefined) {
-    // The client itself saw that no server could take it.
+    // nodemailer refused the envelope: no server could accept it.
     return { outcome: { kind: 'rejected', code: 'invalid_envelope', reason }, fault: 'mail' };
   }
   const isFinal =
     responseCode >= 500 && responseCode !== BAD_SEQUENCE && !LOGIN_WANTED.includes(responseCode);
   if (isFinal) return { outcome: { kind: 'rejected', code: String(responseCode), reason }, fault: 'mail' };
-  // Senders that are put off are not: who sends chooses them, and must not stop the mail of others.
+  // A temporary refusal of a sender is the mail's fault: customers choose senders, and must not stop the mail of
+  // others.
   const isServerFault = responseCode >= 500 || responseCode === SERVICE_CLOSING;
   const unavailable = { kind: 'unavailable', reason, definitelyNotSent: true } as const;
   return isServerFault
@@ -59,7 +60,7 @@ function readAnswer(error: SmtpError): ReadFailure {
     : { outcome: { ...unavailable, onlyThis: true }, fault: 'mail' };
 }
 
-/** The server, the connection and the wait for them make errors of other kinds, not all of them with a code. */
+/** Errors of the server, the connection and timeouts have other names. */
 function isProgramFault({ name }: SmtpError): boolean {
   return /^(Type|Range|Reference|Syntax)Error$/.test(name);
 }
@@ -78,7 +79,7 @@ function readBreak(error: SmtpError): ReadFailure {
     error.responseCode !== undefined;
   const what = code === 'EAUTH' ? 'the mail server refuses the login' : 'the mail server cannot be used';
   const reason = `${what}: ${wordsOf(error)}`;
-  const unknown = `${reason}; whether it took the mail is unknown`;
+  const unknown = `${reason}; it is unknown whether it accepted the mail`;
   return {
     outcome: isBeforeMail
       ? { kind: 'unavailable', reason, definitelyNotSent: true }
@@ -87,7 +88,7 @@ function readBreak(error: SmtpError): ReadFailure {
   };
 }
 
-/** The server's words, else the client's, in one line. */
+/** The server's text, else nodemailer's, in one line. */
 function wordsOf(error: SmtpError): string {
   const words = (error.response || error.message).replace(/\s+/g, ' ').trim();
   return words.length > REASON_MAX_LENGTH ? `${words.slice(0, REASON_MAX_LENGTH)}…` : words;

@@ -1,10 +1,9 @@
 /**
- * Email over SMTP: a pool of connections, one mail to one recipient and its copies at a time over each.
+ * Email over SMTP, through a pool of connections. Each transaction carries one mail to one recipient and its copies.
  *
- * A mail's Message-ID is made from its message and position, so that a mail handed over twice (its answer was lost)
- * is the same mail to whoever looks at ids. **Copies** (cc, bcc) go with the mail: those that were taken while `to` was
- * put off are not sent again by this process, and those that are put off themselves wait in it and are tried again on
- * the schedule of all mails.
+ * The Message-ID is made from message id and position. A mail that is sent again after a lost answer has the same id.
+ * **Copies** (cc, bcc) go with the mail. Copies that were accepted while `to` was deferred are not sent again by this
+ * process. Copies that are deferred themselves wait in memory and are retried on the schedule of all mails.
  */
 import nodemailer from 'nodemailer';
 import { parseMailbox } from '../../domain/messages/email-address.ts';
@@ -18,37 +17,37 @@ import type {
   SubmitOutcome,
 } from '../../domain/ports/provider.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
+import { AcceptedCopies } from './accepted-copies.ts';
 import type { DkimSigning } from './dkim.ts';
 import { type Mail, mailOf } from './smtp-mail.ts';
 import { type ReadFailure, readFailure, type SmtpError } from './smtp-outcome.ts';
 import { parseSmtpUrl, type SmtpSettings } from './smtp-settings.ts';
-import { TakenCopies } from './taken-copies.ts';
 
 /** All in milliseconds. */
 export interface SmtpTiming {
   readonly connectTimeoutMs: number;
   /** Longest silence of the server. */
   readonly silenceTimeoutMs: number;
-  /** For the whole of a mail. */
+  /** For a whole transaction. */
   readonly mailTimeoutMs: number;
-  /** How long `stop` waits for mails on the wire. */
+  /** How long `stop` waits for mails in flight. */
   readonly stopGraceMs: number;
 }
 
 export interface SmtpProviderOptions {
-  /** `smtp://user:password@host:587`; all of it at `parseSmtpUrl`. */
+  /** `smtp://user:password@host:587`; see `parseSmtpUrl`. */
   readonly url: string;
   readonly logger: Logger;
-  /** What stands behind the @ of Message-IDs. */
+  /** The part of Message-IDs after the @. */
   readonly messageIdDomain: string;
   readonly timing?: Partial<SmtpTiming>;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa?: string;
-  /** What mails are signed with; they leave unsigned when absent. */
+  /** Undefined: mails are not signed. */
   readonly dkim?: DkimSigning | undefined;
-  /** Shared by servers that mails pass from one to the other; its own when absent. */
-  readonly takenCopies?: TakenCopies;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** Shared by servers that fail over to each other. */
+  readonly acceptedCopies?: AcceptedCopies;
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -59,17 +58,17 @@ const TIMING: SmtpTiming = {
   stopGraceMs: 10_000,
 };
 const CONNECTIONS = 10;
-/** Mails that wait here for another try of their copies. */
+/** Mails with deferred copies that wait in memory. */
 const MAX_WAITING = 10_000;
 
-const GIVEN_UP = 'copies of a mail that were put off are given up';
+const GIVEN_UP = 'gave up deferred copies of a mail';
 
 type Failure = ReadFailure['outcome'];
 type Pool = ReturnType<typeof createPool>;
 
 /**
- * Promises what `Provider` says, for email (R23). `unavailable`: no connection, no login, 4xx, a broken
- * connection; `rejected`: 5xx, by its three digits. Throws Error when the URL is bad.
+ * Implements `Provider` for email (R23). `unavailable`: no connection, no login, 4xx, a broken connection.
+ * `rejected`: 5xx, by its three digits. Throws Error when the URL is bad.
  */
 export class SmtpProvider implements Provider<EmailSubmission> {
   readonly name: string;
@@ -79,9 +78,9 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   readonly #logger: Logger;
   readonly #pool: Pool;
   readonly #connections = new Semaphore(CONNECTIONS);
-  /** Copies that wait for another try, a number of them for each mail. */
+  /** Deferred copies: one timer for each mail. */
   readonly #waiting = new Map<NodeJS.Timeout, { readonly messageId: string; readonly copies: number }>();
-  readonly #takenCopies: TakenCopies;
+  readonly #acceptedCopies: AcceptedCopies;
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   /** When the server last answered (performance.now, ms). */
   #upAt = 0;
@@ -94,12 +93,12 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     this.#timing = { ...TIMING, ...options.timing };
-    this.#takenCopies = options.takenCopies ?? new TakenCopies();
+    this.#acceptedCopies = options.acceptedCopies ?? new AcceptedCopies();
     this.#logger = options.logger.child({ provider: this.name });
     this.#pool = createPool(settings, this.#timing, options);
   }
 
-  /** Connects and logs in once, to know how the server is before the first mail. */
+  /** Connects and logs in once, so that health is known before the first mail. */
   start(): void {
     this.#pool.verify().then(
       () => this.#noteUp(),
@@ -108,11 +107,10 @@ export class SmtpProvider implements Provider<EmailSubmission> {
   }
 
   async submit(submission: EmailSubmission, signal: AbortSignal): Promise<SubmitOutcome> {
-    if (!(await this.#connections.acquire(signal)))
-      return untouched('the mail server has no connection free');
+    if (!(await this.#connections.acquire(signal))) return notSent('the mail server has no connection free');
     try {
       if (this.#now() < submission.expiresAt) return await this.#send(submission);
-      return { ...untouched('the message expired before it could be sent'), onlyThis: true };
+      return { ...notSent('the message expired before it could be sent'), onlyThis: true };
     } finally {
       this.#connections.release();
     }
@@ -142,26 +140,26 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     const { to } = submission;
     const mail = await this.#compose(submission);
     if ('kind' in mail) return mail;
-    const taken = this.#takenCopies.of(mail.messageId);
+    const taken = this.#acceptedCopies.of(mail.messageId);
     const copies = [...submission.cc, ...submission.bcc].filter((copy) => !taken.has(copy));
     const failures = await this.#transmit(mail, submission, [to, ...copies]);
     const outcome = failures.get(to);
     if (outcome?.kind === 'unavailable') {
-      this.#takenCopies.add(
+      this.#acceptedCopies.add(
         mail.messageId,
         copies.filter((copy) => !failures.has(copy)),
       );
-      if (this.#takenCopies.of(mail.messageId).size === 0) return outcome;
-      // Its copies have left.
+      if (this.#acceptedCopies.of(mail.messageId).size === 0) return outcome;
+      // Copies of the mail have been sent.
       const { definitelyNotSent: _, ...unsure } = outcome;
       return unsure;
     }
-    this.#takenCopies.forget(mail.messageId);
+    this.#acceptedCopies.forget(mail.messageId);
     this.#settleCopies(submission, copies, failures, 0);
     return outcome ?? { kind: 'accepted', sid: mail.messageId };
   }
 
-  /** The mail as it is sent, or why it cannot be. */
+  /** The mail to send, or the outcome when it cannot be written. */
   async #compose(submission: EmailSubmission): Promise<Mail | Failure> {
     const { messageId, position } = submission;
     const sid = `<${messageId}.${position}@${this.#options.messageIdDomain}>`;
@@ -170,7 +168,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       body = await submission.body();
     } catch (error) {
       this.#logger.warn({ err: error, messageId }, 'a mail could not be fetched');
-      return { ...untouched('the mail could not be fetched'), onlyThis: true };
+      return { ...notSent('the mail could not be fetched'), onlyThis: true };
     }
     try {
       return mailOf(submission, body, sid);
@@ -181,7 +179,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** Sends the mail in one transaction. Never rejects; tells of those recipients that it was not taken for. */
+  /** Sends the mail in one transaction. Never rejects. Resolves with the recipients that were not accepted. */
   async #transmit(
     mail: Mail,
     { from, messageId }: EmailSubmission,
@@ -198,7 +196,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
       const refusals: readonly SmtpError[] = info.rejectedErrors ?? [];
       return new Map(refusals.map((error) => [error.recipient ?? '', readFailure(error, '').outcome]));
     } catch (error) {
-      // A server that answered others meanwhile works: what it did to this mail must not stop theirs.
+      // The server answered other mails meanwhile. Its answer to this one must not stop theirs.
       const isWorking = this.#upAt > begunAt;
       const failures = recipients.map((to): [string, ReadFailure] => [
         to,
@@ -219,7 +217,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     }
   }
 
-  /** Has those tried again that were put off, and tells of those that were refused; `attempt` is the try's, from 0. */
+  /** Retries deferred copies and logs refused ones. `attempt` counts from 0. */
   #settleCopies(
     submission: EmailSubmission,
     copies: readonly string[],
@@ -271,7 +269,7 @@ export class SmtpProvider implements Provider<EmailSubmission> {
     if (this.#health.detail !== detail)
       this.#logger.warn({ reason: detail }, 'the mail server cannot be used');
     this.#health = { state: 'down', detail };
-    // Each of those who wait would meet the same.
+    // The mails that wait would fail in the same way.
     this.#connections.rejectWaiters();
   }
 }
@@ -290,7 +288,7 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
     ...(settings.greeting === undefined ? {} : { name: settings.greeting }),
     ...(domainName && keySelector && privateKey ? { dkim: { domainName, keySelector, privateKey } } : {}),
     maxConnections: CONNECTIONS,
-    // Only for a kept connection that the server closed before anything of the mail left.
+    // Covers a kept connection that the server closed before any byte of the mail was sent.
     maxRequeues: 1,
     connectionTimeout: timing.connectTimeoutMs,
     greetingTimeout: timing.connectTimeoutMs,
@@ -302,6 +300,6 @@ function createPool(settings: SmtpSettings, timing: SmtpTiming, options: SmtpPro
 }
 
 /** Not now, and the server has nothing of the mail. */
-function untouched(reason: string) {
+function notSent(reason: string) {
   return { kind: 'unavailable', reason, definitelyNotSent: true } as const;
 }

@@ -1,18 +1,18 @@
 import { readCaBundle } from '../pem.ts';
 
-/** What an `smtp://` or `smtps://` URL says, and the patience of the client. */
+/** The settings of an `smtp://` or `smtps://` URL. */
 export interface SmtpSettings {
   readonly host: string;
   readonly port: number;
   /** TLS from the first byte (`smtps:`). */
   readonly isSecure: boolean;
-  /** Without TLS nothing is sent: `smtps:`, or STARTTLS with `?requireTLS`. */
+  /** Nothing is sent without TLS: `smtps:`, or STARTTLS with `?requireTLS`. */
   readonly requiresTls: boolean;
-  /** Whether the server's certificate must be good; an unprotected relay on this machine may have any. */
+  /** Whether to check the server's certificate. An unencrypted relay on this machine may have any. */
   readonly verifiesCertificate: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca: string | undefined;
-  /** How we greet (EHLO); this machine's own name when absent. */
+  /** The name in EHLO. Default: this machine's name. */
   readonly greeting: string | undefined;
   readonly login: { readonly user: string; readonly password: string } | undefined;
 }
@@ -25,9 +25,9 @@ const GREETING = /^(?=.{1,255}$)(([A-Za-z0-9-]{1,63}\.)*[A-Za-z0-9-]{1,63}|\[(IP
 const LOOPBACK = /^(localhost|127\.[0-9.]+|::1)$/;
 
 /**
- * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used wherever the server offers
- * it. Query parameters: requireTLS, name (of EHLO), ca (path of a PEM bundle, which is read; the server's certificate
- * must then be good). Throws Error that names the fault and never the password.
+ * Reads `smtp://user:password@host:587` or `smtps://…` (default port 465). STARTTLS is used wherever the server
+ * offers it. Query parameters: requireTLS, name (of EHLO), ca (path of a PEM bundle; it makes the check of the
+ * certificate mandatory). Throws Error that names the fault and never the password.
  */
 export function parseSmtpUrl(url: string): SmtpSettings {
   const parsed = URL.parse(url);

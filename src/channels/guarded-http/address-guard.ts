@@ -7,29 +7,33 @@ import { portFault } from './open-ports.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = [Address, number];
-/** `named` by the operator, inside an allowed network. */
+/** `named`: inside a network that the operator allowed. */
 type Verdict = 'public' | 'named' | 'refused';
 
 /** Judges addresses by their canonical form. The same text always gets the same verdict. */
 export interface AddressGuard {
   /**
-   * True for a public unicast address that no cloud serves its machines at, and for one inside an allowed network;
-   * false for everything else, also for what is no address.
+   * True for a public unicast address that is no cloud service (`CLOUD_ADDRESSES`), and for any address in an allowed
+   * network. False for everything else, text that is no address included.
    */
   isAllowed(address: string): boolean;
-  /** True for a public unicast address that no cloud serves its machines at: what is known of any other is the operator's. */
+  /**
+   * True for a public unicast address that is no cloud service. Customers may learn nothing about other addresses.
+   */
   isPublic(address: string): boolean;
-  /** Why this port of an allowed address may not be dialled; undefined where it may: any port inside an allowed network. */
+  /**
+   * Why this port of an allowed address must not be dialled. Undefined when it may be: in an allowed network any port
+   * may.
+   */
   portFault(address: string, port: number): string | undefined;
-  /** True when both spell the same address. */
+  /** True when both texts mean the same address. */
   isSame(a: string, b: string): boolean;
 }
 
 /**
- * A guard that lets public unicast addresses pass, and beyond them only those in `allowedNetworks`
- * (CIDRs or single addresses, WEBHOOK_ALLOWED_NETWORKS). An address of `CLOUD_ADDRESSES` passes only by a network that
- * names it: one no wider than the table's, since fd00::/8 is not meant to hold a cloud's credentials. Throws an Error
- * that names the first entry it cannot read.
+ * Allows public unicast addresses, and those in `allowedNetworks` (CIDRs or addresses, WEBHOOK_ALLOWED_NETWORKS). An
+ * address in `CLOUD_ADDRESSES` needs an allowed network at least as narrow as its entry there: fd00::/8 is not meant
+ * to include a cloud's credentials. Throws Error that names the first entry it cannot read.
  */
 export function createAddressGuard(allowedNetworks: readonly string[]): AddressGuard {
   const networks = allowedNetworks.map(parseNetwork);
@@ -42,7 +46,7 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
       return 'named';
     return narrowest === 0 && isPublic(address) ? 'public' : 'refused';
   };
-  // A verdict depends on the text alone, and every attempt asks for the same few addresses.
+  // A verdict depends on the text alone, and all attempts ask for the same few addresses.
   const verdicts = new LRUCache<string, Verdict>({ max: 1_000 });
   const verdictOf = (text: string): Verdict => {
     let verdict = verdicts.get(text);
@@ -70,8 +74,8 @@ export function createAddressGuard(allowedNetworks: readonly string[]): AddressG
 }
 
 function parse(text: string): Address | undefined {
-  // ipaddr.js reads octal, hex and short IPv4 forms that the system would dial differently, and a zone
-  // id picks an interface of ours: only plain forms count as an address here.
+  // ipaddr.js reads octal, hex and short IPv4 forms, which the system dials as other addresses. A zone id selects an
+  // interface. Only plain forms count as addresses.
   if (isIP(text) === 0 || text.includes('%')) return undefined;
   return ipaddr.parse(text);
 }
@@ -80,17 +84,20 @@ const unmap = (address: Address): Address =>
   address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 
 function isPublic(address: Address): boolean {
-  // A mapped address is judged as itself, and refused: no receiver needs the form, and it exists to confuse filters.
+  // An IPv4-mapped address is refused as well: no receiver needs the form, and attackers use it against filters.
   if (address.range() !== 'unicast') return false;
   if (address instanceof ipaddr.IPv4) return true;
   const [first = 0, , , , fifth = 0, sixth = 0] = address.parts;
-  // Only 2000::/3 is handed out as global unicast; the rest is unassigned or special, and would be "unicast" by elimination.
+  // Only 2000::/3 is global unicast. ipaddr.js also says "unicast" for unassigned ranges.
   if ((first & 0xe000) !== 0x2000) return false;
-  // ISATAP (RFC 5214): the last 32 bits are an IPv4 address that a relay would dial, private ones included.
+  // ISATAP (RFC 5214): a relay dials the IPv4 address in the last 32 bits, which may be private.
   return !(sixth === 0x5efe && (fifth & ~0x0200) === 0);
 }
 
-/** The bits of the narrowest cloud network that holds the address or an IPv4 address inside it, of 128; 0 for none. */
+/**
+ * The prefix length, of 128 bits, of the narrowest cloud network that holds the address or an IPv4 address embedded
+ * in it; 0 for none.
+ */
 function cloudBits(address: Address): number {
   const forms = [unmap(address), ...(address instanceof ipaddr.IPv6 ? embedded(address) : [])];
   const holding = CLOUD_NETWORKS.filter((network) => forms.some((form) => contains(network, form)));
@@ -98,8 +105,8 @@ function cloudBits(address: Address): number {
 }
 
 /**
- * The IPv4 addresses that an IPv6 address may stand for behind a NAT64 whose prefix is the operator's own: the six
- * places of RFC 6052, 2.2 (byte 8 stays free). The well-known prefix and 6to4 are refused by range.
+ * The IPv4 addresses that an IPv6 address may embed for a NAT64 with a prefix of its own: the six places of RFC 6052,
+ * 2.2 (byte 8 stays free). The well-known prefix and 6to4 are refused by range.
  */
 function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
@@ -110,7 +117,7 @@ function embedded(address: ipaddr.IPv6): ipaddr.IPv4[] {
   });
 }
 
-/** How narrow a network is, of 128 bits in both families. */
+/** The prefix length of a network, of 128 bits in both families. */
 const bitsOf = ([network, bits]: Network): number => (network instanceof ipaddr.IPv4 ? bits + 96 : bits);
 
 function contains([network, bits]: Network, address: Address): boolean {

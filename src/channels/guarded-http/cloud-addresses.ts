@@ -1,12 +1,12 @@
 /**
- * Addresses at which a cloud serves the machines on it: metadata, credentials, agents, time, volumes. Some are public by
- * range (168.63.129.16, IBM's endpoints), and some lie in ranges that operators allow (fd00::/8, 100.64.0.0/10). Name
- * servers at public addresses are not listed: they answer on port 53, which is not open to webhooks (`open-ports.ts`).
+ * Addresses at which a cloud serves its machines: metadata, credentials, agents, time, volumes. Some are in public
+ * ranges (168.63.129.16, IBM's endpoints), and some in ranges that operators allow (fd00::/8, 100.64.0.0/10). Name
+ * servers at public addresses are not listed: they use port 53, which webhooks may not (`open-ports.ts`).
  */
 export interface CloudAddress {
   /** An address, or a network in CIDR notation. */
   readonly network: string;
-  /** Who serves what there, by the vendor's page that names it. */
+  /** The vendors' pages that name the address. */
   readonly sources: readonly string[];
 }
 
@@ -27,7 +27,8 @@ export const CLOUD_ADDRESSES: readonly CloudAddress[] = [
     ],
   },
   {
-    // Metadata, name server (169.254.169.253), time (…169.123), licences (…169.250), ECS (…170.2) and EKS (…170.23) credentials.
+    // Metadata, name server (169.254.169.253), time (…169.123), licences (…169.250), ECS (…170.2) and EKS (…170.23)
+    // credentials.
     network: '169.254.168.0/22',
     sources: [
       'AWS, Amazon VPC: Configure route tables (ranges reserved for AWS services)',

@@ -1,20 +1,23 @@
 import { Semaphore } from '../../runtime/semaphore.ts';
 
 /**
- * Bounds the requests of one account that are under way to one origin. Accounts share origins (a push service, a
- * workflow host), so a bound for all of them would let one account's slow receiver take the connections of another.
- * Requests wait here and not in undici's queue: that one keeps requests whose time is over, and opens sockets for them.
+ * Limits the concurrent requests of one account to one origin. Accounts share origins (a push service, a workflow
+ * host): with a common limit, one account's slow receiver would block the others. Requests wait here and not in
+ * undici's queue, which keeps requests that have timed out and opens sockets for them.
  */
 export class ConnectionLimits {
   readonly #limit: number;
   readonly #semaphores = new Map<string, Semaphore>();
 
-  /** `limit` in requests of one account to one origin. */
+  /** `limit` in concurrent requests. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Resolves with true once the request may be made; it needs one `release`. Resolves with false after `deadline` (performance.now, ms). */
+  /**
+   * Resolves with true once the request may be made; it needs one `release`. Resolves with false at `deadline`
+   * (performance.now, ms).
+   */
   async acquire(origin: string, accountId: string, deadline: number): Promise<boolean> {
     const key = keyOf(origin, accountId);
     let semaphore = this.#semaphores.get(key);

@@ -1,11 +1,11 @@
 /**
- * The one HTTP client for every address that a customer can influence: webhooks, Web Push endpoints, media.
+ * The HTTP client for every URL that customers choose: webhooks, Web Push endpoints, media.
  *
- * Each request: the URL is read strictly (target-url), its name resolved anew and every address judged
- * (name-resolver, address-guard), one judged address dialled and the socket's own remote address judged again
- * (guarded-connector), kept-alive sockets reused only while their address is among those just resolved
- * (origin-pools). Redirects are not followed, environment proxies not used, bodies not decompressed.
- * One deadline covers all of it (R32, R160–R162).
+ * For each request the URL is parsed strictly (target-url), its name is resolved and every address is judged
+ * (name-resolver, address-guard). One judged address is dialled, and the socket's remote address is judged again
+ * (guarded-connector). A kept-alive socket is reused only while its address is among those just resolved
+ * (origin-pools). The client follows no redirects, uses no proxy and decompresses nothing. One deadline covers
+ * everything (R32, R160–R162).
  */
 import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
@@ -13,12 +13,12 @@ import { createAddressGuard } from './address-guard.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import { type Dial, refusalOf, type TlsTrust } from './guarded-connector.ts';
 import {
+  customerMessage,
   exchangeFailure,
   GuardedHttpError,
   type HttpErrorCode,
   lookupFailure,
   lookupTimedOut,
-  shownWords,
   timedOut,
 } from './http-errors.ts';
 import { createPacedLookup, createSystemResolver, type Resolve } from './name-resolver.ts';
@@ -28,15 +28,15 @@ import { dispatchOnce, type ResponseHeaders, storableText } from './response-rea
 import { parseTarget, type Target } from './target-url.ts';
 
 export interface GuardedClientOptions {
-  /** CIDRs, otherwise refused, that targets may resolve to (WEBHOOK_ALLOWED_NETWORKS). */
+  /** CIDRs that targets may resolve to although they are not public (WEBHOOK_ALLOWED_NETWORKS). */
   readonly allowedNetworks: readonly string[];
   readonly requireHttps: boolean;
-  /** Requests of one account under way to one origin. More of them wait, within their own deadline. */
+  /** Concurrent requests of one account to one origin. More requests wait, until their deadline. */
   readonly maxConnectionsPerAccount: number;
   readonly userAgent?: string;
-  /** Told of failures whose particulars customers are not shown: for the operator's log. */
+  /** Called with failures whose details customers do not see, for the operator's log. */
   readonly onConcealed?: (failure: ConcealedFailure) => void;
-  /** Replaces the system's resolution (tests). */
+  /** Replaces name resolution (tests). */
   readonly resolve?: Resolve;
   /** Further trusted certificates (tests). */
   readonly tls?: TlsTrust;
@@ -45,7 +45,7 @@ export interface GuardedClientOptions {
 }
 
 interface HttpRequest {
-  /** The customer that named the URL. */
+  /** The account of the customer who chose the URL. */
   readonly accountId: string;
   readonly url: string;
   readonly method: Dispatcher.HttpMethod;
@@ -56,21 +56,21 @@ interface HttpRequest {
   readonly maxResponseBytes: number;
 }
 
-/** What customers are not shown of a failure. */
+/** The details of a failure that customers do not see. */
 export interface ConcealedFailure {
   readonly host: string;
   readonly code: HttpErrorCode;
   readonly particulars: string;
 }
 
-/** Why something failed: a code to branch on, which is not shown, and words that customers may read. */
+/** `code` is for the program; `message` is for customers. */
 interface HttpFailure {
   readonly code: HttpErrorCode;
   readonly message: string;
 }
 
 export type HttpExchange =
-  /** A status line came. `incomplete` tells why the body broke off before its end and before the limit, else null. */
+  /** A status line arrived. `incomplete` says why the body ended before its end and before the limit, else null. */
   | {
       readonly kind: 'response';
       readonly status: number;
@@ -83,31 +83,36 @@ export type HttpExchange =
 
 export interface GuardedClient {
   /**
-   * Judges a URL before it is stored and resolves with its canonical form. Rejects with a `GuardedHttpError` in words
-   * that customers may read when it may not be dialled, its name does not resolve, or any address of it is not public:
-   * the last two in the same words.
+   * Judges a URL before it is stored. Resolves with its canonical form. Rejects with a `GuardedHttpError`, whose
+   * message customers may read, when the URL must not be dialled, its name does not resolve, or one of its addresses
+   * is not public. The last two have the same message.
    */
   checkUrl(url: unknown): Promise<string>;
-  /** Makes one request. Never rejects; ends within `timeoutMs` and leaves no socket behind that is not reusable. */
+  /** Makes one request. Never rejects. Ends within `timeoutMs`, and keeps only sockets that can be reused. */
   request(request: HttpRequest): Promise<HttpExchange>;
-  /** Breaks off what is under way (`client_closed`) and closes every socket. Later requests fail the same way. */
+  /** Aborts requests in flight with `client_closed` and closes all sockets. Later requests fail in the same way. */
   close(): Promise<void>;
 }
 
 const CHECK_TIMEOUT_MS = 5_000;
-/** A name with many addresses must not multiply the time to a verdict: so many are dialled, though all are judged. */
+/**
+ * At most this many addresses of a name are dialled, though all are judged: a name with many addresses must not
+ * prolong the attempt.
+ */
 const MAX_DIALLED = 4;
-/** How long one address may keep the others from being tried. */
+/** How long one address may delay the next one. */
 const MAX_CONNECT_MS_BEFORE_NEXT = 2_000;
 
-/** A failure that repeats is told to the operator this often; so many of them are known. */
+/**
+ * The same failure is reported to the operator once in this time. At most `MAX_CONCEALED` failures are remembered.
+ */
 const CONCEALED_EVERY_MS = 60_000;
 const MAX_CONCEALED = 1_000;
 
-/** URLs whose reading is kept: it says nothing of whether the addresses behind them may be dialled. */
+/** Parsed URLs that are cached. Their addresses are judged anew each time. */
 const MAX_TARGETS = 1_000;
 
-/** The guarded client (see the head of this file). Throws when `allowedNetworks` cannot be read. */
+/** See the head of this file. Throws when `allowedNetworks` cannot be read. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { allowedNetworks, requireHttps, maxConnectionsPerAccount, tls, dial } = options;
   const guard = createAddressGuard(allowedNetworks);
@@ -126,7 +131,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     return target;
   };
 
-  /** The words for customers; what they leave out goes to the operator, once a minute for each host and code. */
+  /** The message for customers. Reports the hidden details to the operator, once a minute for each host and code. */
   const shown = (
     failure: GuardedHttpError,
     host: string,
@@ -134,7 +139,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
     timedOutAfterMs?: number,
   ): string => {
     const isInside = addresses.some((address) => !guard.isPublic(address));
-    const words = shownWords(failure, isInside, timedOutAfterMs);
+    const words = customerMessage(failure, isInside, timedOutAfterMs);
     const { code, message: particulars } = failure;
     if (words !== particulars && !told.has(`${code} ${host}`)) {
       told.set(`${code} ${host}`, true);
@@ -154,7 +159,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
 
   const checkedAddresses = async (target: Target, timeoutMs: number): Promise<readonly string[]> => {
     if (target.isLiteral) return judge(target, [target.host]);
-    // Where only public addresses may be dialled, a port that they may not have is no reason to look a name up.
+    // Without allowed networks a forbidden port is refused without a lookup.
     const fault = allowedNetworks.length === 0 ? portFault(target.port) : undefined;
     if (fault !== undefined) throw new GuardedHttpError('invalid_url', fault);
     const addresses = await withTimeout(lookup(target.host), timeoutMs, target.host);
@@ -262,7 +267,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   return { checkUrl, request, close };
 }
 
-/** Timers run on the loop's rounded clock and may be a millisecond early. */
+/** Node's timers may fire a millisecond early. */
 const isOver = (deadline: number): boolean => performance.now() >= deadline - 2;
 
 const shuttingDown = () => new GuardedHttpError('client_closed', 'the gateway is shutting down');
@@ -293,7 +298,7 @@ async function withTimeout(
   }
 }
 
-/** IPv4 and IPv6 in turn, IPv4 first, so that a broken family costs one address and not all four tries. */
+/** IPv4 and IPv6 in turn, IPv4 first, so that a broken family does not use up all tries. */
 function interleaved(addresses: readonly string[]): readonly string[] {
   if (addresses.length === 1) return addresses;
   const v4 = addresses.filter((address) => !address.includes(':'));

@@ -1,7 +1,7 @@
-/** Why an exchange with a guarded target failed: a closed set, with words that an operator can act on. */
+/** Why a request of the guarded client failed. */
 import { truncate } from '../../domain/text.ts';
 
-/** Every way in which a request of the guarded client can end without a whole answer. */
+/** All ways in which a request can end without a complete answer. */
 export type HttpErrorCode =
   | 'invalid_url'
   | 'name_not_found'
@@ -17,12 +17,12 @@ export type HttpErrorCode =
   | 'unexpected';
 
 /**
- * A failure of a guarded exchange. `message` is for the operator: it names addresses and names, never headers, bodies
- * or paths. What customers may read of it is `shownWords`.
+ * A failure of the guarded client. `message` is for the operator: it names hosts and addresses, never headers, bodies
+ * or paths. Customers read `customerMessage`.
  */
 export class GuardedHttpError extends Error {
   readonly code: HttpErrorCode;
-  /** True while no byte of the request can have left: another address may still be tried. */
+  /** True while no byte of the request can have been sent, so that another address may be tried. */
   readonly beforeSending: boolean;
 
   constructor(code: HttpErrorCode, message: string, beforeSending = false) {
@@ -34,8 +34,8 @@ export class GuardedHttpError extends Error {
 }
 
 /**
- * Failures to find an address that may be dialled. Customers are told the same of all of them: which one it was, of a
- * name that they choose, would tell them what names exist on the inside of the operator's network.
+ * Failures to find an address that may be dialled. Customers get one message for all of them: the difference would
+ * reveal which names exist in the operator's network.
  */
 const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
   'name_not_found',
@@ -44,11 +44,11 @@ const NO_PUBLIC_ADDRESS: ReadonlySet<HttpErrorCode> = new Set([
 ]);
 
 /**
- * The words for a failure that customers may read. Of addresses on the inside, which only the operator can allow, they
- * learn neither the address nor what listens there: `timedOutAfterMs` is how long the whole attempt had, where it took
- * all of it, which they can measure themselves.
+ * The message of a failure for customers. For addresses that are not public it reveals neither the address nor what
+ * listens there. `timedOutAfterMs`: the length of an attempt that used all its time, which customers can measure
+ * anyway.
  */
-export function shownWords(
+export function customerMessage(
   { code, message }: GuardedHttpError,
   isInside: boolean,
   timedOutAfterMs: number | undefined,
@@ -67,18 +67,18 @@ const errnoOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** `timed out after 10 s while …`: the limit named is the one of the whole attempt (R32). */
+/** `timed out after 10 s while …`, with the limit of the whole attempt (R32). */
 export function timedOut(timeoutMs: number, doing: string): GuardedHttpError {
   return new GuardedHttpError('timeout', `timed out after ${inSeconds(timeoutMs)} s ${doing}`);
 }
 
-/** A name lookup that took all the time there was. */
+/** A name lookup that used up the attempt's time. */
 export function lookupTimedOut(timeoutMs: number, hostname: string): GuardedHttpError {
   const words = `timed out after ${inSeconds(timeoutMs)} s looking up ${hostname}`;
   return new GuardedHttpError('name_lookup_failed', words);
 }
 
-/** Words for a failed name lookup; NXDOMAIN and "no address" are told apart from a resolver in trouble. */
+/** A failed name lookup. An unknown name and a failing resolver have different messages. */
 export function lookupFailure(hostname: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   if (code === 'ENOTFOUND' || code === 'ENODATA' || code === 'ENONAME') {
@@ -91,7 +91,7 @@ export function lookupFailure(hostname: string, error: unknown): GuardedHttpErro
   );
 }
 
-/** Words for a TCP connection that did not come about. */
+/** A TCP connection that could not be established. */
 export function connectFailure(endpoint: string, error: unknown): GuardedHttpError {
   const code = errnoOf(error);
   switch (code) {
@@ -118,7 +118,7 @@ export function connectFailure(endpoint: string, error: unknown): GuardedHttpErr
   }
 }
 
-/** The dates of a certificate as Node reports them; absent where the handshake ended before one came. */
+/** The dates of a certificate as Node reports them. Absent when the handshake ended before the certificate came. */
 export interface CertificateDates {
   readonly valid_from?: string;
   readonly valid_to?: string;
@@ -129,7 +129,7 @@ const day = (date: string | undefined): string | undefined => {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString().slice(0, 10);
 };
 
-/** Words for a TLS handshake that failed or a certificate that was not accepted. */
+/** A failed TLS handshake, or a certificate that was refused. */
 export function tlsFailure(hostname: string, error: unknown, dates: CertificateDates = {}): GuardedHttpError {
   const code = errnoOf(error);
   return new GuardedHttpError('tls_error', tlsWords(hostname, code, dates));
@@ -164,7 +164,7 @@ function tlsWords(hostname: string, code: string, dates: CertificateDates): stri
   }
 }
 
-/** Words for a failure after the request may have left; `answering` says that the status line had come. */
+/** A failure after the request may have been sent. `answering`: the status line had arrived. */
 export function exchangeFailure(error: unknown, answering: boolean): GuardedHttpError {
   if (error instanceof GuardedHttpError) return error;
   const code = errnoOf(error);
@@ -175,7 +175,7 @@ export function exchangeFailure(error: unknown, answering: boolean): GuardedHttp
   if (code === 'ETIMEDOUT') return new GuardedHttpError('timeout', `the connection died ${when}`);
   if (code === 'UND_ERR_SOCKET') {
     const words = (error as Error).message;
-    // undici's words for the two answers that it takes for a fault of the peer; it offers no way around them.
+    // undici refuses these two answers of a peer, and has no option to accept them.
     if (words === 'bad response')
       return new GuardedHttpError('bad_response', 'answered 100 Continue, which was not asked for');
     if (words === 'bad upgrade')

@@ -1,27 +1,29 @@
-/** Looks customers' host names up so that a slow or hostile name server cannot hold anything else up. */
+/** Resolves customers' host names. A slow or hostile name server must not delay anything else. */
 import { promises as dns, type LookupAddress } from 'node:dns';
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { Semaphore } from '../../runtime/semaphore.ts';
 
-/** Every address of a name, IPv4 and IPv6. Rejects with an error whose `code` is a dns one (`ENOTFOUND`, …); may resolve empty. */
+/**
+ * All addresses of a name, IPv4 and IPv6; may be empty. Rejects with an error of Node's dns module (`ENOTFOUND`, …).
+ */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 const HOSTS_FILE = process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
 
-/** At most this many of libuv's four threads may hang in getaddrinfo; files and password hashes need the others. */
+/** At most this many of libuv's four threads may hang in getaddrinfo. Files and password hashes need the others. */
 const MAX_SYSTEM_LOOKUPS = 2;
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '');
 const isAbsent = (code: string): boolean => code === 'ENOTFOUND' || code === 'ENODATA';
 
 /**
- * The system's own resolution without its thread pool: the hosts file, then DNS over c-ares sockets.
- * `getaddrinfo` has four threads for the whole process and cannot be cancelled, so four names whose
- * servers never answer would stop every delivery and every login. It is asked only about names without a
- * dot, about names that DNS denies when `privateNames` (search domains, mDNS and such lead to private
- * addresses only) and when no name server can be reached at all; two at a time.
+ * Name resolution without the thread pool: the hosts file, then DNS over c-ares sockets. `getaddrinfo` cannot be
+ * cancelled and uses one of the process's four threads: four names with silent servers would stop every delivery and
+ * login. It is used only for names without a dot, for names that DNS does not know when `privateNames` is set (search
+ * domains and mDNS lead to private addresses), and when no name server can be reached. At most two such lookups run
+ * at once.
  */
 export function createSystemResolver({ privateNames }: { privateNames: boolean }): Resolve {
   const resolver = new dns.Resolver({ timeout: 2_000, tries: 2 });
@@ -30,7 +32,7 @@ export function createSystemResolver({ privateNames }: { privateNames: boolean }
   return async (hostname) => {
     const fixed = hosts(hostname);
     if (fixed !== undefined) return fixed;
-    // RFC 6761: these never go to a name server.
+    // RFC 6761: these are never sent to a name server.
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return ['127.0.0.1', '::1'];
     if (!hostname.includes('.')) return viaSystem(hostname);
 
@@ -99,12 +101,10 @@ interface NameState {
 }
 
 /**
- * `resolve`, with lookups of one name paced. R161 rechecks resolution before every attempt, so an
- * attempt gets a lookup of its own, or joins one that is under way (its answer is newer than the attempt).
- * Only a name that is being hit hard, over 20 lookups a second, shares an answer, at most 1 s old:
- * thousands of attempts a second would otherwise mean twice as many DNS packets, which cloud resolvers drop
- * (1,024 a second a machine). Nothing is let in by it: the client dials only addresses it has itself
- * checked, so an old answer can lead to an old public address, never to a private one.
+ * Limits the lookups of one name. R161 requires a fresh resolution for every attempt, so an attempt gets a lookup of
+ * its own or joins one that is running. Only above 20 lookups a second does a name share an answer, at most 1 s old:
+ * cloud resolvers drop packets above 1,024 a second and machine. This opens no hole: the client dials only addresses
+ * that it has judged itself, so an old answer leads to an old public address at worst.
  */
 export function createPacedLookup(resolve: Resolve, now: () => number = () => performance.now()): Resolve {
   const names = new LRUCache<string, NameState>({ max: MAX_PACED_NAMES });

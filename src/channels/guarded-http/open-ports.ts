@@ -1,10 +1,13 @@
-/** Which ports of a public address a customer's URL may name: a POST elsewhere is a message to something that is no web server. */
+/**
+ * The ports of a public address that a customer's URL may name. Elsewhere a POST could be a command to something that
+ * is no web server.
+ */
 
 const WEB_PORTS: ReadonlySet<number> = new Set([80, 443]);
 const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65_535;
 
-/** Services that take orders from whoever reaches them, by port. */
+/** Services that obey anybody who reaches them, by port. */
 const SERVICES: ReadonlyMap<number, string> = new Map([
   [2375, 'Docker'],
   [2376, 'Docker'],
@@ -25,7 +28,7 @@ const OTHER_PROTOCOLS: ReadonlySet<number> = new Set([
   10080,
 ]);
 
-/** Why webhooks may not use a port of a public address; undefined for 80, 443 and what is free from 1024 on. */
+/** Why webhooks must not use a port of a public address. Undefined for 80, 443 and other ports from 1024 on. */
 export function portFault(port: number): string | undefined {
   if (WEB_PORTS.has(port)) return undefined;
   const rule = `use 80, 443 or a port from ${FIRST_UNPRIVILEGED} to ${LAST} that no other service is known for`;

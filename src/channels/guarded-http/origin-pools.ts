@@ -1,4 +1,4 @@
-/** Kept-alive connections, one undici pool per origin, each pinned to one address that was checked. */
+/** Kept-alive connections: one undici pool for each origin, pinned to one judged address. */
 import { Pool } from 'undici';
 import type { AddressGuard } from './address-guard.ts';
 import {
@@ -15,7 +15,7 @@ export interface OriginPoolsOptions {
   readonly dial?: Dial | undefined;
 }
 
-/** A pool on loan for one dispatch; `release` gives it back. */
+/** A pool for one request. `release` returns it. */
 export interface Lease {
   readonly pool: Pool;
   release(): void;
@@ -24,7 +24,9 @@ export interface Lease {
 const MAX_ORIGINS = 1_000;
 const IDLE_POOL_MS = 30_000;
 const SWEEP_EVERY_MS = 5_000;
-/** Shorter than the idle time of common servers (Node 5 s), so that a POST seldom meets a socket being closed. */
+/**
+ * Shorter than the idle time of common servers (Node: 5 s), so that a request seldom meets a socket that is closing.
+ */
 const KEEP_ALIVE_MS = 4_000;
 const MAX_HEADER_BYTES = 16_384;
 
@@ -35,15 +37,14 @@ interface Entry {
   readonly connector: GuardedConnector;
   active: number;
   lastUsedAt: number;
-  /** Until when a connection opened now may take: of the dispatch being made, else of the last one on loan. */
+  /** Deadline for a new connection: that of the request being dispatched, else the latest one. */
   connectBy: number;
   latestDeadline: number;
 }
 
 /**
- * The open pools: at most 1,000 origins beside those in use, gone after 30 s without use. A pool
- * dials one address, so reusing its sockets is right exactly as long as that address is among the ones just
- * resolved and checked; otherwise the next lease replaces it.
+ * The open pools: at most 1,000 idle origins, each closed after 30 s without use. A pool dials one address. Its
+ * sockets may be reused while that address is among those just resolved; otherwise the next lease replaces the pool.
  */
 export class OriginPools {
   readonly #options: OriginPoolsOptions;
@@ -56,7 +57,9 @@ export class OriginPools {
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS).unref();
   }
 
-  /** `addresses` with the one that has live connections first, so that keep-alive survives rotating DNS answers. */
+  /**
+   * `addresses`, beginning with the one that has open connections, so that keep-alive survives rotating DNS answers.
+   */
   order(origin: string, addresses: readonly string[]): readonly string[] {
     const pinned = this.#entries.get(origin)?.address;
     if (pinned === undefined || addresses[0] === pinned || !addresses.includes(pinned)) return addresses;
@@ -64,9 +67,9 @@ export class OriginPools {
   }
 
   /**
-   * Lends the pool of `target` pinned to `address`, a new one when the present pool is pinned elsewhere (that one
-   * finishes what it carries and closes). Dispatch in the same tick: a socket opened by that dispatch must
-   * stand by `connectBy`, one opened later for it by `deadline` (performance.now, ms).
+   * The pool of `target`, pinned to `address`. A pool pinned to another address finishes its requests and closes.
+   * Dispatch in the same tick: a socket opened by that dispatch must be established by `connectBy`, a later one by
+   * `deadline` (performance.now, ms).
    */
   lease(target: Target, address: string, connectBy: number, deadline: number): Lease {
     let entry = this.#entries.get(target.origin);
@@ -90,7 +93,7 @@ export class OriginPools {
     return { pool: leased.pool, release };
   }
 
-  /** Destroys every socket, connecting ones too; what is under way fails. Resolves when all are closed. */
+  /** Destroys every socket, connecting ones included. Requests in flight fail. Resolves when all are closed. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
     const all = [...this.#entries.values(), ...this.#retired];
@@ -116,11 +119,11 @@ export class OriginPools {
       connectBy: () => entry.connectBy,
     });
     const pool = new Pool(target.origin, {
-      // As many as `ConnectionLimits` admits.
+      // `ConnectionLimits` limits them.
       connections: null,
       pipelining: 1,
       allowH2: false,
-      // One deadline covers the attempt; per-phase timers would only cut it short.
+      // One deadline covers the attempt, so undici's own timeouts are off.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,

@@ -1,4 +1,4 @@
-/** One dispatch on a pool, read to a limit and ended by a deadline. */
+/** One request on a pool, read up to a limit and ended by a deadline. */
 import type { Dispatcher, Pool } from 'undici';
 import { exchangeFailure, GuardedHttpError, timedOut } from './http-errors.ts';
 
@@ -10,14 +10,17 @@ export interface DispatchRequest {
   readonly maxResponseBytes: number;
   /** performance.now, ms. */
   readonly deadline: number;
-  /** The limit of the whole exchange, for the words of a timeout. */
+  /** The limit of the whole exchange, for the message of a timeout. */
   readonly timeoutMs: number;
 }
 
-/** By name in small letters. */
+/** By lower-case name. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A status line and what followed it. `incomplete` says why the body ended early, and is null when it ended by itself or at the limit. */
+/**
+ * A status line and what followed. `incomplete` says why the body ended early; null when it is complete or was cut at
+ * the limit.
+ */
 export interface RawResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
@@ -27,9 +30,9 @@ export interface RawResponse {
 }
 
 /**
- * Sends one request and resolves at the first of: the whole answer, `maxResponseBytes` of its body, a
- * failure, the deadline. In all cases but the first the socket is destroyed. Rejects with `GuardedHttpError` when
- * no status line came.
+ * Sends one request. Resolves with the complete answer, with `maxResponseBytes` of its body, or with what came before
+ * a failure or the deadline. Only a complete answer keeps the socket. Rejects with `GuardedHttpError` when no status
+ * line came.
  */
 export function dispatchOnce(pool: Pool, request: DispatchRequest): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
@@ -70,7 +73,8 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Thrown, not aborted: the request waited in the pool past its end, and the socket that came free is good for others.
+    // The request timed out while it waited in the pool. Throwing keeps the free socket for others; aborting would
+    // destroy it.
     if (this.#settled) throw new GuardedHttpError('timeout', 'the request is over');
     this.#controller = controller;
   }
@@ -88,7 +92,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     this.#size += Math.min(chunk.length, room);
     if (chunk.length <= room) return;
     this.#settle(null, true);
-    // Reading the rest would keep the connection at the receiver's price: it names the size, we pay for it.
+    // Reading the rest would cost the gateway what the receiver chooses to send.
     controller.abort(new Error('enough'));
   }
 
@@ -119,7 +123,7 @@ class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#status === 0) {
       this.#reject(failure ?? new GuardedHttpError('bad_response', 'the answer has no status'));
     } else {
-      // What would have come after the limit is of no interest, so neither is how it would have ended.
+      // A failure after the limit does not matter: that part would not be kept.
       const incomplete = this.#size >= this.#request.maxResponseBytes ? null : failure;
       const [status, headers] = [this.#status, this.#headers];
       this.#resolve({ status, headers, chunks: this.#chunks, cut, incomplete });
@@ -127,11 +131,13 @@ class ResponseReader implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The bytes as text that PostgreSQL stores: UTF-8 with U+FFFD for what is none and for U+0000, at most `maxBytes` as UTF-8. */
+/**
+ * The bytes as text that PostgreSQL can store: UTF-8, at most `maxBytes`, with U+FFFD for invalid bytes and U+0000.
+ */
 export function storableText({ chunks, cut }: RawResponse, maxBytes: number): string {
   if (chunks.length === 0) return '';
   const bytes = chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks);
-  // A character that the limit cut in two is left out, not shown as broken.
+  // Drop a character that the limit cut in two.
   const text = decode(bytes, cut).replaceAll('\u0000', '\ufffd');
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return decode(Buffer.from(text).subarray(0, maxBytes), true);

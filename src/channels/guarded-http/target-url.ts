@@ -1,17 +1,20 @@
-/** Reads a customer's URL strictly: what the WHATWG parser would silently repair is refused, what it canonicalises is judged canonical. */
+/**
+ * Parses customers' URLs strictly. What the WHATWG parser would repair silently is refused; what it normalises is
+ * judged in its normal form.
+ */
 import { isIP } from 'node:net';
 import { GuardedHttpError } from './http-errors.ts';
 
-/** A URL that may be dialled as far as its text goes; its addresses are still to be checked. */
+/** A URL whose text is acceptable. Its addresses are still to be judged. */
 export interface Target {
-  /** The canonical URL, to store and to show. */
+  /** The canonical URL, to store and show. */
   readonly href: string;
   readonly secure: boolean;
-  /** Name or address: no brackets, no trailing root dot; what SNI, the certificate check and the lookup use. */
+  /** Name or IP address, without brackets and trailing dot: for SNI, the certificate check and the lookup. */
   readonly host: string;
   readonly isLiteral: boolean;
   readonly port: number;
-  /** `scheme://host[:port]` without a trailing root dot: what the Host header is made from. */
+  /** `scheme://host[:port]` without trailing dot: for the Host header. */
   readonly origin: string;
   readonly path: string;
 }
@@ -24,13 +27,13 @@ const refuse = (message: string): never => {
 };
 
 /**
- * The parts of an absolute http(s) URL (https only when `requireHttps`), IPv4 in all spellings and IDN made
- * canonical. Throws `GuardedHttpError` `invalid_url` (R32, R160–R162).
+ * The parts of an absolute http(s) URL (https only when `requireHttps`). IPv4 spellings and IDNs are made canonical.
+ * Throws `GuardedHttpError` `invalid_url` (R32, R160–R162).
  */
 export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (typeof url !== 'string') return refuse('the URL must be a string');
   if (url.length > MAX_URL_LENGTH) return refuse(TOO_LONG);
-  // The parser trims, strips and rewrites these, so that the URL read by a human is not the URL dialled.
+  // The parser trims, drops or rewrites these: a person would read another URL than the one that is dialled.
   if (/[\s\p{Cc}\\]/u.test(url))
     return refuse('the URL contains a space, a control character or a backslash');
   const authority = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url)?.[1];
@@ -38,7 +41,7 @@ export function parseTarget(url: unknown, requireHttps: boolean): Target {
   if (authority.includes('@')) return refuse('the URL must not contain a user name or password');
   if (!URL.canParse(url)) return refuse('the URL cannot be parsed');
   const parsed = new URL(url);
-  // Escapes and the host's ASCII form make it longer, and it is this form that is stored and dialled.
+  // Escapes and the ASCII form of the host make it longer. This form is stored and dialled.
   if (parsed.href.length > MAX_URL_LENGTH) return refuse(`${TOO_LONG} once it is escaped`);
   const secure = parsed.protocol === 'https:';
   if (requireHttps && !secure) return refuse('the URL must use https');

@@ -1,4 +1,4 @@
-/** Push over the Apple Push Notification service, HTTP/2 with provider tokens (R24). */
+/** Push over the Apple Push Notification service: HTTP/2 with provider tokens (R24). */
 import { createHash, type KeyObject } from 'node:crypto';
 import {
   type Provider,
@@ -19,11 +19,11 @@ export interface ApnsOptions {
   readonly teamId: string;
   /** The app's bundle id. */
   readonly topic: string;
-  /** Apple's when absent. */
+  /** Default: Apple's. */
   readonly baseUrl?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
   /** Further trusted certificates, PEM (tests). */
   readonly ca?: string | undefined;
@@ -31,12 +31,12 @@ export interface ApnsOptions {
 
 const APNS_URL = 'https://api.push.apple.com';
 const TIMEOUT_MS = 30_000;
-/** Apple refuses tokens older than an hour, and new ones more often than every 20 minutes. */
+/** Apple refuses tokens older than an hour, and new tokens more often than every 20 minutes. */
 const TOKEN_LIFETIME_MS = 50 * 60_000;
-/** Without an instant of its own, a message may be kept for as long as the others keep it. */
+/** How long Apple may keep a message without a deadline: as long as the other platforms do. */
 const LONGEST_KEPT_SECONDS = 2_419_200;
 
-/** A provider of the devices whose tokens are Apple's. */
+/** The provider of devices with tokens of Apple. */
 export class ApnsProvider implements Provider<PushSubmission> {
   readonly name: string;
   readonly #options: ApnsOptions;
@@ -46,7 +46,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
   #inFlight = 0;
   #trouble: string | undefined;
 
-  /** Throws an Error when the key cannot be used. */
+  /** Throws Error when the key cannot be used. */
   constructor(options: ApnsOptions) {
     this.name = `apns:${options.topic}`;
     this.#options = options;
@@ -66,10 +66,10 @@ export class ApnsProvider implements Provider<PushSubmission> {
       const token = this.#currentToken();
       const outcome = await this.#send(submission, token, signal);
       if (outcome !== 'token expired') return outcome;
-      // The clocks differ, or the machine slept: one more try with a fresh one.
+      // The clocks differ, or the machine slept: retry once with a new token.
       const again = await this.#send(submission, this.#currentToken(token), signal);
       return again === 'token expired'
-        ? this.#own('APNs calls a fresh provider token expired; check the clock')
+        ? this.#own('APNs says that a new provider token has expired; check the clock')
         : again;
     } finally {
       this.#inFlight -= 1;
@@ -91,7 +91,7 @@ export class ApnsProvider implements Provider<PushSubmission> {
     };
   }
 
-  /** The provider token; another one than `refused`. */
+  /** The provider token. Never `refused`. */
   #currentToken(refused?: string): string {
     const nowMs = Date.now();
     const known = this.#token;
@@ -142,10 +142,10 @@ export class ApnsProvider implements Provider<PushSubmission> {
     const pauseMs = retryAfterMs(typeof retryAfter === 'string' ? retryAfter : undefined, Date.now());
     if (code === 'ExpiredProviderToken') return 'token expired';
     if (status === 410) return gone(code, body?.timestamp, submission);
-    // Too many for this one device, but for the provider token's sake all of them wait.
+    // Too many for this device only. `TooManyProviderTokenUpdates` concerns all messages.
     if (code === 'TooManyRequests') return { ...unavailable(reason, true, pauseMs), onlyThis: true };
     if (status === 429) return unavailable(reason, true, pauseMs);
-    // The provider token or the topic is the operator's to mend, and says nothing of the device.
+    // The operator must fix the provider token or the topic. It says nothing about the device.
     if (status === 403 || code === 'BadTopic' || code === 'MissingTopic' || code === 'TopicDisallowed') {
       return this.#own(reason);
     }
@@ -160,9 +160,9 @@ export class ApnsProvider implements Provider<PushSubmission> {
 }
 
 /**
- * The token was given up, as known at `timestamp`; an app that registered it again since then has it back. (A
- * `BadDeviceToken` forgets no device: a gateway that talks to the wrong one of Apple's two environments gets it
- * for every token.)
+ * The token is no longer valid since `timestamp`. An app that registered it again after that keeps it.
+ * `BadDeviceToken` forgets no device: a gateway that uses the wrong one of Apple's two environments gets it for every
+ * token.
  */
 function gone(code: string, timestamp: unknown, { target }: PushSubmission): SubmitOutcome {
   if (typeof timestamp === 'number' && target.registeredAt.getTime() > timestamp) {
@@ -171,7 +171,7 @@ function gone(code: string, timestamp: unknown, { target }: PushSubmission): Sub
   return { kind: 'rejected', code: UNREGISTERED, reason: 'APNs says that the token is no longer active.' };
 }
 
-/** The same id for every try: a UUID of the recipient. */
+/** A UUID of the recipient, the same on every attempt. */
 function apnsId({ messageId, position }: PushSubmission): string {
   const hex = createHash('sha256').update(`${messageId}:${position}`).digest('hex');
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
@@ -183,7 +183,7 @@ function payloadOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
     aps: {
       alert: { title, body },
       sound: 'default',
-      // The app's own extension fetches the picture.
+      // The app's extension fetches the picture.
       ...(imageUrl === undefined ? {} : { 'mutable-content': 1 }),
     },
     ...data,

@@ -1,4 +1,4 @@
-/** One HTTP/2 connection to APNs, opened when it is needed and replaced when it ends. */
+/** One HTTP/2 connection to APNs. It is opened on demand and replaced when it ends. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 
 export interface ApnsAnswer {
@@ -31,7 +31,7 @@ export class ApnsSession {
     this.#options = options;
   }
 
-  /** POSTs and reads the answer; never rejects. */
+  /** POSTs and reads the answer. Never rejects. */
   post(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<ApnsExchange> {
     if (this.#isClosed)
       return Promise.resolve({ kind: 'failure', reason: 'the gateway is stopping', definitelyNotSent: true });
@@ -49,7 +49,7 @@ export class ApnsSession {
       const chunks: Buffer[] = [];
       let length = 0;
       const timer = setTimeout(() => {
-        // Nothing more is to be expected of a connection that says nothing.
+        // A silent connection is not used again.
         this.#drop(session);
         const reason = `no answer within ${this.#options.timeoutMs / 1000} s`;
         resolve({ kind: 'failure', reason, definitelyNotSent: session.connecting });
@@ -65,7 +65,7 @@ export class ApnsSession {
       });
       stream.on('error', (error) => {
         clearTimeout(timer);
-        // A stream refused as such was not looked at (RFC 9113, 8.7).
+        // The server has not processed a refused stream (RFC 9113, 8.7).
         resolve(failureOf(error, stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.connecting));
       });
       stream.on('close', () => {
@@ -81,7 +81,7 @@ export class ApnsSession {
     });
   }
 
-  /** Lets requests under way end, for a few seconds at the most. */
+  /** Lets requests in flight end, for a few seconds. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const session = this.#session;
@@ -104,7 +104,7 @@ export class ApnsSession {
       this.#options.ca === undefined ? {} : { ca: this.#options.ca },
     );
     this.#session = session;
-    // Told by the streams that it ends, one by one.
+    // Each stream reports the end of the connection itself.
     session.on('error', () => this.#drop(session));
     session.on('goaway', () => this.#drop(session));
     return session;
@@ -119,7 +119,7 @@ export class ApnsSession {
 function failureOf(error: unknown, definitelyNotSent: boolean): ApnsExchange {
   const codeIn = (fault: unknown) =>
     fault instanceof Error && 'code' in fault ? String(fault.code) : 'closed';
-  // Node's word for streams that the connection ended before it could open.
+  // Node's code for streams that the connection ended before they opened.
   const isUnopened = codeIn(error) === 'ERR_HTTP2_STREAM_CANCEL';
   const code = isUnopened && error instanceof Error && error.cause ? codeIn(error.cause) : codeIn(error);
   const isUnreachable =

@@ -13,19 +13,19 @@ import { secondsToKeep, unavailable } from './push-outcomes.ts';
 
 export interface FcmOptions {
   readonly account: ServiceAccount;
-  /** Google's when absent. */
+  /** Default: Google's. */
   readonly baseUrl?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
 const FCM_URL = 'https://fcm.googleapis.com';
-/** The pause that Google asks for where a quota answer names none. */
+/** The pause that Google asks for when a quota error names none. */
 const QUOTA_PAUSE_MS = 60_000;
 
-/** A provider of the devices whose tokens are Firebase's. */
+/** The provider of devices with tokens of Firebase. */
 export class FcmProvider implements Provider<PushSubmission> {
   readonly name: string;
   readonly #http: ProviderHttp;
@@ -33,7 +33,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   readonly #path: string;
   readonly #now: () => Date;
   #inFlight = 0;
-  /** Why the last request was refused for reasons that lie with this gateway's own account. */
+  /** Why the last request was refused, if the cause is the operator's account. */
   #trouble: string | undefined;
 
   constructor({ account, baseUrl = FCM_URL, timeoutMs, now = () => new Date() }: FcmOptions) {
@@ -51,7 +51,7 @@ export class FcmProvider implements Provider<PushSubmission> {
     try {
       const token = await this.#token.get();
       const outcome = await this.#send(submission, token, signal);
-      // A token may be withdrawn before its time: another one is asked for, once.
+      // Google may revoke a token early: get a new one and retry once.
       if (outcome !== 'token refused') return outcome;
       const again = await this.#send(
         submission,
@@ -119,7 +119,7 @@ export class FcmProvider implements Provider<PushSubmission> {
         return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
     }
     if (status === 429) return unavailable(reason, true, retryAfterMs ?? QUOTA_PAUSE_MS);
-    // What is wrong with the project or its credentials is the operator's to mend, and says nothing of the device.
+    // The operator must fix the project or its credentials. It says nothing about the device.
     if (status >= 400 && status < 500) return this.#own(reason);
     return unavailable(reason, false, retryAfterMs);
   }
@@ -130,7 +130,7 @@ export class FcmProvider implements Provider<PushSubmission> {
   }
 }
 
-/** The message as FCM takes it. */
+/** The message in FCM's format. */
 function fcmMessage(submission: PushSubmission, nowMs: number) {
   const { target, title, body, imageUrl, clickUrl, collapseKey, priority } = submission;
   const seconds = secondsToKeep(submission, nowMs);
@@ -158,7 +158,7 @@ function expiration(seconds: number, nowMs: number): string {
   return seconds === 0 ? '0' : String(Math.floor(nowMs / 1000) + seconds);
 }
 
-/** FCM's own code where there is one, else the general status; the message with a colon before it. */
+/** FCM's own code, else the general status, and the message after a colon. */
 function errorOf({ body }: ProviderExchange & { kind: 'answer' }): { code: string; message: string } {
   const error = (body as { error?: Record<string, unknown> } | undefined)?.error;
   const details = Array.isArray(error?.details) ? error.details : [];

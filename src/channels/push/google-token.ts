@@ -4,9 +4,9 @@ import { privateKeyFrom, signedToken } from './json-web-token.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Google refuses assertions that are valid for longer. */
+/** Google refuses assertions with a longer lifetime. */
 const ASSERTION_SECONDS = 3_600;
-/** A token is replaced this long before it ends, so that none ends on the way. */
+/** Replace a token this long before it expires, so that it does not expire on the way. */
 const SPARE_MS = 60_000;
 
 export interface ServiceAccount {
@@ -17,13 +17,13 @@ export interface ServiceAccount {
   readonly tokenUri: string;
 }
 
-/** Reads a service account's JSON file. Throws an Error that names what is missing. */
+/** Reads a service account's JSON file. Throws Error that names what is missing. */
 export function parseServiceAccount(json: string): ServiceAccount {
   let file: Record<string, unknown>;
   try {
     file = JSON.parse(json);
   } catch {
-    throw new Error('it is no JSON');
+    throw new Error('it is not JSON');
   }
   const text = (name: string): string => {
     const value = file?.[name];
@@ -31,7 +31,7 @@ export function parseServiceAccount(json: string): ServiceAccount {
     return value;
   };
   const tokenUri = text('token_uri');
-  if (!URL.canParse(tokenUri)) throw new Error('its token_uri is no address');
+  if (!URL.canParse(tokenUri)) throw new Error('its token_uri is not a URL');
   return {
     projectId: text('project_id'),
     clientEmail: text('client_email'),
@@ -41,12 +41,15 @@ export function parseServiceAccount(json: string): ServiceAccount {
   };
 }
 
-/** Why no token could be had. */
+/** Why there is no token. */
 export interface TokenFailure {
   readonly failure: string;
 }
 
-/** Access tokens of a service account, each used until shortly before it ends; asked for once at a time. */
+/**
+ * Access tokens of a service account. Each is used until shortly before it expires. One request for a token runs at a
+ * time.
+ */
 export class GoogleToken {
   readonly #account: ServiceAccount;
   readonly #http: ProviderHttp;
@@ -62,7 +65,7 @@ export class GoogleToken {
     });
   }
 
-  /** A token, or why there is none. `refused` is one that was not accepted: it is not given again. */
+  /** A token, or why there is none. Never returns `refused`, which was not accepted. */
   async get(refused?: string): Promise<string | TokenFailure> {
     const token = this.#token;
     if (token && token.value !== refused && token.endsAtMs - SPARE_MS > Date.now()) return token.value;

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 
-/** A private key from PEM. Throws an Error that says what is wrong without showing any of it. */
+/** A private key from PEM. Throws Error that says what is wrong and shows nothing of the key. */
 export function privateKeyFrom(pem: string, type: 'rsa' | 'ec'): KeyObject {
   let key: KeyObject;
   try {
@@ -9,7 +9,7 @@ export function privateKeyFrom(pem: string, type: 'rsa' | 'ec'): KeyObject {
     throw new Error('it holds no private key in PEM');
   }
   if (key.asymmetricKeyType !== type)
-    throw new Error(`its private key is not of the kind ${type.toUpperCase()}`);
+    throw new Error(`its private key must be of type ${type.toUpperCase()}`);
   return key;
 }
 

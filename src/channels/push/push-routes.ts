@@ -12,11 +12,11 @@ import type { VapidKeys } from './vapid-keys.ts';
 import { WebPushProvider } from './web-push-provider.ts';
 
 export interface PushSettings {
-  /** Path of a service account's JSON file. */
+  /** `credentials`: path of a service account's JSON file. */
   readonly fcm: { readonly credentials: string; readonly url: string | undefined } | undefined;
   readonly apns:
     | {
-        /** PEM, or the path of a file that holds it. */
+        /** PEM, or the path of a PEM file. */
         readonly key: string;
         readonly keyId: string;
         readonly teamId: string;
@@ -25,9 +25,9 @@ export interface PushSettings {
       }
     | undefined;
   readonly vapid: { readonly keys: VapidKeys; readonly subject: string } | undefined;
-  /** Carries the platforms that nothing else is configured for. */
+  /** The simulator serves platforms without a provider. */
   readonly hasSimulator: boolean;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -42,8 +42,8 @@ export class PushSettingFault extends Error {
 }
 
 /**
- * The push routes of the configuration, one a platform (R24). Without APNs, apps on iOS may use Firebase's
- * tokens, and FCM carries them. Throws `PushSettingFault`.
+ * The configured push routes, one for each platform (R24). Without APNs, FCM serves iOS too: apps may use tokens of
+ * Firebase there. Throws `PushSettingFault`.
  */
 export function pushRoutes(settings: PushSettings, client: GuardedClient): Route[] {
   const simulator = settings.hasSimulator ? new PushSimulator() : undefined;
@@ -85,8 +85,8 @@ function blaming<T>(variable: string, make: () => T): T {
   } catch (error) {
     const { code, syscall, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new PushSettingFault(variable, 'there is no such file');
-    // The system's own words may hold the path, which may be a key that was put in its place.
-    const why = syscall === undefined ? message : `it must be a file that can be read (${code})`;
+    // The system's message holds the path, which may be a key that was set by mistake.
+    const why = syscall === undefined ? message : `the file cannot be read (${code})`;
     throw new PushSettingFault(variable, why);
   }
 }

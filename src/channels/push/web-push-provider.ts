@@ -14,14 +14,14 @@ import { secondsToKeep, type Unavailable, unavailable } from './push-outcomes.ts
 import type { VapidKeys } from './vapid-keys.ts';
 
 export interface WebPushOptions {
-  /** Endpoints are addresses that customers name. Not closed here. */
+  /** Endpoints come from customers. Not closed here. */
   readonly client: GuardedClient;
   readonly keys: VapidKeys;
-  /** Where a push service can reach the operator: a `mailto:` or `https:` address. */
+  /** How a push service can reach the operator: a `mailto:` or `https:` address. */
   readonly subject: string;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
@@ -32,8 +32,8 @@ const TOPIC_LENGTH = 32;
 const SID_MAX_LENGTH = 512;
 
 /**
- * Failures before any byte of the request has left. A name that leads to the inside is tried again as one that leads
- * nowhere is: customers could tell the two apart otherwise.
+ * Failures before any byte of the request is sent. A name that resolves to a private address is retried like an
+ * unknown name, so that customers cannot tell the two apart.
  */
 const BEFORE_SENDING = new Set([
   'address_not_public',
@@ -44,7 +44,7 @@ const BEFORE_SENDING = new Set([
   'tls_error',
 ]);
 
-/** A provider of browsers, each at the endpoint of its own push service. */
+/** The provider of browsers. Each browser has an endpoint of its push service. */
 export class WebPushProvider implements Provider<PushSubmission> {
   readonly name = 'web-push';
   readonly #options: WebPushOptions;
@@ -83,7 +83,7 @@ export class WebPushProvider implements Provider<PushSubmission> {
     this.#isStopped = true;
   }
 
-  /** Each endpoint has a push service of its own, so there is nothing that could be down as a whole. */
+  /** Every endpoint may have a push service of its own, so no single failure means that all are down. */
   health(): ProviderHealth {
     return { name: this.name, state: 'up', inFlight: this.#inFlight };
   }
@@ -106,13 +106,13 @@ export class WebPushProvider implements Provider<PushSubmission> {
       const headers = Object.entries(details.headers).map(([name, value]) => [name, String(value)]);
       return { headers: Object.fromEntries(headers), body: details.body };
     } catch {
-      // A point that is not on the curve.
+      // `p256dh` is not a point on the curve.
       return undefined;
     }
   }
 }
 
-/** Endpoints are what customers say: one that is dead is no sign that others are. */
+/** Endpoints come from customers. A dead one says nothing about the others. */
 function alone(outcome: Unavailable): Unavailable {
   return { ...outcome, onlyThis: true };
 }
@@ -127,7 +127,7 @@ function contentOf({ title, body, data, imageUrl, clickUrl }: PushSubmission) {
   };
 }
 
-/** Topics have few letters and little room: a digest stands for the key. */
+/** A topic has at most 32 characters of base64url (RFC 8030, 5.4), so it is a digest of the key. */
 function topicOf(collapseKey: string): string {
   return createHash('sha256').update(collapseKey).digest('base64url').slice(0, TOPIC_LENGTH);
 }
@@ -156,6 +156,6 @@ function outcomeOf(exchange: HttpExchange, { messageId, position }: PushSubmissi
   const pauseMs = retryAfterMs(header('retry-after'), Date.now());
   if (status === 429) return alone(unavailable(reason, true, pauseMs));
   if (status >= 500) return alone(unavailable(reason, false, pauseMs));
-  // Among them 401 and 403: the browser subscribed to another gateway's key.
+  // 401 and 403 are among them: the browser subscribed to another gateway's key.
   return { kind: 'rejected', code: `http_${status}`, reason };
 }

@@ -1,4 +1,4 @@
-/** SMS over Africa's Talking: its messaging API, and its delivery reports. */
+/** SMS over Africa's Talking: its messaging API and its delivery reports. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
@@ -13,19 +13,19 @@ import {
   parseCarrierUrl,
 } from './http-carrier.ts';
 
-/** The API's words for a recipient that it took: processed, sent, queued. */
+/** Status codes of accepted recipients: processed, sent, queued. */
 const TAKEN = [100, 101, 102];
-/** What stands for an id that there is not. */
+/** The API's text for "no id". */
 const NO_ID = 'None';
 const INSUFFICIENT_BALANCE = 405;
-/** Its own faults, after which the recipient may be tried again. */
+/** Internal errors of the API. The recipient may be retried. */
 const TEMPORARY = [500, 501];
-/** What the API says in place of recipients when it refuses the request as a whole. */
+/** The API's text when it refuses the whole request. */
 const REFUSALS =
   /^(InvalidSenderId|InvalidPhoneNumber|UnsupportedNumberType|UserInBlacklist|CouldNotRoute|RiskHold)/;
 
 const OPEN_CALLBACKS =
-  'anybody can send its delivery reports; add ?callbackToken=SECRET to it, and ?token=SECRET to the callback URL that the carrier has';
+  'anybody can send its delivery reports; add ?callbackToken=SECRET to its URL, and ?token=SECRET to the callback URL at the carrier';
 
 const FAILED: Readonly<Record<string, string>> = {
   Rejected: 'the network rejected the message',
@@ -35,10 +35,10 @@ const FAILED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes a carrier of `africastalking://username:apiKey@host[?callbackToken=SECRET]`, the host being
- * api.africastalking.com or, to try it, api.sandbox.africastalking.com. Its callbacks are not signed: with a
- * `callbackToken`, only those that carry it as `?token=` are believed. Without one, which production refuses, anybody is
- * who knows the id of a message that was sent, and no report is kept for one that was not. Throws Error when the URL is bad.
+ * Creates a carrier from `africastalking://username:apiKey@host[?callbackToken=SECRET]`. The host is
+ * api.africastalking.com or, for tests, api.sandbox.africastalking.com. Its callbacks are not signed. With a
+ * `callbackToken`, only callbacks with `?token=` are accepted. Without one, which production refuses, anybody who
+ * knows the id of a sent message can report on it, and no other report is kept. Throws Error when the URL is bad.
  */
 export function createAfricasTalkingCarrier({
   url,
@@ -50,7 +50,7 @@ export function createAfricasTalkingCarrier({
   now?: (() => Date) | undefined;
 }): HttpCarrier {
   const { user: username, secret: apiKey, host, baseUrl, query } = parseCarrierUrl(url, ['callbackToken']);
-  // Empty, it would be proven by every callback that has none.
+  // An empty token would match every callback without one.
   const token = query.get('callbackToken') || undefined;
   const api: HttpCarrierApi = {
     kind: 'africastalking',
@@ -80,8 +80,8 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
   if (REFUSALS.test(words)) return { kind: 'rejected', code: words.split(/\W/)[0] ?? '', reason: words };
   if (status >= 400)
     return { kind: 'rejected', code: `http_${status}`, reason: words || `answered ${status}` };
-  // Whether anything was taken is not known.
-  return { kind: 'unavailable', reason: `an answer that names no recipient: ${words || 'no words'}` };
+  // It is unknown whether the API accepted anything.
+  return { kind: 'unavailable', reason: `the answer names no recipient: ${words || 'no message'}` };
 }
 
 function readRecipient(recipient: unknown, submission: SmsSubmission): ApiOutcome {
@@ -101,7 +101,7 @@ function readRecipient(recipient: unknown, submission: SmsSubmission): ApiOutcom
   };
 }
 
-/** Compares digests, so that neither the content nor the length shows in the time it takes. */
+/** Compares digests, so that the time reveals neither content nor length. */
 function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   if (token === undefined) return true;
   const given = new URLSearchParams(target.split('?')[1] ?? '').get('token') ?? '';
@@ -109,7 +109,7 @@ function isTold({ target }: SmsCallback, token: string | undefined): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Reports that decide nothing (sent, submitted, buffered) are passed over. */
+/** Ignores reports without a final state (sent, submitted, buffered). */
 function reportsOf(form: URLSearchParams): DeliveryReport[] {
   const sid = field(form, 'id');
   const status = field(form, 'status') ?? '';

@@ -1,6 +1,6 @@
 /**
- * SMS carriers that are reached over HTTP: what is alike in all of them. A carrier's own file says how its API is
- * asked and how its answers and its callbacks are read.
+ * The common part of SMS carriers with an HTTP API. A carrier's own file says how to build its requests and read its
+ * answers and callbacks.
  */
 
 import type {
@@ -16,32 +16,35 @@ import { noAnswer, ProviderHttp, type ProviderRequest, REQUEST_TIMEOUT } from '.
 /** An answer of the carrier's API. */
 export interface ApiAnswer {
   readonly status: number;
-  /** The JSON object; undefined when the answer is none, so that somebody else than the API may have given it. */
+  /** The JSON object. Undefined for anything else, which something in front of the API may have sent. */
   readonly body: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** `own`: the account, its credentials or its credit are in trouble, so every message is (the operator's affair). */
+/** `own`: the operator must fix the account, its credentials or its credit. All messages are affected. */
 export type ApiOutcome = SubmitOutcome | { readonly kind: 'own'; readonly reason: string };
 
-/** What one carrier's API is like. */
+/** One carrier's API. */
 export interface HttpCarrierApi {
-  /** The first word of its URL in SMS_ROUTES, and of its callback's path. */
+  /** The scheme of its URL in SMS_ROUTES, and the last segment of its callback's path. */
   readonly kind: string;
   readonly name: string;
   readonly baseUrl: string;
-  /** Where nothing in a callback proves that the carrier sent it: what is amiss, and what the operator should set. */
+  /**
+   * The warning for a carrier whose callbacks carry no proof of their sender: the risk, and the setting that removes
+   * it.
+   */
   readonly openCallbacks?: string | undefined;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
   /** `path`, `headers` beyond the content type, and the fields of the form. */
   request(submission: SmsSubmission): Pick<ProviderRequest, 'path' | 'headers'> & {
     readonly form: Readonly<Record<string, string>>;
   };
-  /** Reads an answer to a submission that is neither 408, 429 nor 5xx. */
+  /** Reads an answer other than 408, 429 and 5xx. */
   read(answer: ApiAnswer, submission: SmsSubmission): ApiOutcome;
-  /** The reports of a callback; undefined when it does not come from this carrier's account. */
+  /** The reports in a callback. Undefined when the callback is not from this carrier's account. */
   readCallback(callback: SmsCallback): readonly DeliveryReport[] | undefined;
 }
 
@@ -52,7 +55,7 @@ export function isLoopbackHost(hostname: string): boolean {
   return LOOPBACK.test(hostname);
 }
 
-/** What a carrier's URL says: `kind://user:secret@host[?…]`. Plain HTTP is for hosts on this machine only. */
+/** The parts of a carrier's URL, `kind://user:secret@host[?…]`. Plain HTTP is for this machine only. */
 export interface HttpCarrierUrl {
   readonly user: string;
   readonly secret: string;
@@ -90,7 +93,7 @@ export function parseCarrierUrl(url: string, parameters: readonly string[] = [])
   };
 }
 
-/** A carrier behind an HTTP API. Its reports come as callbacks, which the API process reads. */
+/** A carrier with an HTTP API. The API process receives its reports as callbacks. */
 export class HttpCarrier implements Provider<SmsSubmission> {
   readonly name: string;
   readonly api: HttpCarrierApi;
@@ -168,12 +171,12 @@ export class HttpCarrier implements Provider<SmsSubmission> {
   }
 }
 
-/** A field of a callback; an empty one is none. */
+/** A field of a callback. An empty one counts as absent. */
 export function field(form: URLSearchParams, name: string): string | undefined {
   return form.get(name) || undefined;
 }
 
-/** A member of parsed JSON, whatever it is. */
+/** A member of parsed JSON of any shape. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }

@@ -13,9 +13,9 @@ const REPORT_AFTER_MS = 1_000;
 const TEMPORARY_FAILURES = 2;
 
 /**
- * A carrier that exists only inside this process, so that the whole path works with nothing configured. The last
- * four digits of the recipient choose what happens (R226). Its sids are made from the
- * message's id, so a message handed over twice is the same message to it, as with a real message centre that dedupes.
+ * A carrier inside this process, so that everything works without configuration. The last four digits of the
+ * recipient choose the outcome (R226). Its sids are derived from the message id: like an SMSC that removes
+ * duplicates, it counts a repeated message once.
  */
 export class SimulatorCarrier implements Provider<Submission> {
   readonly name: string;
@@ -25,7 +25,9 @@ export class SimulatorCarrier implements Provider<Submission> {
   readonly #timers = new Set<NodeJS.Timeout>();
   #onReports: ReportSink | undefined;
 
-  /** `name` tells simulators of several channels apart; with `tellsRead` what is delivered is read a second later. */
+  /**
+   * `name` separates the simulators of several channels. With `tellsRead` a delivered message is read a second later.
+   */
   constructor(logger: Logger, { name = 'simulator', tellsRead = false } = {}) {
     this.name = name;
     this.#tellsRead = tellsRead;
@@ -44,7 +46,7 @@ export class SimulatorCarrier implements Provider<Submission> {
     if (signal.aborted || this.#isStopped) {
       return { kind: 'unavailable', reason: 'the gateway is stopping', definitelyNotSent: true };
     }
-    // As long as carriers' own: the last half of an id is the random one.
+    // As short as the sids of carriers. The last half of an id is random.
     const sid = `sim-${submission.messageId.replaceAll('-', '').slice(-16)}-${submission.position}`;
     switch (submission.to.slice(-4)) {
       case '0001':
@@ -85,7 +87,7 @@ export class SimulatorCarrier implements Provider<Submission> {
     return { name: this.name, state: 'up', inFlight: 0 };
   }
 
-  /** Reports about a second later; a report lost to a restart stays lost, as it may with any carrier. */
+  /** Reports about a second later. A restart loses the report, as it may with any carrier. */
   #report(report: DeliveryReport, afterMs = REPORT_AFTER_MS): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);

@@ -10,15 +10,15 @@ import { createTwilioCarrier } from './twilio-carrier.ts';
 
 export interface CarrierContext {
   readonly logger: Logger;
-  /** Where this gateway is reached from outside. */
+  /** The gateway's address from outside. */
   readonly publicUrl: string;
-  /** In production, no carrier may be configured so that anybody could send its delivery reports. */
+  /** Production refuses a carrier whose delivery reports anybody could forge. */
   readonly isProduction?: boolean;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** How each kind of URL in SMS_ROUTES becomes a carrier; a new carrier is one file and one line here. */
+/** Creates a carrier for each scheme in SMS_ROUTES. A new carrier is one file and one line here. */
 const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) => Provider<SmsSubmission>>> =
   {
     'simulator:': (_url, { logger }) => new SimulatorCarrier(logger),
@@ -29,7 +29,7 @@ const CARRIERS: Readonly<Record<string, (url: string, context: CarrierContext) =
   };
 
 /**
- * The SMS routes of the configuration, and who reads its carriers' callbacks; a URL in several routes is one carrier.
+ * The configured SMS routes, and the reader of their carriers' callbacks. A URL in several routes is one carrier.
  * Throws Error that says what is wrong with a URL and what to change.
  */
 export function smsRoutes(
@@ -53,15 +53,15 @@ export function smsRoutes(
   for (const { name, api } of overHttp) {
     if (api.openCallbacks === undefined) continue;
     if (context.isProduction)
-      throw new Error(`the URL of ${name} has no proof of callbacks: ${api.openCallbacks}`);
+      throw new Error(`callbacks of ${name} carry no proof of their sender: ${api.openCallbacks}`);
     context.logger.warn({ carrier: name }, api.openCallbacks);
   }
   return { routes: made, readCallback: readCallbacks(overHttp) };
 }
 
 /**
- * Several accounts of one kind share a path; the one that recognises a callback is the one that it comes from. One that
- * takes any callback for its own is asked last.
+ * Accounts of one kind share a path. The callback belongs to the first account that accepts it, so accounts that
+ * accept any callback are asked last.
  */
 function readCallbacks(overHttp: readonly HttpCarrier[]): ReadSmsCallback {
   const isOpen = ({ api }: HttpCarrier) => api.openCallbacks !== undefined;

@@ -1,4 +1,4 @@
-/** SMS over Twilio: its messages resource, and its status callbacks. */
+/** SMS over Twilio: its messages resource and its status callbacks. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { DeliveryReport, SmsSubmission } from '../../domain/ports/provider.ts';
 import type { SmsCallback } from '../../domain/ports/sms-callbacks.ts';
@@ -14,7 +14,7 @@ import {
   parseCarrierUrl,
 } from './http-carrier.ts';
 
-/** The longest time in seconds that a message may be told to wait in the carrier's queue. */
+/** The longest time in seconds that a message may wait in Twilio's queue. */
 const MAX_VALIDITY_SECONDS = 36_000;
 const LEAST_VALIDITY_SECONDS = 5;
 /** The sender's queue is full. */
@@ -23,16 +23,16 @@ const CALLBACK_PATH = '/callbacks/sms/twilio';
 
 export interface TwilioOptions {
   readonly url: string;
-  /** Where this gateway is reached. */
+  /** The gateway's address. */
   readonly publicUrl: string;
   readonly timeoutMs?: number;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
 /**
- * Makes a carrier of `twilio://accountSid:authToken@host`, the host being api.twilio.com. Its callbacks are believed
- * when their signature, over PUBLIC_URL and their fields, is right. Throws Error when the URL is bad.
+ * Creates a carrier from `twilio://accountSid:authToken@host`, the host being api.twilio.com. A callback is accepted
+ * if its signature over PUBLIC_URL and its fields is right. Throws Error when the URL is bad.
  */
 export function createTwilioCarrier({
   url,
@@ -41,7 +41,7 @@ export function createTwilioCarrier({
   now = () => new Date(),
 }: TwilioOptions): HttpCarrier {
   const { user: accountSid, secret: authToken, host, baseUrl, isLoopback } = parseCarrierUrl(url);
-  // The carrier refuses a message whose callback it could never reach.
+  // Twilio refuses messages whose callback is on a private address.
   const isReachable = isLoopback || !isLoopbackHost(new URL(publicUrl).hostname);
   const authorization = `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}`;
   const api: HttpCarrierApi = {
@@ -68,7 +68,7 @@ export function createTwilioCarrier({
   return new HttpCarrier(api);
 }
 
-/** A sender of digits only is a phone number, unless it is as short as a short code. */
+/** A sender of seven or more digits is a phone number, a shorter one a short code. */
 function senderOf(from: string): string {
   return /^[0-9]{7,}$/.test(from) ? `+${from}` : from;
 }
@@ -88,13 +88,13 @@ function readAnswer({ status, body }: ApiAnswer, submission: SmsSubmission): Api
     if (body !== undefined) return { kind: 'accepted', sid: sidOf(body.sid, submission) };
     return { kind: 'unavailable', reason: `an answer ${status} that is not Twilio's` };
   }
-  // Not the account's own address, or not its credentials.
+  // Wrong credentials, or not this account's address.
   if (status === 401 || status === 403 || status === 404) return { kind: 'own', reason: words };
   if (code === String(QUEUE_FULL)) return { kind: 'unavailable', reason: words, definitelyNotSent: true };
   return { kind: 'rejected', code: code ?? `http_${status}`, reason: words.slice(0, 300) };
 }
 
-/** The signature is over the address as the carrier has it, and the fields by name, each name followed by its value. */
+/** The signature covers the URL as Twilio has it, then the fields sorted by name, each name followed by its value. */
 function isSigned({ target, form, header }: SmsCallback, publicUrl: string, authToken: string): boolean {
   const fields = [...form].sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0));
   const signed = publicUrl + target + fields.map(([name, value]) => name + value).join('');
@@ -103,7 +103,7 @@ function isSigned({ target, form, header }: SmsCallback, publicUrl: string, auth
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Statuses that decide nothing (queued, sending, sent) are passed over. */
+/** Ignores statuses that are not final (queued, sending, sent). */
 function reportsOf(form: URLSearchParams): DeliveryReport[] {
   const sid = field(form, 'MessageSid');
   if (sid === undefined) return [];

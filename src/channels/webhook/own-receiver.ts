@@ -1,15 +1,15 @@
 /**
- * The webhook receiver that the gateway itself serves outside production, so that a newcomer needs none of their
- * own. Its addresses, and nothing else, may be webhook targets although they are on the inside.
+ * The webhook receiver that the gateway serves outside production for newcomers. Its own URLs may be webhook targets
+ * although their address is private.
  */
 export const RECEIVER_PATH = '/simulator/webhook/';
-/** What stands at the end of its address, as the user likes. */
+/** The last segment of its URL. The user chooses it. */
 const RECEIVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const SHOWN_NAME = 'first-webhook';
-/** A server that listens everywhere is reached here. */
+/** Addresses to reach a server that listens on all of them. */
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
-/** Whether the rest of the receiver's path can be its name. */
+/** Whether `text` can be the last segment of a receiver's URL. */
 export function isReceiverName(text: string): boolean {
   return RECEIVER_NAME.test(text);
 }
@@ -17,7 +17,7 @@ export function isReceiverName(text: string): boolean {
 export class OwnReceiver {
   #prefix: string | undefined;
 
-  /** Says at which base address this gateway is reached. Until then there is no receiver. */
+  /** Sets the base address of this gateway. Until then there is no receiver. */
   servedAt(baseUrl: string): void {
     const url = new URL(baseUrl);
     const host = UNSPECIFIED[url.hostname];
@@ -25,14 +25,14 @@ export class OwnReceiver {
     this.#prefix = `${url.origin}${url.pathname.replace(/\/$/, '')}${RECEIVER_PATH}`;
   }
 
-  /** An address to register; null while nothing is known of one. */
+  /** A URL to register; null while the base address is unknown. */
   get url(): string | null {
     return this.#prefix === undefined ? null : `${this.#prefix}${SHOWN_NAME}`;
   }
 
   /**
-   * True for the receiver's own address, letter by letter: before anything is decoded or made canonical, so that no
-   * other spelling, path, port or host gets through.
+   * True for exactly the receiver's own URL, before any decoding or normalising: no other spelling, path, port or
+   * host passes.
    */
   admits(url: string): boolean {
     const prefix = this.#prefix;

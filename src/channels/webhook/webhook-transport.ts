@@ -12,24 +12,24 @@ import type { OwnReceiver } from './own-receiver.ts';
 
 export interface WebhookTransportOptions {
   readonly client: GuardedClient;
-  /** The gateway's own receiver, and a client that may reach it; absent in production. */
+  /** The gateway's own receiver and a client that may reach it; absent in production. */
   readonly own?: { readonly receiver: OwnReceiver; readonly client: GuardedClient } | undefined;
-  /** The segment in the header names and the user agent (SERVICE_NAME). */
+  /** The middle segment of the header names, and the user agent (SERVICE_NAME). */
   readonly serviceName: string;
-  /** Milliseconds for the whole attempt; 10,000 (R163), shorter in tests. */
+  /** Milliseconds for the whole attempt. Default: 10,000 (R163). */
   readonly timeoutMs?: number;
 }
 
-/** How long an attempt may take, name lookup included (R32, R163). */
+/** Milliseconds for one attempt, name lookup included (R32, R163). */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** How much of an answer is read and kept (R30 and R32). */
+/** Bytes of an answer that are read and stored (R30, R32). */
 const MAX_RESPONSE_BYTES = 10_240;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The transport behind webhook deliveries. Takes the clients over: `close` closes them. Throws when
- * `serviceName` cannot stand in a header name.
+ * The transport of webhook deliveries. Owns the clients: `close` closes them. Throws when `serviceName` cannot be
+ * part of a header name.
  */
 export function createWebhookTransport(options: WebhookTransportOptions): WebhookTransport {
   const { client, own, serviceName, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -43,7 +43,7 @@ export function createWebhookTransport(options: WebhookTransportOptions): Webhoo
   };
   const fixed = { 'User-Agent': `${serviceName}-Webhooks/1.0`, 'Content-Type': 'application/json' };
 
-  // Asked at registration and again at every attempt: it is the stored address that is dialled.
+  // Decided at registration and again at each attempt: the stored URL is what is dialled.
   const clientFor = (url: string) => (own?.receiver.admits(url) ? own.client : client);
 
   const check = async (by: GuardedClient, url: string): Promise<string> => {
@@ -98,9 +98,8 @@ function toResult(exchange: HttpExchange): AttemptResult {
     return { ok: false, httpStatus: null, responseBody: null, errorMessage: exchange.message, durationMs };
   }
   const { status, body, incomplete } = exchange;
-  // A 2xx whose body breaks off or outlasts the deadline is no whole answer: R163 retries a timeout,
-  // and an event delivered twice is deduplicated by the receiver while a lost one is lost. A body that
-  // reaches the limit counts as whole, since it is this side that stops reading.
+  // A 2xx whose body breaks off or times out is a failure, which R163 retries: a receiver can drop a repeated event,
+  // but not recover a lost one. A body cut at the limit counts as complete, since the gateway stopped reading.
   const ok = status >= 200 && status < 300 && incomplete === null;
   return {
     ok,

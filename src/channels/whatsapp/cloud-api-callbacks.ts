@@ -1,4 +1,4 @@
-/** The platform's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (R25). */
+/** WhatsApp's calls to `/callbacks/whatsapp`: handshake, statuses and inbound messages (R25). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sanitizeSid } from '../../domain/messages/sanitize-provider-text.ts';
 import type { DeliveryReport } from '../../domain/ports/provider.ts';
@@ -7,20 +7,20 @@ import { storable } from '../../domain/text.ts';
 import { meaningOf, readError } from './cloud-api-errors.ts';
 
 export interface CloudApiCallbackOptions {
-  /** The name of the provider that the statuses are about. */
+  /** The name of the provider that the statuses belong to. */
   readonly provider: string;
-  /** Messages to other numbers of the same app are not this gateway's; all are when absent. */
+  /** Messages to other numbers of the same app are ignored. Undefined: all are accepted. */
   readonly phoneNumberId: string | undefined;
-  /** Without it no callback is believed. */
+  /** Undefined: no callback is accepted. */
   readonly appSecret: string | undefined;
-  /** Without it no handshake succeeds. */
+  /** Undefined: no handshake succeeds. */
   readonly verifyToken: string | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 type Inbound = WhatsAppCallback['inbound'][number];
 
-/** Reads what the platform sends. Whatever it sends that is not understood is passed over: it adds to it at will. */
+/** Reads WhatsApp's callbacks. Unknown parts are ignored: WhatsApp adds fields at any time. */
 export function createCloudApiCallbacks(options: CloudApiCallbackOptions): WhatsAppCallbacks {
   const { provider, phoneNumberId, appSecret, verifyToken } = options;
   return {
@@ -51,7 +51,7 @@ export function createCloudApiCallbacks(options: CloudApiCallbackOptions): Whats
   };
 }
 
-/** Compares digests, so that neither the content nor the length shows in the time it takes. */
+/** Compares digests, so that the time reveals neither content nor length. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected));
@@ -74,7 +74,7 @@ function isFor(value: Json, phoneNumberId: string | undefined): boolean {
   return phoneNumberId === undefined || to === undefined || to === phoneNumberId;
 }
 
-/** That the platform took a message (`sent`) is known from its answer. */
+/** `sent` is known from the answer to the submission. */
 function reportOf({ id, status, recipient_id, errors }: Json): DeliveryReport[] {
   if (typeof id !== 'string' || id === '') return [];
   const to = typeof recipient_id === 'string' ? { to: recipient_id } : {};

@@ -1,15 +1,18 @@
-/** What the platform's error codes mean, in answers and in status callbacks alike (R25). */
+/** WhatsApp's error codes, in answers and in status callbacks (R25). */
 interface PlatformError {
   readonly code: number;
   readonly words: string;
 }
 
-/** `permanent`: no further try can help. `throttled`: later, and the `pair` of sender and recipient alone. `own`: the operator's account or token must be mended. */
+/**
+ * `permanent`: a retry cannot help. `throttled`: later; `pair` when only this sender and recipient are throttled.
+ * `own`: the operator must fix the account or the token.
+ */
 export type ErrorMeaning =
   | { readonly kind: 'permanent'; readonly code: string; readonly words: string }
   | { readonly kind: 'throttled' | 'throttled pair' | 'temporary' | 'own'; readonly words: string };
 
-/** Codes that have a name of this gateway's own; other permanent ones keep their number. */
+/** Codes with a name of this gateway. Other permanent ones keep their number. */
 const NAMED: Readonly<Record<number, string>> = {
   131047: 'session_window_closed',
   132001: 'unknown_template',
@@ -23,10 +26,10 @@ const NAMED: Readonly<Record<number, string>> = {
 const THROTTLED = new Set([4, 80007, 130429, 131048]);
 const THROTTLED_PAIR = 131056;
 const TEMPORARY = new Set([1, 2, 131000, 131016, 131057, 133004]);
-/** Tokens, permissions, payment, and accounts that are locked. */
+/** Tokens, permissions, payment, locked accounts. */
 const OWN = new Set([0, 3, 10, 33, 190, 368, 131005, 131031, 131042, 133010]);
 
-/** Reads an error object of the platform; undefined when it is none. */
+/** Reads an error object. Undefined when it is none. */
 export function readError(error: unknown): PlatformError | undefined {
   const { code, title, message, error_data } = (error ?? {}) as Record<string, unknown>;
   if (typeof code !== 'number') return undefined;

@@ -17,16 +17,16 @@ export interface CloudApiOptions {
   readonly token: string;
   /** Milliseconds for one request. */
   readonly timeoutMs?: number | undefined;
-  /** The time that deadlines are kept by; the process's when absent. */
+  /** The clock for deadlines. Default: the process's. */
   readonly now?: (() => Date) | undefined;
 }
 
-/** The name under which a phone number's messages and reports are matched. */
+/** The provider's name, by which messages and reports are matched. */
 export function cloudApiName(phoneNumberId: string): string {
   return `whatsapp:${phoneNumberId}`;
 }
 
-/** A provider that sends from one business phone number. Reports come to `/callbacks/whatsapp`. */
+/** Sends from one business phone number. Reports arrive at `/callbacks/whatsapp`. */
 export class CloudApiProvider implements Provider<WhatsAppSubmission> {
   readonly name: string;
   readonly #http: ProviderHttp;
@@ -122,7 +122,7 @@ function withoutCode(status: number, pause: { retryAfterMs?: number }): SubmitOu
   return { kind: 'unavailable', reason, ...pause };
 }
 
-/** The message's own part of the request. */
+/** The content of the request. */
 function contentOf(content: WhatsAppContent): object {
   switch (content.type) {
     case 'text':

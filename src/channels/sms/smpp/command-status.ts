@@ -1,4 +1,4 @@
-/** SMPP command_status values: their names, words, and what they mean for a submission. */
+/** SMPP command_status values: names, texts and what they mean for a submission. */
 import { smpp } from './pdu.ts';
 
 export const ESME_ROK = 0x00;
@@ -10,7 +10,10 @@ export const ESME_RX_T_APPN = 0x64;
 
 const BAD_CREDENTIALS = new Set([0x0d, 0x0e, 0x0f, 0x53]);
 const THROTTLING = new Set([ESME_RMSGQFUL, 0x58]);
-/** Worth another try: wrong bind state, system error, receiver's temporary error, unknown error, service type unavailable. */
+/**
+ * Worth a retry: wrong bind state, system error, temporary error of the receiver, unknown error, service type
+ * unavailable.
+ */
 const TEMPORARY = new Set([ESME_RINVBNDSTS, 0x08, ESME_RX_T_APPN, 0xff, 0x0102]);
 
 const WORDS: Readonly<Record<number, string>> = {
@@ -56,20 +59,20 @@ export function statusName(status: number): string {
   return NAMES.get(status) ?? `0x${status.toString(16).padStart(8, '0')}`;
 }
 
-/** Name and words: `ESME_RINVDSTADR (destination address is invalid)`. */
+/** Name and text: `ESME_RINVDSTADR (destination address is invalid)`. */
 export function statusText(status: number): string {
   const words = WORDS[status] ?? (NAMES.has(status) ? undefined : "the carrier's own code");
   return words === undefined ? statusName(status) : `${statusName(status)} (${words})`;
 }
 
-/** Whether a bind answer says that trying again with the same credentials is in vain. */
+/** Whether the answer to a bind means that these credentials will never work. */
 export function isBadCredentials(status: number): boolean {
   return BAD_CREDENTIALS.has(status);
 }
 
 /**
- * What an answer other than ESME_ROK means for a submission. Codes nobody defined count as permanent:
- * carriers use them for barred senders and empty accounts, which no repetition mends.
+ * What a status other than ESME_ROK means for a submission. Undefined codes are permanent: carriers use them for
+ * barred senders and empty accounts, which no retry fixes.
  */
 export function refusalKind(status: number): 'throttled' | 'temporary' | 'permanent' {
   if (THROTTLING.has(status)) return 'throttled';

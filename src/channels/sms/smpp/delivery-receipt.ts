@@ -1,16 +1,16 @@
 /**
- * What a carrier sends us of its own accord (`deliver_sm`, `data_sm`). **Receipt**: its word on a part we
- * submitted; **MO**: a subscriber's message. Only esm_class and TLVs, which a subscriber cannot set, make
- * a PDU a receipt: a text that merely looks like one could be sent by anybody.
+ * What a carrier sends unasked (`deliver_sm`, `data_sm`). **Receipt**: a delivery report for a part. **MO**: a
+ * message from a subscriber. Only esm_class and TLVs make a PDU a receipt, since a subscriber cannot set them:
+ * anybody could send a text that looks like a receipt.
  */
 import type { PduFields } from 'smpp';
 import type { DeliveryReport } from '../../../domain/ports/provider.ts';
 
 export type Incoming =
   | { readonly kind: 'report'; readonly report: DeliveryReport }
-  /** A receipt that decides nothing: still under way, or its state is not known. */
+  /** A receipt without a final state. */
   | { readonly kind: 'undecided'; readonly stat: string }
-  /** A receipt that does not say which message it is about, or what became of it. */
+  /** A receipt without a message id or a state. */
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'mo' };
 
@@ -33,7 +33,7 @@ const STATES: Readonly<Record<number, string>> = {
   9: 'SKIPPED',
 };
 
-/** By the beginning of the word, since carriers write REJECTD, REJECTED or UNDELIVERABLE as they like. */
+/** By prefix: carriers write REJECTD, REJECTED or UNDELIVERABLE. */
 const FAILURES: ReadonlyArray<readonly [string, string]> = [
   ['UNDELIV', 'the message could not be delivered'],
   ['EXPIRED', 'the message expired before it could be delivered'],
@@ -49,9 +49,9 @@ const ERR_FIELD = fieldPattern('err(?:or)?');
 const TEXT_FIELD = /(?:^|[\s,;])text:/i;
 
 /**
- * Reads an incoming PDU; tolerant of order, case and missing fields. TLVs (receipted_message_id,
- * message_state) go before the text form. The sid is passed on as written: matching allows for
- * its forms (R15). `code` of a failure is stat and err, `UNDELIV/011`.
+ * Reads an incoming PDU. Order, case and missing fields do not matter. TLVs (receipted_message_id, message_state) go
+ * before the text. The sid is returned as written: matching knows its forms (R15). `code` of a failure is stat and
+ * err, `UNDELIV/011`.
  */
 export function readIncoming(pdu: PduFields): Incoming {
   const type = (pdu.esm_class ?? 0) & ESM_CLASS_TYPE;
@@ -87,14 +87,14 @@ function readText(pdu: PduFields): string {
 }
 
 function field(text: string, pattern: RegExp): string | undefined {
-  // The text field repeats the message, which may itself say "stat:": what stands before it goes first.
+  // The text field repeats the message, which may itself contain "stat:". Search before it first.
   const end = TEXT_FIELD.exec(text)?.index ?? text.length;
   const found = pattern.exec(text.slice(0, end)) ?? pattern.exec(text.slice(end));
   return found?.[1] ?? found?.[2];
 }
 
 function fieldPattern(name: string): RegExp {
-  // An empty field ("id: sub:001") must not take the next field's name for its value.
+  // An empty field ("id: sub:001") must not take the next field's name as its value.
   return new RegExp(`(?:^|[\\s,;])${name}:(?:([^\\s,;]+)|\\s+([^\\s:,;]+)(?=[\\s,;]|$))`, 'i');
 }
 

@@ -1,10 +1,10 @@
 import type { SmppTiming } from './smpp-settings.ts';
 
 /**
- * Asks an SMSC now and then whether it still hears (enquire_link). Whatever comes from it while the answer is awaited is
- * a sign of life: a carrier that answers slowly and in order answers this as late as all else.
+ * Sends enquire_link to an SMSC periodically. While the answer is missing, any PDU counts as a sign of life: a
+ * carrier that answers slowly and in order answers this late, too.
  */
-export class SmppEnquiry {
+export class EnquireLink {
   readonly #timing: Pick<SmppTiming, 'enquireIntervalMs' | 'enquireTimeoutMs'>;
   readonly #ask: () => Promise<unknown>;
   readonly #onSilence: (reason: string) => void;
@@ -12,7 +12,7 @@ export class SmppEnquiry {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** `ask` resolves with the answer; `onSilence` is told when nothing at all came for enquireTimeoutMs. */
+  /** `ask` resolves with the answer. `onSilence` is called when nothing came for enquireTimeoutMs. */
   constructor(timing: SmppTiming, ask: () => Promise<unknown>, onSilence: (reason: string) => void) {
     this.#timing = timing;
     this.#ask = ask;

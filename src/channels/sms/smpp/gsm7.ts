@@ -1,10 +1,10 @@
 /**
- * The GSM 03.38 default alphabet on the SMPP wire: one septet per octet, unpacked. **Extension character**:
- * one of `€[]{}\~^|` and form feed, written as ESC and a second octet; the two are never parted.
+ * The GSM 03.38 default alphabet in SMPP: one septet in each octet, unpacked. **Extension character**: one of
+ * `€[]{}\~^|` and form feed, written as ESC and a second octet. The two are never split.
  */
 const ESC = 0x1b;
 
-// U+001B stands at its own place so that every index is right; it is no character of a text.
+// U+001B only fills its index. It is not a character of texts.
 const BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ' +
   ' !"#¤%&\'()*+,-./0123456789:;<=>?' +
@@ -24,7 +24,7 @@ const EXTENSION: ReadonlyArray<readonly [string, number]> = [
   ['€', 0x65],
 ];
 
-/** UTF-16 code unit to octet; extension characters have ESC in the high byte. */
+/** UTF-16 code unit to octet. Extension characters have ESC in the high byte. */
 const OCTETS = new Map<number, number>([
   ...[...BASIC]
     .map((char, octet) => [char.charCodeAt(0), octet] as const)
@@ -32,7 +32,7 @@ const OCTETS = new Map<number, number>([
   ...EXTENSION.map(([char, octet]) => [char.charCodeAt(0), (ESC << 8) | octet] as const),
 ]);
 
-/** The text in octets below 0x80, or undefined when a character is not in the alphabet or its extension table. */
+/** The text as octets below 0x80. Undefined when a character is in neither table. */
 export function encodeGsm7(text: string): Buffer | undefined {
   const octets = Buffer.allocUnsafe(text.length * 2);
   let length = 0;
@@ -45,7 +45,10 @@ export function encodeGsm7(text: string): Buffer | undefined {
   return octets.subarray(0, length);
 }
 
-/** Cuts encoded text into parts of at most `maxSeptets`; an ESC stays with the octet after it, so a part may be one shorter. */
+/**
+ * Cuts encoded text into parts of at most `maxSeptets`. An ESC stays with its second octet, so a part may be one
+ * septet shorter.
+ */
 export function splitGsm7(octets: Buffer, maxSeptets: number): Buffer[] {
   const parts: Buffer[] = [];
   let start = 0;

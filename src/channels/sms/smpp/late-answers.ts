@@ -4,8 +4,8 @@ import type { Submission } from '../../../domain/ports/provider.ts';
 const MAX_KEPT = 10_000;
 
 /**
- * The sids of messages that the carrier took, and said so after they had been given up: the next try need not be made.
- * The oldest are forgotten beyond ten thousand.
+ * Sids of messages that the carrier accepted after they had been given up. Such a message is not sent again. Beyond
+ * ten thousand the oldest are forgotten.
  */
 export class LateAnswers {
   readonly #sids = new Map<string, string>();

@@ -1,10 +1,9 @@
 import type { SubmitOutcome } from '../../../domain/ports/provider.ts';
-import { unavailable, untouched } from './smpp-link.ts';
+import { notSent, unavailable } from './smpp-link.ts';
 
 /**
- * The 8-bit reference that tells a handset which parts belong together. A message some of whose parts may
- * have left keeps its reference for the next try, so that the handset joins old and new parts into one
- * message instead of showing two torn ones.
+ * The 8-bit concatenation reference, by which a handset joins parts. A message whose parts may partly have been sent
+ * keeps its reference on retry: the handset then joins old and new parts into one message.
  */
 const MAX_KEPT = 1_000;
 
@@ -16,7 +15,7 @@ export class LongMessageReferences {
     this.#last = Math.floor(random() * 256);
   }
 
-  /** The reference (0 to 255) for the message known as `key`. */
+  /** The reference (0 to 255) of the message with this key. */
   take(key: string): number {
     const kept = this.#kept.get(key);
     if (kept !== undefined) return kept;
@@ -24,7 +23,7 @@ export class LongMessageReferences {
     return this.#last;
   }
 
-  /** Remembers the reference of a half-sent message; the oldest is forgotten beyond a thousand. */
+  /** Remembers the reference of a partly sent message. Beyond a thousand the oldest is forgotten. */
   keep(key: string, reference: number): void {
     this.#kept.delete(key);
     this.#kept.set(key, reference);
@@ -36,10 +35,10 @@ export class LongMessageReferences {
   }
 }
 
-/** What came of one part. `throttled`: the carrier takes it a little later. */
+/** The outcome of one part. `throttled`: the carrier accepts it a little later. */
 export type PartOutcome = SubmitOutcome & { readonly throttled?: true };
 
-/** One outcome for all parts: any refusal or failure is the message's. */
+/** The message's outcome: the first refusal or failure of any part, else accepted. */
 export function joinParts(outcomes: readonly PartOutcome[], total: number): SubmitOutcome {
   const place = (index: number) => `part ${index + 1} of ${total}`;
   const others = outcomes.length > 1 ? '; other parts may have left' : '';
@@ -50,7 +49,7 @@ export function joinParts(outcomes: readonly PartOutcome[], total: number): Subm
     return { kind: 'rejected', code: outcome.code, reason: `${place(failed)}: ${outcome.reason}${others}` };
   }
   if (outcome?.kind === 'unavailable') {
-    const refuse = outcomes.length === 1 && outcome.definitelyNotSent ? untouched : unavailable;
+    const refuse = outcomes.length === 1 && outcome.definitelyNotSent ? notSent : unavailable;
     const joined = refuse(`${place(failed)}: ${outcome.reason}${others}`, outcome.retryAfterMs);
     return outcome.onlyThis ? { ...joined, onlyThis: true } : joined;
   }

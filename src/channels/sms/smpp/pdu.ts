@@ -1,12 +1,12 @@
 /**
- * PDUs as bytes. **Frame**: one whole PDU, length header included. The `smpp` package encodes and decodes
- * the fields; framing and the socket are ours, because its session keeps a callback for every request that
- * is never answered, stops reading for good after one malformed PDU, and never sets `noDelay`.
+ * PDUs as bytes. **Frame**: one PDU, length header included. The `smpp` package encodes and decodes fields. Framing
+ * and the socket are done here: the package's session keeps a callback for every request that is never answered,
+ * stops reading after one malformed PDU, and does not set `noDelay`.
  */
 import smpp, { type Pdu, type PduFields } from 'smpp';
 
-// The package's filters translate texts and times behind our back: receipts written in ASCII are read as
-// GSM-7 (`_` in a message id becomes `§`), and a short callback_num or validity throws the whole PDU away.
+// The package's filters change texts and times: they read ASCII receipts as GSM-7 (`_` in a message id becomes `§`),
+// and reject a PDU with a short callback_num or validity.
 for (const definition of [
   ...Object.values(smpp.commands).flatMap((command) => Object.values(command.params ?? {})),
   ...Object.values(smpp.tlvs),
@@ -15,26 +15,26 @@ for (const definition of [
 }
 
 const HEADER_OCTETS = 16;
-/** Room for a message_payload of 64 KB, which SMPP 3.4 allows, and all else that a PDU may have beside it. */
+/** A message_payload of 64 KB, as SMPP 3.4 allows, and the other fields of a PDU. */
 const MAX_PDU_OCTETS = 128 * 1024;
-// The package has a bound of its own, at a quarter of what one payload may take.
+// The package's own limit is a quarter of one payload.
 smpp.PDU.maxLength = MAX_PDU_OCTETS;
 const RESPONSE_BIT = 0x8000_0000;
 
-/** The `smpp` package with its filters off: `short_message` is octets, times are strings. */
+/** The `smpp` package without its filters: `short_message` is octets, times are strings. */
 export { smpp };
 
-/** Makes one PDU ready to write. Throws TypeError or RangeError when a field does not fit its type. */
+/** Encodes one PDU. Throws TypeError or RangeError when a field does not fit its type. */
 export function encodePdu(command: string, fields: PduFields): Buffer {
   return new smpp.PDU(command, fields).toBuffer();
 }
 
-/** Reads one frame. Throws RangeError when its body ends inside a field. */
+/** Decodes one frame. Throws RangeError when its body ends inside a field. */
 export function decodePdu(frame: Buffer): Pdu {
   return new smpp.PDU(frame);
 }
 
-/** What a frame's header says; readable even when the body is malformed. */
+/** The header of a frame. Readable even when the body is malformed. */
 export function frameHeader(frame: Buffer): { isResponse: boolean; sequence: number } {
   return {
     isResponse: frame.readUInt32BE(4) >= RESPONSE_BIT,
@@ -46,7 +46,10 @@ export function frameHeader(frame: Buffer): { isResponse: boolean; sequence: num
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** The frames completed by `chunk`, in order. Throws RangeError when a length cannot be one: the stream is lost then. */
+  /**
+   * The frames that `chunk` completes, in order. Throws RangeError for an impossible length: the rest of the stream
+   * cannot be read.
+   */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const frames: Buffer[] = [];

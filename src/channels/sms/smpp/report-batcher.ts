@@ -1,6 +1,6 @@
 /**
- * Hands delivery reports to the sink in batches and acknowledges each to the SMSC once it is recorded, or kept on this
- * host's disk (R15).
+ * Records delivery reports in batches. Acknowledges each to the SMSC once it is in the database or on this host's
+ * disk (R15).
  */
 
 import type { Logger } from '../../../domain/ports/logger.ts';
@@ -9,7 +9,7 @@ import { OutageLog } from '../../../runtime/outage-log.ts';
 import { ESME_RMSGQFUL, ESME_ROK, ESME_RX_T_APPN } from './command-status.ts';
 
 const MAX_BATCH = 500;
-/** Reports that wait here at the most: several times what any SMSC should send before it has an answer. */
+/** Reports that may wait: several times what an SMSC sends before it gets an answer. */
 const MAX_WAITING = 5_000;
 
 interface Waiting {
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Not a `Batcher`: that one begins a batch a turn of the event loop later. A report that came before the answer to its
- * submit_sm would then be recorded after it.
+ * Not a `Batcher`, which starts a batch one turn of the event loop later: a report that came before the answer to its
+ * submit_sm would be recorded after it.
  */
 export class ReportBatcher {
   readonly #provider: string;
@@ -28,7 +28,7 @@ export class ReportBatcher {
   readonly #outage: OutageLog;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
-  /** Whether it was told that there is no room. */
+  /** Whether the log already says that reports are refused. */
   #isFull = false;
 
   constructor(provider: string, sink: ReportSink, logger: Logger) {
@@ -38,21 +38,21 @@ export class ReportBatcher {
     this.#outage = new OutageLog(
       logger,
       'delivery reports are refused; an SMSC that does not repeat them loses them',
-      'delivery reports are taken again',
+      'delivery reports are recorded again',
     );
   }
 
   /**
-   * Takes a report for the next batch: those that come while the sink is at work go together. `acknowledge`
-   * gets ESME_ROK after the sink has resolved, or ESME_RX_T_APPN when it rejects, which makes most SMSCs repeat; and
-   * ESME_RMSGQFUL at once where more wait than an SMSC with a window would send.
+   * Takes a report for the next batch. `acknowledge` gets ESME_ROK once the sink has resolved. It gets ESME_RX_T_APPN
+   * when the sink rejects, which makes most SMSCs repeat the report, and ESME_RMSGQFUL at once when too many reports
+   * wait.
    */
   add(report: DeliveryReport, acknowledge: (status: number) => void): void {
     if (this.#waiting.length >= MAX_WAITING) {
       if (!this.#isFull)
         this.#logger.warn(
           { waiting: MAX_WAITING },
-          'delivery reports come faster than they are recorded; the SMSC must keep some',
+          'delivery reports arrive faster than they are recorded; the SMSC must repeat some',
         );
       this.#isFull = true;
       acknowledge(ESME_RMSGQFUL);
@@ -62,13 +62,13 @@ export class ReportBatcher {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when every report taken so far has been acknowledged. */
+  /** Resolves when every report so far has been acknowledged. */
   async idle(): Promise<void> {
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // One microtask later, so that the reports of one read from the socket are one batch.
+    // One microtask later, so that all reports of one read from the socket form one batch.
     await undefined;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_BATCH);

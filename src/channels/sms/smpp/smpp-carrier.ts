@@ -1,12 +1,11 @@
 /**
- * An SMPP 3.4 carrier: one transceiver session, or a transmitter and a receiver, each bound again whenever it ends, and
- * the submissions over the first of them.
+ * An SMPP 3.4 carrier: one transceiver session, or a transmitter and a receiver. Each session is bound again when it
+ * ends. Messages are submitted over the first.
  *
- * **Part**: one submit_sm. A long message's first part goes alone; the others follow, pipelined on the same
- * session, once it is accepted, so that a refusal, which nearly always concerns the whole message, leaves
- * nothing half sent. When a later part fails all the same, the message fails as a whole (`rejected`,
- * `unavailable`) although parts of it may have left; the reason says so, and the next try takes the same
- * concatenation reference.
+ * **Part**: one submit_sm. The first part of a long message is sent alone. Once it is accepted, the others follow on
+ * the same session without waiting for each other: a refusal nearly always concerns the whole message, and then
+ * nothing is half sent. If a later part fails, the whole message fails (`rejected`, `unavailable`) although parts of
+ * it may have been delivered. The reason says so, and the next try uses the same concatenation reference.
  */
 import type { Pdu } from 'smpp';
 import type { Logger } from '../../../domain/ports/logger.ts';
@@ -30,21 +29,24 @@ import { readIncoming } from './delivery-receipt.ts';
 import { LateAnswers } from './late-answers.ts';
 import { joinParts, LongMessageReferences, type PartOutcome } from './long-message.ts';
 import { ReportBatcher } from './report-batcher.ts';
-import { SmppLink, unavailable, untouched } from './smpp-link.ts';
+import { notSent, SmppLink, unavailable } from './smpp-link.ts';
 import type { Answer, SmppSession } from './smpp-session.ts';
 import { type BindRole, parseSmppUrl, type SmppSettings, type SmppTiming } from './smpp-settings.ts';
 import { partFields, type SmppMessage, toSmppMessage } from './submit-sm.ts';
 
-/** A later part of a message that the carrier throttles is tried so often before the whole message is given up. */
+/** Tries of a throttled later part before the whole message fails. */
 const LATER_PART_TRIES = 3;
-/** What is passed over waits so many times as long as it had a place of the window, which others need. */
+/**
+ * A skipped message waits this many times submitTimeoutMs before its retry: it occupied the window, which others
+ * need.
+ */
 const SKIPPED_PAUSE = 5;
 
 export interface SmppCarrierOptions {
-  /** `smpp://systemId:password@host:2775?window=50`; all parameters at `parseSmppUrl`. */
+  /** `smpp://systemId:password@host:2775?window=50`; see `parseSmppUrl`. */
   readonly url: string;
   readonly logger: Logger;
-  /** In milliseconds; goes before the URL. */
+  /** In milliseconds. Goes before the URL. */
   readonly timing?: Partial<SmppTiming>;
   /** Certificates (PEM) to trust instead of the system's, for smpps. */
   readonly tlsCa?: string;
@@ -60,10 +62,10 @@ interface Draft {
 }
 
 /**
- * Promises what `Provider` says, for SMS over SMPP (R13 to R16). `unavailable`: not bound within
- * boundWaitMs, throttled, a temporary error, or cut off on the wire (the reason says that the answer is
- * unknown). A slow answer is waited for as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are acknowledged once
- * recorded, or kept on disk. Throws Error when the URL is bad.
+ * Implements `Provider` for SMS over SMPP (R13 to R16). `unavailable`: not bound within boundWaitMs, throttled, a
+ * temporary error, or the session ended without an answer (the reason then says that the outcome is unknown). A slow
+ * answer is awaited as long as the session lives. `rejected`: permanent errors, by their SMPP name. Reports are
+ * acknowledged once they are in the database or on disk. Throws Error when the URL is bad.
  */
 export function createSmppCarrier(options: SmppCarrierOptions): Provider<SmsSubmission> {
   return new SmppCarrier(options);
@@ -76,7 +78,7 @@ class SmppCarrier implements Provider<SmsSubmission> {
   readonly #now: () => Date;
   readonly #references: LongMessageReferences;
   readonly #lateAnswers = new LateAnswers();
-  /** Over the first messages are submitted. */
+  /** Messages are submitted over the first. */
   readonly #links: readonly [SmppLink, ...SmppLink[]];
   #reports: ReportBatcher | undefined;
   #stopped: Promise<void> | undefined;
@@ -121,10 +123,10 @@ class SmppCarrier implements Provider<SmsSubmission> {
         const session = await this.#links[0].session(signal);
         if ('kind' in session) return session;
         if (await session.window.acquire(signal)) return await this.#begin(session, submission, message);
-        if (signal.aborted) return untouched('no place in the submit window in time');
-        // Over the next session it may wait as long again: another carrier can have it sooner.
-        if (session.isRetired) return untouched('the SMSC does not answer what is before it');
-        // The session has ended or is being stopped; the link knows.
+        if (signal.aborted) return notSent('the SMPP window was full');
+        // Another carrier can send it before the next session can.
+        if (session.isRetired) return notSent('the SMSC does not answer earlier messages');
+        // The session has ended or is stopping. `session()` waits for the next one.
       }
     } catch (error) {
       this.#logger.error(
@@ -135,7 +137,10 @@ class SmppCarrier implements Provider<SmsSubmission> {
     }
   }
 
-  /** Up with all of its sessions. Without the receiver messages leave all the same: their reports wait at the SMSC. */
+  /**
+   * Up when all sessions are bound. Without the receiver messages are sent all the same, and their reports wait at
+   * the SMSC.
+   */
   health(): ProviderHealth {
     const health =
       this.#stopped === undefined ? this.#linkHealth() : { state: 'down' as const, detail: 'stopped' };
@@ -222,25 +227,25 @@ class SmppCarrier implements Provider<SmsSubmission> {
     return outcome;
   }
 
-  /** A message half sent is worth finishing, so this waits through throttling, and the caller's signal no longer counts. */
+  /** A partly sent message must be completed: this waits through throttling and ignores the caller's signal. */
   async #sendLaterPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     for (let tries = 1; ; tries++) {
       if (!(await session.window.acquireForLaterPart(this.#settings.timing.submitTimeoutMs))) {
-        return unavailable('it could not be sent on the session of the first part');
+        return unavailable('the session of the first part has ended');
       }
       const outcome = await this.#sendPart(session, draft, index);
       if (!outcome.throttled || tries === LATER_PART_TRIES) return outcome;
     }
   }
 
-  /** Uses up the place the caller holds. */
+  /** Releases the place that the caller holds. */
   async #sendPart(session: SmppSession, draft: Draft, index: number): Promise<PartOutcome> {
     const { submission, message, reference } = draft;
     try {
       if (this.#now() >= submission.expiresAt)
-        return { ...untouched('the message expired before it could be sent'), onlyThis: true };
+        return { ...notSent('the message expired before it could be sent'), onlyThis: true };
       const answer = await session.submit(partFields(message, index, reference), (messageId) => {
-        // The parts of a long one go again together, under the same reference, and are one message for its reader.
+        // Parts of a long message are sent again together, under the same reference.
         if (message.text.parts.length <= 1)
           this.#lateAnswers.note(submission, sidOf(messageId, submission, index));
       });
@@ -253,13 +258,13 @@ class SmppCarrier implements Provider<SmsSubmission> {
   #read(session: SmppSession, answer: Answer, submission: SmsSubmission, index: number): PartOutcome {
     switch (answer.kind) {
       case 'unsent':
-        return untouched('the SMPP session ended before the message was sent');
+        return notSent('the SMPP session ended before the message was sent');
       case 'closed':
         return unavailable(
-          `the SMPP session ended before the answer came (${answer.reason}); whether the carrier took the message is unknown`,
+          `the SMPP session ended before the answer came (${answer.reason}); it is unknown whether the carrier accepted the message`,
         );
       case 'skipped': {
-        const reason = `${answer.reason}, though younger ones were; whether the carrier took the message is unknown`;
+        const reason = `${answer.reason}, although later ones were; it is unknown whether the carrier accepted the message`;
         const { submitTimeoutMs } = this.#settings.timing;
         return { ...unavailable(reason, SKIPPED_PAUSE * submitTimeoutMs), onlyThis: true };
       }
@@ -273,11 +278,11 @@ class SmppCarrier implements Provider<SmsSubmission> {
     switch (refusalKind(status)) {
       case 'throttled': {
         const pauseMs = session.window.throttled();
-        return { ...untouched(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
+        return { ...notSent(reason, Math.max(1, Math.ceil(pauseMs))), throttled: true };
       }
       case 'temporary':
         if (status === ESME_RINVBNDSTS) session.end('the SMSC says the session is not bound');
-        return untouched(reason);
+        return notSent(reason);
       case 'permanent':
         return { kind: 'rejected', code: statusName(status), reason };
     }

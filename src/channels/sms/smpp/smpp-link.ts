@@ -1,9 +1,9 @@
-/** Keeps one session bound: connects, binds, and does so again with growing pauses whenever it ends. */
+/** Keeps one session bound: connects, binds, and after each end connects again with a growing pause. */
 import type { ProviderHealth, SubmitOutcome } from '../../../domain/ports/provider.ts';
 import { WaitQueue } from '../../../runtime/wait-queue.ts';
 import { type SessionOptions, SmppSession } from './smpp-session.ts';
 
-/** A session that held for so long was a good one: the next reconnection begins with the shortest pause. */
+/** After a session of this length, reconnecting starts with the shortest pause. */
 const GOOD_SESSION_MS = 10_000;
 
 export interface LinkOptions extends SessionOptions {
@@ -20,7 +20,7 @@ export class SmppLink {
   #health: Pick<ProviderHealth, 'state' | 'detail'> = { state: 'starting' };
   #session: SmppSession | undefined;
   #running: Promise<void> | undefined;
-  /** While pausing between two attempts, in `performance.now()` ms. */
+  /** Start of the next attempt, while pausing (performance.now, ms). */
   #nextAttemptAt: number | undefined;
   #stopping = false;
 
@@ -33,19 +33,19 @@ export class SmppLink {
     return { state: 'down', detail: 'a submission was not answered in time; it binds anew soon' };
   }
 
-  /** Begins to connect, in the background. */
+  /** Starts connecting in the background. */
   start(): void {
     this.#running ??= this.#run();
   }
 
   /**
-   * The bound session; waits for it as long as `signal` and boundWaitMs allow, and not at all when the next
-   * attempt to bind lies further ahead: then another carrier can have the message sooner.
+   * The bound session. Waits for it until `signal` aborts or boundWaitMs have passed. Does not wait when the next
+   * attempt to bind comes later than that: another carrier can send the message sooner.
    */
   async session(signal: AbortSignal): Promise<SmppSession | Unavailable> {
     const deadline = performance.now() + this.#options.settings.timing.boundWaitMs;
     for (;;) {
-      if (this.#stopping) return untouched('the SMPP session is being stopped');
+      if (this.#stopping) return notSent('the SMPP session is being stopped');
       const session = this.#session;
       if (session?.hasEnded === false && this.health.state === 'up') return session;
       const leftMs = deadline - performance.now();
@@ -55,14 +55,14 @@ export class SmppLink {
     }
   }
 
-  /** Sends waiting submissions away; messages that have begun to leave may finish. */
+  /** Rejects waiting submissions. Messages whose first part was sent may finish. */
   refuseNew(): void {
     this.#stopping = true;
     this.#waiting.rejectAll();
     this.#session?.window.refuseNew();
   }
 
-  /** Unbinds, closes the socket and ends the reconnecting. */
+  /** Unbinds, closes the socket and stops reconnecting. */
   async stop(): Promise<void> {
     this.refuseNew();
     this.#pause.wakeAll();
@@ -105,13 +105,13 @@ export class SmppLink {
 
   async #sleep(delayMs: number): Promise<void> {
     this.#nextAttemptAt = performance.now() + delayMs;
-    // Those who wait look again, and go when it is too long for them.
+    // Waiting submissions check whether the pause is too long for them.
     this.#waiting.wakeAll();
     await this.#pause.wait(undefined, delayMs);
     this.#nextAttemptAt = undefined;
   }
 
-  /** Doubled each time, and between half and the whole of it by chance, so that processes do not bind all at once. */
+  /** Doubles with each failure, with jitter of 50 to 100 %, so that processes do not bind at the same time. */
   #backoff(failures: number): number {
     const { reconnectMinMs, reconnectMaxMs } = this.#options.settings.timing;
     const fullMs = Math.min(reconnectMaxMs, reconnectMinMs * 2 ** Math.min(failures - 1, 30));
@@ -120,16 +120,16 @@ export class SmppLink {
 
   #notBound(retryAfterMs?: number): Unavailable {
     const { detail } = this.health;
-    return untouched(`no SMPP session is bound${detail === undefined ? '' : `: ${detail}`}`, retryAfterMs);
+    return notSent(`no SMPP session is bound${detail === undefined ? '' : `: ${detail}`}`, retryAfterMs);
   }
 }
 
-/** Not now, and the carrier has nothing of the message; `retryAfterMs` when it is known to be in vain before. */
-export function untouched(reason: string, retryAfterMs?: number): Unavailable {
+/** Not now, and the carrier has nothing of the message. A retry before `retryAfterMs` would fail. */
+export function notSent(reason: string, retryAfterMs?: number): Unavailable {
   return { ...unavailable(reason, retryAfterMs), definitelyNotSent: true };
 }
 
-/** Not now; `retryAfterMs` when it is known to be in vain before. */
+/** Not now. A retry before `retryAfterMs` would fail. */
 export function unavailable(reason: string, retryAfterMs?: number): Unavailable {
   return retryAfterMs === undefined
     ? { kind: 'unavailable', reason }

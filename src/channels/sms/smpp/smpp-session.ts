@@ -1,13 +1,13 @@
 /**
- * One bound connection to an SMSC, from connecting to its end; never used again afterwards. It knows
- * PDUs, not messages. Requests are matched with answers by sequence_number, in whatever order they come.
+ * One connection to an SMSC, from connecting to its end. It is never reused. It handles PDUs, not messages. Answers
+ * are matched to requests by sequence_number, in any order.
  *
- * **Overdue**: a submission without an answer for submitTimeoutMs. Where a younger one has been answered, the carrier
- * has passed it over: it alone is given up (**skipped**), or one tenant's message would end everybody's session; whoever
- * sent it is told when it is taken late all the same.
- * Otherwise it is not given up, since its message would be sent twice when the carrier was only slow: its answer still
- * counts for as long as the session lives. But the session **retires**: nothing fresh goes over it, and once none but
- * overdue submissions are on the wire it ends.
+ * **Overdue**: a submission without an answer for submitTimeoutMs.
+ * **Skipped**: an overdue submission while a younger one has been answered. It alone is given up: one message must
+ * not end everybody's session. `onLate` is called if the carrier accepts it later.
+ * **Retired**: the session after any other overdue submission. That submission is not given up: the carrier may be
+ * slow, and its message would be sent twice. Its answer counts as long as the session lives. A retired session takes
+ * no new messages, and ends when only overdue submissions are unanswered.
  */
 
 import type net from 'node:net';
@@ -15,7 +15,7 @@ import type { Pdu, PduFields } from 'smpp';
 import type { Logger } from '../../../domain/ports/logger.ts';
 import { TransientMap } from '../../../runtime/transient-map.ts';
 import { ESME_RINVCMDID, ESME_RINVCMDLEN, ESME_ROK, isBadCredentials, statusText } from './command-status.ts';
-import { SmppEnquiry } from './enquire-link.ts';
+import { EnquireLink } from './enquire-link.ts';
 import { decodePdu, encodePdu, FrameReader, frameHeader } from './pdu.ts';
 import type { BindRole, SmppSettings } from './smpp-settings.ts';
 import { openSocket, pduWriter } from './smpp-socket.ts';
@@ -24,7 +24,7 @@ import { SubmitWindow } from './submit-window.ts';
 const INTERFACE_VERSION = 0x34;
 const MAX_SEQUENCE = 0x7fff_ffff;
 const UNBIND_TIMEOUT_MS = 1_000;
-/** Submissions that were given up and whose late answers are still listened for: a window's worth. */
+/** Given up submissions whose late answers are awaited: as many as the largest window. */
 const MAX_SKIPPED = 1_000;
 
 export interface SessionOptions {
@@ -33,24 +33,24 @@ export interface SessionOptions {
   readonly logger: Logger;
   /** Certificates to trust instead of the system's, PEM. */
   readonly tlsCa?: string;
-  /** A deliver_sm or data_sm; `acknowledge` answers it, and does nothing once the session has ended. */
+  /** A deliver_sm or data_sm. `acknowledge` answers it, and does nothing once the session has ended. */
   readonly onIncoming: (pdu: Pdu, acknowledge: (status: number) => void) => void;
 }
 
-/** Told the message_id of a submission that was given up and taken later. */
+/** Called with the message_id of a skipped submission that was accepted later. */
 type OnLate = (messageId: string | undefined) => void;
 
 export class SmppSession {
   readonly window: SubmitWindow;
-  /** Resolves with the reason once the session has ended; never rejects. */
+  /** Resolves with the reason when the session has ended. Never rejects. */
   readonly ended: Promise<string>;
   readonly #options: SessionOptions;
-  /** By sequence_number, what takes the answer. */
+  /** Handlers of answers, by sequence_number. */
   readonly #pending = new TransientMap<number, (answer: Answer) => void>();
-  /** By sequence_number, whom to tell that a skipped submission was taken; the oldest first. */
+  /** Handlers of late answers to skipped submissions, by sequence_number, oldest first. */
   readonly #skipped = new TransientMap<number, OnLate>();
   readonly #reader = new FrameReader();
-  readonly #enquiry: SmppEnquiry;
+  readonly #enquiry: EnquireLink;
   readonly #overdueReason: string;
   #socket: net.Socket | undefined;
   #write: (bytes: Buffer) => void = () => {};
@@ -58,9 +58,9 @@ export class SmppSession {
   #endReason: string | undefined;
   #sequence = 0;
   #isRetired = false;
-  /** Submissions on the wire that are not overdue. */
+  /** Unanswered submissions that are not overdue. */
   #awaited = 0;
-  /** When the youngest of the submissions that have an answer was sent (performance.now, ms). */
+  /** When the youngest answered submission was sent (performance.now, ms). */
   #youngestAnswered = 0;
 
   constructor(options: SessionOptions) {
@@ -68,7 +68,7 @@ export class SmppSession {
     const { window, timing } = options.settings;
     this.window = new SubmitWindow(window, timing.throttlePauseMs);
     this.#overdueReason = `a submission was not answered within ${timing.submitTimeoutMs} ms`;
-    this.#enquiry = new SmppEnquiry(
+    this.#enquiry = new EnquireLink(
       timing,
       () => this.request('enquire_link', {}),
       (reason) => this.end(reason),
@@ -78,17 +78,17 @@ export class SmppSession {
     });
   }
 
-  /** True from the first cause of its end on, before the socket has closed. */
+  /** True from the first cause of the end, before the socket has closed. */
   get hasEnded(): boolean {
     return this.#endReason !== undefined;
   }
 
-  /** True once a submission was overdue: no message may begin on this session. */
+  /** True after a submission was overdue: no new message may start on this session. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
 
-  /** Connects and binds in its role, within bindTimeoutMs. Never rejects; a session that was not bound has ended. */
+  /** Connects and binds within bindTimeoutMs. Never rejects. A session that could not bind has ended. */
   async open(): Promise<BindOutcome> {
     const { settings, role } = this.#options;
     const { bindTimeoutMs } = settings.timing;
@@ -112,7 +112,10 @@ export class SmppSession {
     return { bound: true };
   }
 
-  /** Sends a request and waits for its answer as long as the session lives. Rejects only with a field that cannot be encoded. */
+  /**
+   * Sends a request and waits for its answer as long as the session lives. Rejects only for a field that cannot be
+   * encoded.
+   */
   request(command: string, fields: PduFields): Promise<Answer> {
     return new Promise((settle) => {
       if (this.#endReason !== undefined) return settle({ kind: 'unsent' });
@@ -123,7 +126,7 @@ export class SmppSession {
     });
   }
 
-  /** `request` for submit_sm; one that is overdue is given up or retires the session. */
+  /** `request` for submit_sm. An overdue submission is skipped or retires the session. */
   async submit(fields: PduFields, onLate: OnLate): Promise<Answer> {
     const { submitTimeoutMs } = this.#options.settings.timing;
     const sentAt = performance.now();
@@ -146,7 +149,7 @@ export class SmppSession {
     }
   }
 
-  /** Says goodbye, waits for the answer (1 s at most) and for the socket to close. */
+  /** Sends unbind, waits at most 1 s for the answer, then for the socket to close. */
   async unbind(reason = 'unbound'): Promise<void> {
     const timer = setTimeout(() => this.end(reason), UNBIND_TIMEOUT_MS);
     await this.request('unbind', {});
@@ -155,7 +158,7 @@ export class SmppSession {
     await this.ended;
   }
 
-  /** Ends the session at once; what is on the wire is answered with `closed`. The first reason given counts. */
+  /** Ends the session at once. Unanswered requests get `closed`. The first reason counts. */
   end(reason: string): void {
     if (this.#endReason !== undefined) return;
     this.#endReason = reason;
@@ -171,7 +174,7 @@ export class SmppSession {
       return;
     }
     socket.once('close', () => this.#resolveEnded(reason));
-    // Lets a last answer out; a peer that does not read must not keep the socket for ever.
+    // Lets a last answer out. A peer that does not read must not keep the socket open.
     socket.destroySoon();
     const timer = setTimeout(() => socket.destroy(), UNBIND_TIMEOUT_MS);
     socket.once('close', () => clearTimeout(timer));
@@ -208,7 +211,7 @@ export class SmppSession {
       this.#options.logger.warn({ reason: this.#overdueReason }, 'SMPP session takes no more messages');
     }
     if (!this.#isRetired || this.#awaited > 0) return;
-    // Not before a long message whose first part was just answered has sent its other parts.
+    // Later: a long message whose first part was just answered must send its other parts first.
     setImmediate(() => {
       if (this.#awaited === 0) void this.unbind(this.#overdueReason);
     });
@@ -216,7 +219,7 @@ export class SmppSession {
 
   #read(chunk: Buffer): void {
     this.#enquiry.heard();
-    // A handler's fault must cost this session at most, never the process.
+    // A bug in a handler must cost this session at most, never the process.
     try {
       for (const frame of this.#reader.push(chunk)) {
         if (this.#endReason !== undefined) return;
@@ -234,7 +237,7 @@ export class SmppSession {
     } catch (error) {
       const { isResponse, sequence } = frameHeader(frame);
       if (isResponse) throw error;
-      // Dropping the session instead would have the SMSC repeat the PDU at the next bind, for ever.
+      // Ending the session instead would make the SMSC repeat the PDU after each bind.
       this.#options.logger.warn({}, 'malformed SMPP request refused');
       this.#write(encodePdu('generic_nack', { command_status: ESME_RINVCMDLEN, sequence_number: sequence }));
       return;
@@ -250,7 +253,7 @@ export class SmppSession {
       return;
     }
     this.#pending.delete(pdu.sequence_number);
-    // Some carriers answer with generic_nack and status 0; it is a refusal all the same.
+    // Some carriers send generic_nack with status 0. It is a refusal all the same.
     const status = pdu.command === 'generic_nack' ? pdu.command_status || ESME_RINVCMDID : pdu.command_status;
     settle({ kind: 'answered', status, messageId: pdu.message_id });
   }
@@ -260,7 +263,7 @@ export class SmppSession {
     this.#skipped.delete(sequence);
     const isTaken = command === 'submit_sm_resp' && status === ESME_ROK;
     if (onLate && isTaken) onLate(sid);
-    else this.#options.logger.warn({ command, sid, status }, 'SMPP answer to no request');
+    else this.#options.logger.warn({ command, sid, status }, 'SMPP answer without a request');
   }
 
   #serve(pdu: Pdu): void {
@@ -300,17 +303,17 @@ export class SmppSession {
   }
 }
 
-/** How a request of ours ended. */
+/** The outcome of a request. */
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly messageId: string | undefined }
-  /** The session ended with the request on the wire: whether it arrived is not known. */
+  /** The session ended first. Whether the request arrived is unknown. */
   | { readonly kind: 'closed'; readonly reason: string }
-  /** The carrier answers others and not this one: whether it has it is not known. */
+  /** The carrier answered younger requests. Whether it has this one is unknown. */
   | { readonly kind: 'skipped'; readonly reason: string }
-  /** The session had ended before: nothing was sent. */
+  /** The session had ended before. Nothing was sent. */
   | { readonly kind: 'unsent' };
 
-/** How an attempt to bind ended. */
+/** The outcome of a bind. */
 export type BindOutcome =
   | { readonly bound: true }
   | { readonly bound: false; readonly reason: string; readonly badCredentials: boolean };

@@ -1,16 +1,16 @@
 import { readCaBundle } from '../../pem.ts';
 
-/** What a session may do: submit, take what the carrier sends, or both. */
+/** The direction of a session: submit, receive, or both. */
 export type BindRole = 'transceiver' | 'transmitter' | 'receiver';
 
-/** What an `smpp://` URL says, and the pauses and patience of the client. */
+/** The settings of an `smpp://` URL, and the client's timeouts. */
 export interface SmppSettings {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly tlsCa: string | undefined;
-  /** The sessions to bind; messages are submitted over the first. */
+  /** The sessions to bind. Messages are submitted over the first. */
   readonly sessions: readonly [BindRole, ...BindRole[]];
   readonly systemId: string;
   readonly password: string;
@@ -19,26 +19,26 @@ export interface SmppSettings {
   readonly window: number;
   readonly sourceTon?: number;
   readonly sourceNpi?: number;
-  /** Whether validity_period is sent. */
+  /** Whether to send validity_period. */
   readonly validity: boolean;
   readonly timing: SmppTiming;
 }
 
 /** All in milliseconds. */
 export interface SmppTiming {
-  /** Connecting and the bind's answer together. */
+  /** For connecting and the answer to the bind. */
   readonly bindTimeoutMs: number;
-  /** From when on a submission without an answer makes the session end as soon as the others on it are answered. */
+  /** After this time a submission is overdue (see `SmppSession`). */
   readonly submitTimeoutMs: number;
   readonly enquireIntervalMs: number;
-  /** How long nothing at all may come while an enquire_link waits for its answer. */
+  /** How long the SMSC may be silent while an enquire_link is unanswered. */
   readonly enquireTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
   /** How long a submission waits for a session. */
   readonly boundWaitMs: number;
   readonly throttlePauseMs: number;
-  /** How long `stop` waits for submissions on the wire and reports being recorded. */
+  /** How long `stop` waits for submissions in flight and for reports to be recorded. */
   readonly stopGraceMs: number;
 }
 
@@ -70,10 +70,10 @@ const PARAMETERS = [
 ];
 
 /**
- * Reads `smpp://systemId:password@host:2775?window=50` or `smpps://…` (TLS, default port 3550). Query
- * parameters: window (1 to 1000), systemType, enquireSeconds, bindTimeoutSeconds, submitTimeoutSeconds,
- * sourceTon, sourceNpi, validity (on, off), bind (trx, tx+rx), ca (path of a PEM bundle, which is read). `timing` goes
- * before the URL. Throws Error that names the fault and never the password.
+ * Reads `smpp://systemId:password@host:2775?window=50` or `smpps://…` (TLS, default port 3550). Query parameters:
+ * window (1 to 1000), systemType, enquireSeconds, bindTimeoutSeconds, submitTimeoutSeconds, sourceTon, sourceNpi,
+ * validity (on, off), bind (trx, tx+rx), ca (path of a PEM bundle, which is read). `timing` goes before the URL.
+ * Throws Error that names the fault and never the password.
  */
 export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): SmppSettings {
   const parsed = URL.parse(url);
@@ -124,7 +124,7 @@ export function parseSmppUrl(url: string, timing: Partial<SmppTiming> = {}): Smp
   };
 }
 
-/** In a query a plus sign is read as a space, unless it is percent-encoded. */
+/** A plus sign in a query is read as a space, unless it is percent-encoded. */
 function sessionsOf(bind: string): SmppSettings['sessions'] {
   if (bind === 'trx') return ['transceiver'];
   if (/^tx[+ ]rx$/.test(bind)) return ['transmitter', 'receiver'];

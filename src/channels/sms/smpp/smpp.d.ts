@@ -1,7 +1,6 @@
 /**
- * Types for the parts of `smpp` 0.5.1 that are used here: its PDU codec, its error names and, in tests, its
- * server. Field types are those seen once `smpp-wire.ts` has taken the library's filters off: octets stay
- * octets and times stay strings.
+ * Types for the used parts of `smpp` 0.5.1: its PDU codec, its error names and, in tests, its server. Field types are
+ * those without the library's filters, which `pdu.ts` removes: octets stay octets and times stay strings.
  */
 declare module 'smpp' {
   import type { EventEmitter } from 'node:events';
@@ -63,7 +62,7 @@ declare module 'smpp' {
   const smpp: {
     readonly PDU: {
       new (command: string, fields?: PduFields): Pdu;
-      /** Parses one whole frame; throws RangeError when its body is cut short. */
+      /** Parses one frame. Throws RangeError when its body is cut short. */
       new (frame: Buffer): Pdu;
       maxLength: number;
     };

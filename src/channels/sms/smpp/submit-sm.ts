@@ -1,4 +1,4 @@
-/** From a submission to the submit_sm PDUs of its parts; no I/O. */
+/** From a submission to the submit_sm PDUs of its parts, without I/O. */
 import type { PduFields } from 'smpp';
 import type { SmsEncoding } from '../../../domain/messages/sms-text.ts';
 import type { SmsSubmission, SubmitOutcome } from '../../../domain/ports/provider.ts';
@@ -15,7 +15,10 @@ export interface SmppMessage {
   readonly fields: PduFields;
 }
 
-/** What all parts share, or `rejected` for what no carrier could take: bad addresses, a text outside its alphabet. */
+/**
+ * The fields that all parts share. `rejected` for what no carrier could accept: a bad address, a text outside its
+ * alphabet.
+ */
 export function toSmppMessage(
   submission: SmsSubmission,
   settings: SmppSettings,
@@ -27,7 +30,7 @@ export function toSmppMessage(
   }
   const destination = destinationAddress(submission.to);
   if (destination === undefined) {
-    return rejected('ESME_RINVDSTADR', 'the recipient is no phone number');
+    return rejected('ESME_RINVDSTADR', 'the recipient is not a phone number');
   }
   const text = toWireText(submission.text, submission.encoding);
   if (typeof text === 'string') return rejected('ESME_RINVMSGLEN', text);
@@ -59,8 +62,8 @@ export function partFields({ fields, text }: SmppMessage, index: number, referen
 }
 
 /**
- * SMPP absolute time in UTC, `YYMMDDhhmmsst00+`; empty (the carrier's own default) from 48 h ahead on, which
- * many carriers refuse. Never less than a minute ahead, lest a carrier whose clock is fast refuse the message.
+ * SMPP absolute time in UTC, `YYMMDDhhmmsst00+`. Empty (the carrier's default) from 48 h ahead, which many carriers
+ * refuse. At least a minute ahead, so that a carrier with a fast clock accepts the message.
  */
 function validityPeriod(expiresAt: Date, now: Date): string {
   const aheadMs = expiresAt.getTime() - now.getTime();
@@ -74,7 +77,7 @@ function rejected(code: string, reason: string): SubmitOutcome {
   return { kind: 'rejected', code, reason };
 }
 
-/** Addresses on the wire: type of number (TON), numbering plan (NPI) and up to 20 ASCII characters. */
+/** Type of number (TON), numbering plan (NPI) and up to 20 ASCII characters. */
 interface SmppAddress {
   readonly ton: number;
   readonly npi: number;
@@ -87,9 +90,9 @@ const ALPHANUMERIC = { ton: 5, npi: 0 };
 const SHORT_CODE_DIGITS = 6;
 
 /**
- * The sender: at most six digits are a short code (TON 3, NPI 0), more digits with or without `+` an
- * international number (TON 1, NPI 1), anything else alphanumeric (TON 5, NPI 0). `override` replaces either
- * value, for carriers with a mind of their own. Undefined when it does not fit the field.
+ * The sender: up to six digits are a short code (TON 3, NPI 0), more digits with or without `+` an international
+ * number (TON 1, NPI 1), anything else is alphanumeric (TON 5, NPI 0). `override` replaces both values for carriers
+ * with other rules. Undefined when it does not fit the field.
  */
 function sourceAddress(
   from: string,
@@ -128,9 +131,9 @@ export interface WireText {
 }
 
 /**
- * The text as its parts' octets: GSM-7 unpacked at 160, or 153 septets a part; UCS-2 big-endian at 70, or
- * 67 code units a part; neither an extension character nor a surrogate pair is cut in two. A string says
- * why the text cannot be sent.
+ * The octets of the text's parts: GSM-7 unpacked at 160, or 153 septets a part; UCS-2 big-endian at 70, or 67 code
+ * units a part. Splits neither an extension character nor a surrogate pair. A string says why the text cannot be
+ * sent.
  */
 export function toWireText(text: string, encoding: SmsEncoding): WireText | string {
   const wire = encoding === 'GSM-7' ? gsm7(text) : ucs2(text);
@@ -139,7 +142,10 @@ export function toWireText(text: string, encoding: SmsEncoding): WireText | stri
   return wire;
 }
 
-/** `short_message` of part `index` (from 0) of `total`: with the 8-bit concatenation header, whose use esm_class 0x40 announces. */
+/**
+ * The short_message of part `index` (from 0) of `total`, with the 8-bit concatenation header that esm_class 0x40
+ * announces.
+ */
 export function withConcatenation(octets: Buffer, reference: number, index: number, total: number): Buffer {
   return Buffer.concat([Buffer.from([0x05, 0x00, 0x03, reference, total, index + 1]), octets]);
 }

@@ -53,7 +53,7 @@ export class SubmitWindow {
     this.#admit();
   }
 
-  /** The carrier took a PDU. */
+  /** The carrier accepted a PDU. */
   succeeded(): void {
     this.#pauses = 0;
     this.#limit = Math.min(this.#max, this.#limit + 1 / this.#limit);

@@ -1,19 +1,19 @@
-/** Mails whose taken copies are remembered. */
+/** Mails whose accepted copies are remembered. */
 const MAX_KEPT = 10_000;
 
 /**
- * By Message-ID, the copies that a server took while the mail's recipient was put off: they have the mail, whichever
- * server gets it next. The oldest are forgotten beyond ten thousand mails.
+ * By Message-ID, the copies that a server accepted while it deferred the mail's recipient. They are not sent again,
+ * also not through another server. Beyond ten thousand mails the oldest are forgotten.
  */
-export class TakenCopies {
+export class AcceptedCopies {
   readonly #kept = new Map<string, ReadonlySet<string>>();
 
-  /** Those of a mail; none where nothing is known of it. */
+  /** The accepted copies of a mail. */
   of(messageId: string): ReadonlySet<string> {
     return this.#kept.get(messageId) ?? new Set();
   }
 
-  /** Adds copies to those of a mail. */
+  /** Adds accepted copies of a mail. */
   add(messageId: string, copies: readonly string[]): void {
     if (copies.length === 0) return;
     const all = new Set([...this.of(messageId), ...copies]);
@@ -23,7 +23,7 @@ export class TakenCopies {
     if (oldest !== undefined && this.#kept.size > MAX_KEPT) this.#kept.delete(oldest);
   }
 
-  /** The mail's recipient is decided. */
+  /** For a mail whose recipient has an outcome. */
   forget(messageId: string): void {
     this.#kept.delete(messageId);
   }
