@@ -3,12 +3,14 @@
  * `npm run sdk:generate` runs it, `npm run schema` too; a test fails when the files differ from what this would write.
  */
 import { writeFileSync } from 'node:fs';
+import { pythonFiles } from './python.js';
 import { readTable } from './table.js';
 import { typescriptFiles } from './typescript.js';
 
 /** The generated files, path to text. */
 export async function generatedFiles() {
-  return new Map(await typescriptFiles(readTable()));
+  const table = readTable();
+  return new Map([...(await typescriptFiles(table)), ...pythonFiles(table)]);
 }
 
 if (import.meta.filename === process.argv[1]) {

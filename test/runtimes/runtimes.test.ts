@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { signWebhook } from '../../sdk/typescript/src/index.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
-import { headerIn, startHttpProxy } from '../support/http-proxy.ts';
+import { losesFirstAnswers, startHttpProxy } from '../support/http-proxy.ts';
 import { type Consumer, installSdk } from '../support/sdk-package.ts';
 
 const NODE = 'bin/node';
@@ -66,13 +66,7 @@ describe('the TypeScript SDK', () => {
   it.each(RUNTIMES)(
     'works the same on %s, from both kinds of modules, and so does its command line',
     async (_name, folder, program, args) => {
-      const seen = new Set<string>();
-      const lossy = await startHttpProxy(server.url, (head) => {
-        const idempotencyKey = headerIn(head, 'idempotency-key');
-        if (idempotencyKey === undefined || seen.has(idempotencyKey)) return false;
-        seen.add(idempotencyKey);
-        return true;
-      });
+      const lossy = await startHttpProxy(server.url, losesFirstAnswers());
       const signed = await server.createKey(account.accountId, { enableHmac: true });
       const BODY = '{"event":"sms.sent","channel":"sms","timestamp":"2026-12-01T09:30:00.000Z","data":{}}';
       const environment = {

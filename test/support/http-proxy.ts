@@ -61,7 +61,18 @@ export async function startHttpProxy(target: string, loses: (head: string) => bo
   };
 }
 
+/** Loses the first answer to each idempotency key, for `startHttpProxy`; other requests pass. */
+export function losesFirstAnswers(): (head: string) => boolean {
+  const seen = new Set<string>();
+  return (head) => {
+    const key = headerIn(head, 'idempotency-key');
+    if (key === undefined || seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  };
+}
+
 /** The value of a header in a request's head, or undefined. */
-export function headerIn(head: string, name: string): string | undefined {
+function headerIn(head: string, name: string): string | undefined {
   return new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1];
 }

@@ -6,6 +6,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const documents = [
   'README.md',
   'sdk/typescript/README.md',
+  'sdk/python/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),

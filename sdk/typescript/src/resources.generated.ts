@@ -178,7 +178,7 @@ export class PushResource {
   }
 
   /**
-   * The key that browsers subscribe with (`applicationServerKey`).
+   * The key for subscriptions of browsers (`applicationServerKey`).
    *
    * Scope: `SEND_PUSH` or `FULL_ACCESS`.
    */
@@ -264,7 +264,7 @@ export class WhatsappResource {
   }
 
   /**
-   * Whether free text can be sent to a number now; never in the sandbox, which nobody writes to.
+   * Whether free text can be sent to a number now; never in the sandbox, which receives no messages.
    *
    * Scope: `SEND_WHATSAPP` or `FULL_ACCESS`.
    */
@@ -290,7 +290,7 @@ export class MessagesResource {
   }
 
   /**
-   * Cancel a message of which nothing has left, and refund it.
+   * Cancel a message that has not left yet, and refund it.
    *
    * Scope: `SEND_SMS` or `SEND_EMAIL` or `SEND_PUSH` or `SEND_WHATSAPP` or `FULL_ACCESS`.
    */
@@ -337,7 +337,7 @@ export class ContactsResource {
   }
 
   /**
-   * Change the members that are given; null empties one.
+   * Change the given members; null clears one.
    *
    * Scope: `MANAGE_CONTACTS` or `FULL_ACCESS`.
    */
@@ -365,7 +365,7 @@ export class KeysResource {
   /**
    * The API keys of the account, newest first.
    *
-   * Scope: `FULL_ACCESS`. The same stands at `/developers/keys`.
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys`.
    */
   list(query: PageQuery = {}, options?: CallOptions): Pages<ApiKey> {
     return new Pages<ApiKey>(
@@ -377,7 +377,7 @@ export class KeysResource {
   /**
    * Create an API key; the whole key is shown in this answer only.
    *
-   * Scope: `FULL_ACCESS`. The same stands at `/developers/keys`.
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys`.
    */
   create(body: KeyToCreate, options?: CallOptions): Promise<NewApiKey> {
     return this.#transport.call<NewApiKey>({ method: 'POST', path: '/developer/keys', repeat: 'once' }, { body }, options);
@@ -386,25 +386,25 @@ export class KeysResource {
   /**
    * Change an API key, with effect from the next request.
    *
-   * Scope: `FULL_ACCESS`. The same stands at `/developers/keys/{keyId}`.
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys/{keyId}`.
    */
   update(keyId: string, body: KeyChanges = {}, options?: CallOptions): Promise<ApiKeyAnswer> {
     return this.#transport.call<ApiKeyAnswer>({ method: 'PUT', path: `/developer/keys/${segment(keyId)}`, repeat: 'always' }, { body }, options);
   }
 
   /**
-   * Replace an API key by one with the same properties and new secrets.
+   * Replace an API key with one that has the same properties and new secrets.
    *
-   * Scope: `FULL_ACCESS`. The same stands at `/developers/keys/{keyId}/rotate`.
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys/{keyId}/rotate`.
    */
   rotate(keyId: string, body: KeyRotation = {}, options?: CallOptions): Promise<NewApiKey> {
     return this.#transport.call<NewApiKey>({ method: 'POST', path: `/developer/keys/${segment(keyId)}/rotate`, repeat: 'once' }, { body }, options);
   }
 
   /**
-   * Revoke an API key at once and for good.
+   * Revoke an API key, at once and permanently.
    *
-   * Scope: `FULL_ACCESS`. The same stands at `/developers/keys/{keyId}`.
+   * Scope: `FULL_ACCESS`. Also available at `/developers/keys/{keyId}`.
    */
   revoke(keyId: string, query: KeyRevocation = {}, options?: CallOptions): Promise<RevokedApiKey> {
     return this.#transport.call<RevokedApiKey>({ method: 'DELETE', path: `/developer/keys/${segment(keyId)}`, repeat: 'always' }, { query }, options);
@@ -421,7 +421,7 @@ export class WebhooksResource {
   /**
    * Register a webhook endpoint; its secret is shown in this answer only.
    *
-   * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`. Counts on a budget of its own besides: 20 a minute by default.
+   * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`. Also counts against a budget of its own: 20 a minute by default.
    */
   register(body: WebhookToRegister, options?: CallOptions): Promise<WebhookWithSecret> {
     return this.#transport.call<WebhookWithSecret>({ method: 'POST', path: '/developers/webhooks', repeat: 'once' }, { body }, options);
@@ -461,7 +461,7 @@ export class WebhooksResource {
   }
 
   /**
-   * Change a webhook endpoint; what is absent stays.
+   * Change a webhook endpoint; absent members stay as they are.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */
@@ -470,7 +470,7 @@ export class WebhooksResource {
   }
 
   /**
-   * Delete a webhook endpoint; what is still owed to it is canceled.
+   * Delete a webhook endpoint; its open deliveries are canceled.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */
@@ -479,7 +479,7 @@ export class WebhooksResource {
   }
 
   /**
-   * Issue a new secret; the old one is invalid at once.
+   * Create a new secret; the old one is invalid at once.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */
@@ -518,7 +518,7 @@ export class WebhooksResource {
   }
 
   /**
-   * Try a delivery again now, under the same delivery id.
+   * Retry a delivery now, under the same delivery id.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */
@@ -527,7 +527,7 @@ export class WebhooksResource {
   }
 
   /**
-   * Queue what an endpoint missed: failed deliveries, and events it has no delivery for.
+   * Queue what an endpoint missed: failed deliveries, and events without a delivery.
    *
    * Scope: `MANAGE_WEBHOOKS` or `FULL_ACCESS`.
    */

@@ -33,7 +33,7 @@ interface components {
         readonly Contact: {
             readonly id: string;
             /**
-             * @description Where it belongs: what a key makes belongs to the environment of the key.
+             * @description Its environment: that of the key that created it.
              * @enum {string}
              */
             readonly environment: "production" | "sandbox";
@@ -44,7 +44,7 @@ interface components {
             /** @description The contact's id in your own system. */
             readonly externalId: string | null;
             readonly tags: readonly string[];
-            /** @description Whatever you want to remember. */
+            /** @description Your own data. */
             readonly attributes: {
                 readonly [key: string]: unknown;
             };
@@ -69,14 +69,14 @@ interface components {
             /** @description A tag that the contact has. */
             readonly tag?: string;
             /**
-             * @description What belongs to this environment; to the key's own when absent. To a sandbox key production shows nothing.
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
              * @enum {string}
              */
             readonly environment?: "production" | "sandbox";
         };
         readonly ContactToWrite: {
             readonly name?: string | null;
-            /** @description Any form that a send takes; kept in E.164. Once in the environment. */
+            /** @description In any form that a send accepts; stored in E.164. Unique in the environment. */
             readonly phone?: string | null;
             readonly email?: string | null;
             /** @description The contact's id in your own system. Once in the environment. */
@@ -106,7 +106,7 @@ interface components {
         readonly Device: {
             readonly id: string;
             /**
-             * @description Where it belongs: what a key makes belongs to the environment of the key.
+             * @description Its environment: that of the key that created it.
              * @enum {string}
              */
             readonly environment: "production" | "sandbox";
@@ -131,7 +131,7 @@ interface components {
             /** @description Entries on a page. */
             readonly limit?: number;
             /**
-             * @description What belongs to this environment; to the key's own when absent. To a sandbox key production shows nothing.
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
              * @enum {string}
              */
             readonly environment?: "production" | "sandbox";
@@ -141,7 +141,7 @@ interface components {
             readonly token: string;
             /** @enum {string} */
             readonly platform: "ios" | "android" | "web";
-            /** @description Your own id of who uses the device. */
+            /** @description Your own id of the user of the device. */
             readonly userId: string;
             /** @description The subscription's keys in base64url: for the web. */
             readonly keys?: {
@@ -154,7 +154,7 @@ interface components {
             /** @description The carrier's identifier; null until a carrier accepts the message. */
             readonly sid: string | null;
             readonly channel: string;
-            /** @description Recipients, without those that are invalid or named twice. */
+            /** @description Recipients, without invalid ones and duplicates. */
             readonly to: readonly string[];
             /** @description The sender that recipients see. */
             readonly from: string;
@@ -164,7 +164,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -173,10 +173,10 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly subject: string;
             readonly metadata: {
@@ -184,7 +184,7 @@ interface components {
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
                 readonly invalidAddressesSkipped: number;
-                /** @description Recipients left out because they were named before. */
+                /** @description Recipients left out as duplicates. */
                 readonly duplicatesRemoved: number;
             };
         };
@@ -196,15 +196,15 @@ interface components {
             /** @description The text; it or `html` is needed. */
             readonly text?: string;
             readonly html?: string;
-            /** @description One address, with a name if wanted. Default: the gateway’s own. */
+            /** @description One address, optionally with a name. Default: the gateway’s own. */
             readonly from?: string;
-            /** @description One address, with a name if wanted. */
+            /** @description One address, optionally with a name. */
             readonly replyTo?: string;
             /** @description Up to 50 addresses; they get a copy of the first mail. */
             readonly cc?: string | readonly string[];
             /** @description As `cc`, unseen by the others. */
             readonly bcc?: string | readonly string[];
-            /** @description `X-…`, `List-Unsubscribe` and its like, `In-Reply-To`, `References`, `Auto-Submitted`, `Precedence`. */
+            /** @description `X-…`, `List-Unsubscribe` and similar, `In-Reply-To`, `References`, `Auto-Submitted`, `Precedence`. */
             readonly headers?: {
                 readonly [key: string]: string;
             };
@@ -260,14 +260,14 @@ interface components {
             readonly event: "sms.sent" | "sms.failed" | "email.sent" | "email.failed" | "push.sent" | "push.partial" | "push.failed" | "whatsapp.delivered" | "whatsapp.read" | "whatsapp.failed" | "webhook.test";
             /** @enum {string} */
             readonly channel: "sms" | "email" | "push" | "whatsapp" | "system";
-            /** @description The message concerned; absent for `webhook.test`. */
+            /** @description The message of the event; absent for `webhook.test`. */
             readonly messageId?: string;
             /**
              * Format: date-time
              * @description When the event was recorded.
              */
             readonly timestamp: string;
-            /** @description What the channel has to say; members may be added. */
+            /** @description Members depend on the event; more may be added. */
             readonly data: {
                 readonly [key: string]: unknown;
             };
@@ -291,14 +291,14 @@ interface components {
             /** @description Entries on a page. */
             readonly limit?: number;
             readonly status?: components["schemas"]["MessageStatus"];
-            /** @description Only messages to this recipient, in any form that a send takes; before the `@` of an email address capitals count. */
+            /** @description Only messages to this recipient, in any form that a send accepts. The part of an email address before the `@` is case-sensitive. */
             readonly to?: string;
             /** @description Only messages created at this ISO 8601 time or later. */
             readonly from?: string;
             /** @description Only messages created at this ISO 8601 time or earlier. */
             readonly until?: string;
             /**
-             * @description Only messages of this environment; for a production key both when absent. A sandbox key sees the sandbox only.
+             * @description Only messages of this environment; a production key sees both by default, a sandbox key the sandbox only.
              * @enum {string}
              */
             readonly environment?: "production" | "sandbox";
@@ -319,13 +319,13 @@ interface components {
         };
         readonly KeyRevocation: {
             /**
-             * @description Whether to revoke, too, what the key created or rotated, what these keys created or rotated in turn, and what replaced these; no when absent.
+             * @description Also revoke the keys that it created or rotated, their descendants and their replacements. Default: false.
              * @enum {string}
              */
             readonly descendants?: "true" | "false";
         };
         readonly KeyRotation: {
-            /** @description How long the old key works on; 0 when absent. */
+            /** @description How long the old key stays valid. Default: 0. */
             readonly overlapSeconds?: number;
         };
         readonly KeyToCreate: {
@@ -349,7 +349,7 @@ interface components {
             /** @description The carrier's identifier; null until a carrier accepts the message. */
             readonly sid: string | null;
             readonly channel: string;
-            /** @description Recipients, without those that are invalid or named twice. */
+            /** @description Recipients, without invalid ones and duplicates. */
             readonly to: readonly string[];
             /** @description The sender that recipients see. */
             readonly from: string;
@@ -358,7 +358,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -367,10 +367,10 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly metadata: {
                 readonly [key: string]: number | string;
@@ -380,11 +380,11 @@ interface components {
                 readonly status: components["schemas"]["MessageStatus"];
                 readonly sid: string | null;
                 readonly cost: number;
-                /** @description What of `cost` was given back: all of it where nobody accepted it. */
+                /** @description The refunded part of `cost`: all of it when no carrier accepted the message. */
                 readonly refunded: number;
                 /**
                  * Format: date-time
-                 * @description When it is refunded: it failed although an earlier hand-over may have left.
+                 * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
                  */
                 readonly refundDueAt?: string;
                 readonly error: {
@@ -437,7 +437,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -446,34 +446,34 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly title: string;
             readonly metadata: {
                 readonly devicesTargeted: number;
-                /** @description Devices whose platform took the message. */
+                /** @description Devices whose platform accepted the message. */
                 readonly devicesReached: number;
                 readonly devicesFailed: number;
-                /** @description Of those that failed: unregistered, and so forgotten. */
+                /** @description Of the failed ones: unregistered, and therefore deleted. */
                 readonly devicesRemoved: number;
-                /** @description Left out, since this gateway has no provider for their platform. */
+                /** @description Left out: this gateway has no provider for their platform. */
                 readonly devicesSkipped: number;
-                /** @description Users and devices left out because they were named before. */
+                /** @description Users and devices left out as duplicates. */
                 readonly duplicatesRemoved: number;
             };
         };
         readonly PushToSend: {
             /** @description User ids, separated by commas or in a list: the message goes to all of their devices, 1000 at most. */
             readonly to?: string | readonly string[];
-            /** @description Single devices, instead of users or besides them. */
+            /** @description Single devices, instead of users or in addition. */
             readonly deviceIds?: readonly string[];
             readonly title: string;
             /** @description With title, data and addresses 3500 bytes of JSON at most. */
             readonly body: string;
-            /** @description For the app. Values that are no text reach it as JSON text. */
+            /** @description For the app. Values other than text arrive as JSON text. */
             readonly data?: {
                 readonly [key: string]: unknown;
             };
@@ -482,7 +482,7 @@ interface components {
             readonly clickUrl?: string;
             /** @description A message replaces an earlier one with the same key on the device; 64 bytes at most. */
             readonly collapseKey?: string;
-            /** @description How long it is of use to a device that is away; four weeks when it is missing. */
+            /** @description How long the platform keeps it for a device that is offline. Default: four weeks. */
             readonly ttlSeconds?: number;
             /**
              * @description `high` when it is missing.
@@ -499,7 +499,7 @@ interface components {
         };
         readonly RevokedApiKey: {
             readonly apiKey: components["schemas"]["ApiKey"];
-            /** @description With `descendants=true`: the keys that this request revoked. Those that had ended before are left out. */
+            /** @description With `descendants=true`: the keys that this request revoked, without those that had ended before. */
             readonly revokedKeys?: readonly components["schemas"]["ApiKey"][];
         };
         readonly SmsDetails: {
@@ -507,7 +507,7 @@ interface components {
             /** @description The carrier's identifier; null until a carrier accepts the message. */
             readonly sid: string | null;
             readonly channel: string;
-            /** @description Recipients, without those that are invalid or named twice. */
+            /** @description Recipients, without invalid ones and duplicates. */
             readonly to: readonly string[];
             /** @description The sender that recipients see. */
             readonly from: string;
@@ -516,7 +516,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -525,17 +525,17 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly metadata: {
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
                 readonly invalidNumbersSkipped: number;
-                /** @description Recipients left out because they were named before. */
+                /** @description Recipients left out as duplicates. */
                 readonly duplicatesRemoved: number;
                 /** @description Billing units of 160 characters. */
                 readonly smsCount: number;
@@ -553,11 +553,11 @@ interface components {
                 readonly status: components["schemas"]["MessageStatus"];
                 readonly sid: string | null;
                 readonly cost: number;
-                /** @description What of `cost` was given back: all of it where nobody accepted it. */
+                /** @description The refunded part of `cost`: all of it when no carrier accepted the message. */
                 readonly refunded: number;
                 /**
                  * Format: date-time
-                 * @description When it is refunded: it failed although an earlier hand-over may have left.
+                 * @description When it is refunded. It failed, but an earlier attempt may have reached the recipient.
                  */
                 readonly refundDueAt?: string;
                 readonly error: {
@@ -581,7 +581,7 @@ interface components {
             /** @description The carrier's identifier; null until a carrier accepts the message. */
             readonly sid: string | null;
             readonly channel: string;
-            /** @description Recipients, without those that are invalid or named twice. */
+            /** @description Recipients, without invalid ones and duplicates. */
             readonly to: readonly string[];
             /** @description The sender that recipients see. */
             readonly from: string;
@@ -590,7 +590,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -599,17 +599,17 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             readonly metadata: {
                 /** @description Recipients accepted. */
                 readonly recipientsProcessed: number;
                 /** @description Recipients left out as invalid. */
                 readonly invalidNumbersSkipped: number;
-                /** @description Recipients left out because they were named before. */
+                /** @description Recipients left out as duplicates. */
                 readonly duplicatesRemoved: number;
                 /** @description Billing units of 160 characters. */
                 readonly smsCount: number;
@@ -625,7 +625,7 @@ interface components {
         };
         readonly SmsQuote: {
             readonly recipientsProcessed: number;
-            /** @description As they were given. */
+            /** @description As given. */
             readonly invalidNumbers: readonly string[];
             readonly duplicatesRemoved: number;
             /** @enum {string} */
@@ -665,7 +665,7 @@ interface components {
         readonly Webhook: {
             readonly id: string;
             /**
-             * @description Where it belongs: what a key makes belongs to the environment of the key.
+             * @description Its environment: that of the key that created it.
              * @enum {string}
              */
             readonly environment: "production" | "sandbox";
@@ -674,7 +674,7 @@ interface components {
             readonly events: readonly string[];
             readonly description: string | null;
             readonly isActive: boolean;
-            /** @description Why the service switched the endpoint off; null otherwise. */
+            /** @description Why the service deactivated the endpoint; null otherwise. */
             readonly disabledReason: string | null;
             readonly maxRetries: number;
             /**
@@ -689,11 +689,11 @@ interface components {
         readonly WebhookChanges: {
             /** @description HTTPS address that resolves to public addresses only. */
             readonly url?: string;
-            /** @description Event types to be told of, at least one. Of the sandbox an endpoint is told of `webhook.test` only. */
+            /** @description Event types to receive, at least one. A sandbox endpoint receives `webhook.test` only. */
             readonly events?: readonly string[];
             readonly description?: string | null;
             readonly isActive?: boolean;
-            /** @description Attempts after the first one, 0 to 5; 3 unless said otherwise. */
+            /** @description Retries after the first attempt, 0 to 5. Default: 3. */
             readonly maxRetries?: number;
         };
         readonly WebhookDelivery: {
@@ -735,7 +735,7 @@ interface components {
             /** @description Entries on a page. */
             readonly limit?: number;
             /**
-             * @description What belongs to this environment; to the key's own when absent. To a sandbox key production shows nothing.
+             * @description The environment to list. Default: the key's own. A sandbox key finds nothing in production.
              * @enum {string}
              */
             readonly environment?: "production" | "sandbox";
@@ -753,10 +753,10 @@ interface components {
         readonly WebhookToRegister: {
             /** @description HTTPS address that resolves to public addresses only. */
             readonly url: string;
-            /** @description Event types to be told of, at least one. Of the sandbox an endpoint is told of `webhook.test` only. */
+            /** @description Event types to receive, at least one. A sandbox endpoint receives `webhook.test` only. */
             readonly events: readonly string[];
             readonly description?: string;
-            /** @description Attempts after the first one, 0 to 5; 3 unless said otherwise. */
+            /** @description Retries after the first attempt, 0 to 5. Default: 3. */
             readonly maxRetries?: number;
         };
         readonly WebhookWithSecret: {
@@ -769,7 +769,7 @@ interface components {
             /** @description The carrier's identifier; null until a carrier accepts the message. */
             readonly sid: string | null;
             readonly channel: string;
-            /** @description Recipients, without those that are invalid or named twice. */
+            /** @description Recipients, without invalid ones and duplicates. */
             readonly to: readonly string[];
             /** @description The sender that recipients see. */
             readonly from: string;
@@ -778,7 +778,7 @@ interface components {
             /** @description The whole charge, in `currency`; 0 with a sandbox key. */
             readonly cost: number;
             readonly currency: string;
-            /** @description True when it was sent with a sandbox key. */
+            /** @description True for a message of a sandbox key. */
             readonly sandbox: boolean;
             /**
              * Format: date-time
@@ -787,14 +787,14 @@ interface components {
             readonly createdAt: string;
             /**
              * Format: date-time
-             * @description When it is to be sent; absent for now.
+             * @description When it will be sent; absent when it was sent at once.
              */
             readonly scheduledFor?: string;
-            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed although an earlier hand-over may have left; it is refunded when no delivery report can come any more. */
+            /** @description `delivery_unconfirmed`: sent, but no delivery report came. `refund_pending`: a recipient failed, but an earlier attempt may have reached it; it is refunded when no delivery report can arrive any more. */
             readonly statusReason?: string;
             /** @enum {string} */
             readonly type: "text" | "template" | "media";
-            /** @description When it became known that the recipient read it. */
+            /** @description When WhatsApp reported that the recipient read it. */
             readonly readAt: string | null;
             readonly metadata: {
                 readonly recipientsProcessed: number;
@@ -802,7 +802,7 @@ interface components {
             };
         };
         readonly WhatsAppToSend: {
-            /** @description One number, in any form that an SMS takes. */
+            /** @description One number, in any form that an SMS accepts. */
             readonly to: string;
             /**
              * @description `text` and `media` only within 24 hours of the recipient's last message to this account, `template` always.
@@ -816,7 +816,7 @@ interface components {
                 readonly previewUrl?: boolean;
             };
             readonly template?: {
-                /** @description As it is named in the WhatsApp Manager. */
+                /** @description Its name in the WhatsApp Manager. */
                 readonly name: string;
                 /** @description Such as `en` or `en_US`. */
                 readonly language: string;
@@ -846,7 +846,7 @@ interface components {
             readonly to: string;
             /** @description Whether text and media can be sent now. */
             readonly open: boolean;
-            /** @description The recipient's last message to this account: the one that had written to the recipient last. */
+            /** @description The recipient's last message to this account. It counts for the account that wrote to the recipient last. */
             readonly lastInboundAt: string | null;
             /** @description When the window closes, or closed. */
             readonly closesAt: string | null;
