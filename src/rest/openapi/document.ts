@@ -27,6 +27,7 @@ export function openApiDocument(operations: Operations): object {
         title: 'Messaging gateway',
         version: '1.0.0',
         description: describeService(),
+        contact: { name: 'The operator of this gateway' },
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: '/api/v1', description: 'This gateway' }],
