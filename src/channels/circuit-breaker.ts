@@ -6,6 +6,7 @@ import type {
   SubmitOutcome,
 } from '../domain/ports/provider.ts';
 import type { ProviderRecord, ProviderStatus } from '../domain/ports/routing.ts';
+import { createRedaction } from './redact-operator.ts';
 import { redactSecrets, SubmissionRecord } from './submission-record.ts';
 
 export interface BreakerOptions {
@@ -44,6 +45,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   readonly #firstRestMs: number;
   readonly #longestRestMs: number;
   readonly #now: () => number;
+  readonly #redact: (text: string) => string;
   readonly #record = new SubmissionRecord();
   #failures = 0;
   #lastReason = '';
@@ -56,6 +58,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   constructor(provider: Provider<S>, options: BreakerOptions = {}) {
     this.name = provider.name;
     this.#label = options.label ?? provider.name;
+    this.#redact = createRedaction(provider.name);
     this.#provider = provider;
     this.#failuresToOpen = options.failures ?? FAILURES;
     this.#firstRestMs = options.restMs ?? REST_MS;
@@ -70,8 +73,13 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
   async submit(submission: S, signal: AbortSignal): Promise<SubmitOutcome> {
     const pauseMs = this.#pauseMs();
     if (pauseMs > 0) {
-      const reason = `${this.#label} rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
-      return { kind: 'unavailable', reason, retryAfterMs: pauseMs, definitelyNotSent: true };
+      const reason = `the provider rests after ${this.#failures} failures in a row: ${this.#lastReason}`;
+      return this.#forCustomers({
+        kind: 'unavailable',
+        reason,
+        retryAfterMs: pauseMs,
+        definitelyNotSent: true,
+      });
     }
     const isProbe = this.#restsUntil !== undefined;
     if (isProbe) {
@@ -85,7 +93,7 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
       this.#record.note(outcome);
       this.#learn(outcome, isProbe);
     }
-    return outcome;
+    return this.#forCustomers(outcome);
   }
 
   stop(): Promise<void> {
@@ -111,6 +119,11 @@ export class CircuitBreaker<S extends Submission> implements Provider<S> {
     if (this.#restsUntil === undefined) return health;
     const detail = `resting after ${this.#failures} failures in a row: ${this.#lastReason}`;
     return { ...health, state: 'down', detail };
+  }
+
+  /** Only the operator sees the whole reason, in health and in `status`. */
+  #forCustomers(outcome: SubmitOutcome): SubmitOutcome {
+    return outcome.kind === 'accepted' ? outcome : { ...outcome, reason: this.#redact(outcome.reason) };
   }
 
   /** Milliseconds until a submission may pass; 0 when one may pass now. */

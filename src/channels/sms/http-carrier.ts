@@ -119,26 +119,26 @@ export class HttpCarrier implements Provider<SmsSubmission> {
     const exchange = await this.#http.post(write, { signal, expiresAt: submission.expiresAt });
     if (exchange.kind === 'failure') {
       if (!exchange.onlyThis) this.#trouble = exchange.reason;
-      return noAnswer(this.name, exchange);
+      return noAnswer('the carrier', exchange);
     }
     const { status, retryAfterMs } = exchange;
     const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
     if (status === 429) {
       return {
         kind: 'unavailable',
-        reason: `${this.name} is asked too often`,
+        reason: 'the carrier answered 429: too many requests',
         definitelyNotSent: true,
         ...pause,
       };
     }
     if (status >= 500 || status === REQUEST_TIMEOUT) {
       this.#trouble = `answered ${status}`;
-      return { kind: 'unavailable', reason: `${this.name} answered ${status}`, ...pause };
+      return { kind: 'unavailable', reason: `the carrier answered ${status}`, ...pause };
     }
     const outcome = this.api.read(exchange, submission);
     if (outcome.kind === 'own') {
       this.#trouble = outcome.reason;
-      return { kind: 'unavailable', reason: `${this.name}: ${outcome.reason}`, definitelyNotSent: true };
+      return { kind: 'unavailable', reason: `the carrier: ${outcome.reason}`, definitelyNotSent: true };
     }
     this.#trouble = undefined;
     return outcome;

@@ -1,0 +1,41 @@
+import { isIP } from 'node:net';
+
+/** Shorter names are common words, and removing them would garble the text. */
+const LEAST_LENGTH = 3;
+/** Candidates for an IP address, with or without a port. One class of characters, so that the search is linear. */
+const ADDRESS_LIKE = /[0-9a-fA-F:.]{2,}/g;
+const LONGEST_ADDRESS = 60;
+/** Node lists the names of the server's certificate after this. */
+const OTHER_CERTIFICATE = /Hostname\/IP does not match certificate's altnames:.*/s;
+const REDACTED = '…';
+
+/**
+ * Removes from a provider's text what names the operator's account, host or network (R250). Customers read such texts
+ * in timelines, errors and events. `name` is the provider's: `kind:account@host:port`, `kind:account` or `kind`.
+ */
+export function createRedaction(name: string): (text: string) => string {
+  const [, account, host] = /^[^:]*:(?:(.*)@)?(.*?)(?::\d+)?$/.exec(name) ?? [];
+  // Simulators and Web Push name neither.
+  if (host === undefined) return withoutAddresses;
+  const secrets = [account, host]
+    .filter((secret): secret is string => secret !== undefined && secret.length >= LEAST_LENGTH)
+    .map((secret) => new RegExp(`(?<![\\w-])${escaped(secret)}(?::\\d+)?(?![\\w-])`, 'gi'));
+  return (text) => {
+    const renamed = text
+      .replaceAll(name, 'the provider')
+      .replace(OTHER_CERTIFICATE, 'its certificate is for another host');
+    return withoutAddresses(secrets.reduce((left, secret) => left.replaceAll(secret, REDACTED), renamed));
+  };
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+function withoutAddresses(text: string): string {
+  return text.replaceAll(ADDRESS_LIKE, (word) => {
+    if (word.length > LONGEST_ADDRESS) return word;
+    const [bare = '', end = ''] = /^(.*?)([.:]*)$/.exec(word)?.slice(1) ?? [];
+    return isIP(bare) !== 0 || isIP(bare.replace(/:\d+$/, '')) !== 0 ? REDACTED + end : word;
+  });
+}
