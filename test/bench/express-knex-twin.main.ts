@@ -66,7 +66,7 @@ app.post('/api/v1/developers/sms', async (request, response) => {
       status: 'pending',
       api_key_id: 'bench',
       block: Math.floor((seq - 1) / 64),
-      places: BigInt.asIntN(64, 1n << BigInt((seq - 1) % 64)).toString(),
+      bitmap: BigInt.asIntN(64, 1n << BigInt((seq - 1) % 64)).toString(),
       messages: 1,
       cost_minor: 30,
     });

@@ -14,7 +14,7 @@ const RECIPIENT = `INSERT INTO recipients (message_id, account_id, position, add
   VALUES ($1, $2, 0, $3, 30, 'pending')`;
 const ENTRY = `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, message_id, kind, created_at)
   VALUES ($1, $2, -30, $3, $4, 'charge', now())`;
-const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, places, messages, cost_minor)
+const USAGE = `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
   VALUES ($1, date_trunc('hour', now(), 'UTC'), 'sms', 'production', 'pending', 'bench', ($2::bigint - 1) / 64,
     1::bigint << (($2::bigint - 1) % 64)::int, 1, 30)`;
 const JOB = `INSERT INTO pgboss.job (name, data) VALUES ('submit', $1)`;
