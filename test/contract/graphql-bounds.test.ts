@@ -416,7 +416,7 @@ describe('lists inside one answer (R224)', () => {
         [webhookId],
       ),
     );
-    const store = jest.spyOn(gateway.parts.stores.lists, 'deliveriesOf');
+    const store = jest.spyOn(gateway.parts.stores.deliveryLists, 'ofMessages');
     const answer = await ask(query);
     const [loaded] = await Promise.all(store.mock.results.map(({ value }) => value));
     store.mockRestore();

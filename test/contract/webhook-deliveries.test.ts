@@ -461,7 +461,9 @@ describe('deletion (R30)', () => {
     const reach = { accountId: owner.accountId, environment: undefined };
     await eventually(async () => (await deliveries.find(reach, deliveryId))?.attempts === 1);
     expect(await deliveries.find(reach, deliveryId)).toMatchObject(kept);
-    expect((await deliveries.attempts([deliveryId])).get(deliveryId)).toMatchObject([{ httpStatus: 200 }]);
+    expect((await deliveries.attempts(owner.accountId, [deliveryId])).get(deliveryId)).toMatchObject([
+      { httpStatus: 200 },
+    ]);
   });
 });
 

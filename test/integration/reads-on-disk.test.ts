@@ -29,12 +29,12 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
   'messages by id': ({ messageLists }, accountId) => messageLists.findMany(accountId, [ANY]),
   'recipients in a list': ({ messageLists }, accountId) => messageLists.recipients(accountId, [ANY]),
   'timelines in a list': ({ messageLists }, accountId) => messageLists.timelineNotes(accountId, [ANY]),
-  'events of messages': ({ messageLists }, accountId) => messageLists.eventsOf(accountId, [ANY]),
-  'events by number': ({ messageLists }, accountId) => messageLists.events(accountId, [1]),
-  'deliveries of messages': ({ lists }, accountId) => lists.deliveriesOf(accountId, [ANY], 10),
-  'deliveries of one message': ({ lists }, accountId) =>
-    lists.deliveries(accountId, { messageId: ANY }, { limit: 10, after: undefined }),
-  'deliveries by id': ({ lists }, accountId) => lists.findDeliveries(accountId, [ANY], undefined),
+  'events of messages': ({ events }, accountId) => events.ofMessages(accountId, [ANY]),
+  'events by number': ({ events }, accountId) => events.findMany(accountId, [1]),
+  'deliveries of messages': ({ deliveryLists }, accountId) => deliveryLists.ofMessages(accountId, [ANY], 10),
+  'deliveries of one message': ({ deliveryLists }, accountId) =>
+    deliveryLists.list(accountId, { messageId: ANY }, { limit: 10, after: undefined }),
+  'deliveries by id': ({ deliveryLists }, accountId) => deliveryLists.findMany(accountId, [ANY], undefined),
   'a delivery': ({ deliveries }, accountId) => deliveries.find(all(accountId), ANY),
   'entries of the ledger': ({ ledger }, accountId) =>
     ledger.entries(accountId, {}, { limit: 10, after: undefined }),

@@ -90,13 +90,13 @@ export function auditOperations({ stores, auditHeads }: Pick<Dependencies, 'stor
         const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
         const filter = input.filter ?? {};
         const range = keyRange(input, UUID_KEY);
-        const entries = await stores.lists.auditEntries(accountId, filter, range);
+        const entries = await stores.audit.list(accountId, filter, range);
         const rows = entries.map(withMaskedUrls);
         return sliceOf(
           rows,
           range,
           (entry) => entry.id,
-          () => stores.lists.countAuditEntries(accountId, filter),
+          () => stores.audit.count(accountId, filter),
         );
       },
     ),

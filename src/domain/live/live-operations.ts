@@ -74,7 +74,7 @@ export function liveOperations({ stores, clock, live }: Pick<Dependencies, 'stor
           webhookId === undefined ||
           (isUuid(webhookId) && (await stores.webhooks.find(visibilityOf(caller), webhookId)) !== undefined);
         if (!exists) throw notFound('Webhook');
-        const read = (ids: readonly string[]) => stores.lists.findDeliveries(accountId, ids, webhookId);
+        const read = (ids: readonly string[]) => stores.deliveryLists.findMany(accountId, ids, webhookId);
         return deliverObjects(await live.watch(accountId, ['delivery'], signal), read);
       },
     ),

@@ -88,7 +88,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       'message.eventsOf',
       READ,
       async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly RecordedEvent[]> =>
-        stores.messageLists.eventsOf(accountIdOf(caller), ownIds(caller, input.messages)),
+        stores.events.ofMessages(accountIdOf(caller), ownIds(caller, input.messages)),
     ),
 
     /** Webhook deliveries about the messages, oldest first, at most `limit`. */
@@ -99,7 +99,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         caller,
         input: { readonly messages: readonly Message[]; readonly limit: number },
       ): Promise<readonly WebhookDelivery[]> =>
-        stores.lists.deliveriesOf(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
+        stores.deliveryLists.ofMessages(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
     ),
 
     /** The timeline of each message, by message id (R20). */

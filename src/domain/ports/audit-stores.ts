@@ -1,5 +1,7 @@
 import type { AuditLink, ChainedEntry } from '../audit/audit-chain.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
+import type { KeyRange } from '../paging.ts';
+import type { AuditFilter } from './list-stores.ts';
 
 export interface AuditStore {
   /** Appends to the chain and locks its end until the transaction ends. */
@@ -10,6 +12,9 @@ export interface AuditStore {
   heads(): Promise<{ readonly logId: string; readonly signed: string | null; readonly end: AuditLink }>;
   /** Replaces the signed head if it still is `before`. */
   replaceSigned(before: string | null, signed: string): Promise<void>;
+  /** Entries of an account, or of all accounts and the platform when undefined, newest first. */
+  list(accountId: string | undefined, filter: AuditFilter, range: KeyRange): Promise<readonly AuditEntry[]>;
+  count(accountId: string | undefined, filter: AuditFilter): Promise<number>;
 }
 
 /** A former end of the audit log: proof of its number of entries and their hash. */

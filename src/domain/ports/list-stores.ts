@@ -1,9 +1,7 @@
-import type { AuditEntry } from '../audit/audit-entry.ts';
 import type { Environment } from '../caller.ts';
 import type { Channel, Message, MessageStatus, Recipient, TimelineEntry } from '../messages/message.ts';
 import type { KeyRange } from '../paging.ts';
-import type { RecordedEvent } from '../webhooks/event.ts';
-import type { DeliveryAttempt, DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
+import type { DeliveryStatus, EventType, WebhookDelivery } from '../webhooks/webhook.ts';
 
 /** A text is searched in this many of the newest messages of each channel in the filter's time span. */
 export const SEARCH_REACH = 100_000;
@@ -75,51 +73,33 @@ export interface MessageListStore {
     accountId: string,
     messageIds: readonly string[],
   ): Promise<readonly (TimelineEntry & { messageId: string; position: number })[]>;
-  eventsOf(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
-  /** Events by number in the feed. */
-  events(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
 }
 
-/** Lists of deliveries and of the audit log for people. */
-export interface ListStore {
+/** Lists of deliveries for people. */
+export interface DeliveryListStore {
   /** Deliveries of the messages, oldest first. */
-  deliveriesOf(
+  ofMessages(
     accountId: string,
     messageIds: readonly string[],
     limit: number,
   ): Promise<readonly WebhookDelivery[]>;
   /** Deliveries, newest first. */
-  deliveries(
-    accountId: string,
-    filter: DeliveryListFilter,
-    range: KeyRange,
-  ): Promise<readonly WebhookDelivery[]>;
+  list(accountId: string, filter: DeliveryListFilter, range: KeyRange): Promise<readonly WebhookDelivery[]>;
   /** Deliveries to each of the account's endpoints, newest first. */
-  deliveriesToEach(
+  listToEach(
     accountId: string,
     webhookIds: readonly string[],
     range: KeyRange,
   ): Promise<readonly WebhookDelivery[]>;
   /** Deliveries of the account to all its endpoints or to one, oldest first. */
-  findDeliveries(
+  findMany(
     accountId: string,
     ids: readonly string[],
     webhookId: string | undefined,
   ): Promise<readonly WebhookDelivery[]>;
-  countDeliveries(accountId: string, filter: DeliveryListFilter): Promise<number>;
-  deliveryCounts(
+  count(accountId: string, filter: DeliveryListFilter): Promise<number>;
+  countsToEach(
     accountId: string,
     webhookIds: readonly string[],
   ): Promise<ReadonlyMap<string, DeliveryCounts>>;
-  attempts(
-    accountId: string,
-    deliveryIds: readonly string[],
-  ): Promise<readonly (DeliveryAttempt & { deliveryId: string })[]>;
-  /** Audit entries of an account, or of all accounts and the platform when undefined, newest first. */
-  auditEntries(
-    accountId: string | undefined,
-    filter: AuditFilter,
-    range: KeyRange,
-  ): Promise<readonly AuditEntry[]>;
-  countAuditEntries(accountId: string | undefined, filter: AuditFilter): Promise<number>;
 }

@@ -19,7 +19,7 @@ import type { ContactImportStore, ContactStore } from './contact-stores.ts';
 import type { CopyStore } from './copy-store.ts';
 import type { DeviceStore } from './device-store.ts';
 import type { JobSink } from './job-queue.ts';
-import type { ListStore, MessageListStore } from './list-stores.ts';
+import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
 import type { ReportStore } from './report-stores.ts';
@@ -53,7 +53,7 @@ export interface Stores {
   readonly providerHealth: ProviderHealthStore;
   readonly audit: AuditStore;
   readonly copy: CopyStore;
-  readonly lists: ListStore;
+  readonly deliveryLists: DeliveryListStore;
   readonly messageLists: MessageListStore;
   readonly usage: UsageStore;
 }

@@ -17,6 +17,9 @@ export interface EventStore {
   lastNumber(accountId: string): Promise<number>;
   /** An account's events after a number, in feed order. */
   after(visibility: Visibility, seq: number, limit: number): Promise<readonly RecordedEvent[]>;
+  ofMessages(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]>;
+  /** Events by number in the account's feed. */
+  findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]>;
   /**
    * Events after a number, recorded in a time span, that an endpoint subscribes to and has no delivery of; without
    * tests. They are not deleted before the transaction ends.
@@ -131,8 +134,11 @@ export interface DeliveryStore {
   find(visibility: Visibility, id: string): Promise<WebhookDelivery | undefined>;
   /** Newest first. */
   page(webhookId: string, filter: DeliveryFilter, request: PageRequest): Promise<Page<WebhookDelivery>>;
-  /** Attempts by delivery, oldest first. */
-  attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
+  /** The attempts of the account's deliveries, by delivery, oldest first. */
+  attempts(
+    accountId: string,
+    deliveryIds: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>>;
   /** The open deliveries that are due at `dueAt` (ISO 8601) or, without it, have had exactly `attempts` attempts. */
   due(
     webhookId: string,

@@ -27,12 +27,12 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         const accountId = accountIdOf(caller);
         const filter = checkEvent(input.filter ?? {});
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.lists.deliveries(accountId, filter, range);
+        const rows = await stores.deliveryLists.list(accountId, filter, range);
         return sliceOf(
           rows,
           range,
           (row) => row.id,
-          () => stores.lists.countDeliveries(accountId, filter),
+          () => stores.deliveryLists.count(accountId, filter),
         );
       },
     ),
@@ -48,11 +48,11 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         const accountId = accountIdOf(caller);
         const { webhookIds } = input;
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.lists.deliveriesToEach(accountId, webhookIds, range);
+        const rows = await stores.deliveryLists.listToEach(accountId, webhookIds, range);
         const groups = Map.groupBy(rows, (row) => row.webhookId);
         let counts: Promise<ReadonlyMap<string, DeliveryCounts>> | undefined;
         const total = async (id: string) => {
-          counts ??= stores.lists.deliveryCounts(accountId, webhookIds);
+          counts ??= stores.deliveryLists.countsToEach(accountId, webhookIds);
           return (await counts).get(id)?.total ?? 0;
         };
         const slice = (id: string) =>
@@ -83,17 +83,21 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         caller,
         input: { readonly webhookIds: readonly string[] },
       ): Promise<ReadonlyMap<string, DeliveryCounts>> =>
-        stores.lists.deliveryCounts(accountIdOf(caller), input.webhookIds),
+        stores.deliveryLists.countsToEach(accountIdOf(caller), input.webhookIds),
     ),
 
     attemptsOf: operation(
       'delivery.attemptsOf',
       READ,
-      (
+      async (
         caller,
         input: { readonly deliveryIds: readonly string[] },
-      ): Promise<readonly (DeliveryAttempt & { deliveryId: string })[]> =>
-        stores.lists.attempts(accountIdOf(caller), input.deliveryIds),
+      ): Promise<readonly (DeliveryAttempt & { deliveryId: string })[]> => {
+        const attempts = await stores.deliveries.attempts(accountIdOf(caller), input.deliveryIds);
+        return [...attempts].flatMap(([deliveryId, own]) =>
+          own.map((attempt) => ({ ...attempt, deliveryId })),
+        );
+      },
     ),
 
     /** The events with these numbers in the account's feed. */
@@ -101,7 +105,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       'delivery.events',
       READ,
       (caller, input: { readonly seqs: readonly number[] }): Promise<readonly RecordedEvent[]> =>
-        stores.messageLists.events(accountIdOf(caller), input.seqs),
+        stores.events.findMany(accountIdOf(caller), input.seqs),
     ),
   };
 }

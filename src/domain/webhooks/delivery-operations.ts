@@ -51,7 +51,7 @@ export function deliveryOperations(deps: Dependencies) {
   }
 
   async function detailsOf(delivery: WebhookDelivery): Promise<DeliveryDetails> {
-    const attempts = await stores.deliveries.attempts([delivery.id]);
+    const attempts = await stores.deliveries.attempts(delivery.accountId, [delivery.id]);
     return { delivery, attemptLog: attempts.get(delivery.id) ?? [] };
   }
 
@@ -114,7 +114,10 @@ export function deliveryOperations(deps: Dependencies) {
       ): Promise<Page<DeliveryDetails>> => {
         const webhook = await webhookOf(caller, input.id);
         const page = await stores.deliveries.page(webhook.id, input.filter, input.page);
-        const attempts = await stores.deliveries.attempts(page.rows.map((delivery) => delivery.id));
+        const attempts = await stores.deliveries.attempts(
+          webhook.accountId,
+          page.rows.map((delivery) => delivery.id),
+        );
         const rows = page.rows.map((delivery) => ({ delivery, attemptLog: attempts.get(delivery.id) ?? [] }));
         return { rows, total: page.total };
       },

@@ -7,8 +7,7 @@ import { PgAuditStore } from '../stores/audit.store.ts';
 import { PgContactStore } from '../stores/contact.store.ts';
 import { PgContactImportStore } from '../stores/contact-import.store.ts';
 import { PgCopyStore } from '../stores/copy.store.ts';
-import { PgDeliveryStore } from '../stores/delivery.store.ts';
-import { PgListStore } from '../stores/delivery-and-audit-list.store.ts';
+import { PgDeliveryListStore, PgDeliveryStore } from '../stores/delivery.store.ts';
 import { PgDeviceStore } from '../stores/device.store.ts';
 import { PgEventStore } from '../stores/event.store.ts';
 import { PgInboundStore } from '../stores/inbound.store.ts';
@@ -67,7 +66,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     providerHealth: new PgProviderHealthStore(sql),
     audit: new PgAuditStore(sql, heads),
     copy: new PgCopyStore(sql),
-    lists: new PgListStore(sql),
+    deliveryLists: new PgDeliveryListStore(sql),
     messageLists: new PgMessageListStore(sql),
     usage: new PgUsageStore(sql),
   };

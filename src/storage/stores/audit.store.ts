@@ -1,9 +1,33 @@
 import { type AuditLink, type ChainedEntry, nextLink } from '../../domain/audit/audit-chain.ts';
 import type { AuditEntry } from '../../domain/audit/audit-entry.ts';
+import type { KeyRange } from '../../domain/paging.ts';
 import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts';
+import type { AuditFilter } from '../../domain/ports/list-stores.ts';
+import { uuidFloor } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+import { ownRows } from './list-counts.ts';
 
-const COLUMNS = 'id, account_id, at, actor, action, target, before, after';
+interface AuditRow extends Omit<AuditEntry, 'accountId'> {
+  readonly account_id: string | null;
+}
+
+const COLUMNS = ['id', 'account_id', 'at', 'actor', 'action', 'target', 'before', 'after'] as const;
+
+function mapRow(row: AuditRow): AuditEntry {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    at: row.at,
+    actor: row.actor,
+    action: row.action,
+    target: row.target,
+    before: row.before,
+    after: row.after,
+  };
+}
+
+/** The time of an entry and the time in its id are read at different moments. */
+const ID_SLACK_MS = 60_000;
 const HEAD = 'SELECT seq, hash, log_id, sealed FROM audit_head';
 const FIND_HEAD = statement('audit-head', HEAD);
 const LOCK_HEAD = statement('audit-lock-head', `${HEAD} FOR UPDATE`);
@@ -14,18 +38,14 @@ const REPLACE_SIGNED = statement(
 );
 const APPEND = statement(
   'audit-append',
-  `INSERT INTO audit_entries (${COLUMNS}, seq, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+  `INSERT INTO audit_entries (${COLUMNS.join(', ')}, seq, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 );
 const AFTER = statement(
   'audit-after',
-  `SELECT ${COLUMNS}, seq, hash FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2`,
+  `SELECT ${COLUMNS.join(', ')}, seq, hash FROM audit_entries WHERE seq > $1 ORDER BY seq LIMIT $2`,
 );
 
-interface AuditRow extends Omit<AuditEntry, 'accountId'>, AuditLink {
-  readonly account_id: string | null;
-}
-
-interface EndRow extends AuditLink {
+interface HeadRow extends AuditLink {
   readonly log_id: string;
   readonly sealed: string | null;
 }
@@ -41,7 +61,7 @@ export class PgAuditStore implements AuditStore {
   }
 
   async append(entry: AuditEntry): Promise<void> {
-    const end = endOf(await this.#sql.query<EndRow>(LOCK_HEAD, []));
+    const end = endOf(await this.#sql.query<HeadRow>(LOCK_HEAD, []));
     const { seq, hash } = nextLink(end, entry);
     const { id, accountId, at, actor, action, target, before, after } = entry;
     await this.#sql.execute(APPEND, [id, accountId, at, actor, action, target, before, after, seq, hash]);
@@ -54,12 +74,8 @@ export class PgAuditStore implements AuditStore {
   }
 
   async chainedAfter(seq: number, limit: number): Promise<readonly ChainedEntry[]> {
-    const rows = await this.#sql.queryOnDisk<AuditRow>(AFTER, [seq, limit]);
-    return rows.map(({ seq, hash, account_id: accountId, ...entry }) => ({
-      seq,
-      hash,
-      entry: { ...entry, accountId },
-    }));
+    const rows = await this.#sql.queryOnDisk<AuditRow & AuditLink>(AFTER, [seq, limit]);
+    return rows.map((row) => ({ seq: row.seq, hash: row.hash, entry: mapRow(row) }));
   }
 
   async heads(): Promise<{ logId: string; signed: string | null; end: AuditLink }> {
@@ -68,16 +84,50 @@ export class PgAuditStore implements AuditStore {
       hash,
       log_id: logId,
       sealed: signed,
-    } = endOf(await this.#sql.queryOnDisk<EndRow>(FIND_HEAD, []));
+    } = endOf(await this.#sql.queryOnDisk<HeadRow>(FIND_HEAD, []));
     return { logId, signed, end: { seq, hash } };
   }
 
   async replaceSigned(before: string | null, signed: string): Promise<void> {
     await this.#sql.execute(REPLACE_SIGNED, [before, signed]);
   }
+
+  async list(
+    accountId: string | undefined,
+    filter: AuditFilter,
+    { limit, after }: KeyRange,
+  ): Promise<readonly AuditEntry[]> {
+    const query = this.#matching(accountId, filter).orderBy('id', 'desc').limit(limit);
+    if (after !== undefined) query.where('id', '<', after);
+    const rows: AuditRow[] = await query.select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
+  count(accountId: string | undefined, filter: AuditFilter): Promise<number> {
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    if (accountId !== undefined && !isFiltered) return ownRows(this.#sql, accountId, 'audit_entries');
+    return this.#sql.count(this.#matching(accountId, filter));
+  }
+
+  #matching(accountId: string | undefined, filter: AuditFilter) {
+    const query = this.#sql.table<AuditRow>('audit_entries');
+    if (accountId !== undefined) query.where('account_id', accountId);
+    if (filter.action !== undefined) query.where('action', filter.action);
+    if (filter.actor !== undefined) query.where('actor', filter.actor);
+    if (filter.target !== undefined) query.where('target', filter.target);
+    // The index is on ids, and an id contains its time.
+    const { from, to } = filter;
+    if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
+    if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
+    return query;
+  }
 }
 
-function endOf([end]: readonly EndRow[]): EndRow {
+function endOf([end]: readonly HeadRow[]): HeadRow {
   if (!end) throw new Error('the audit chain has lost its end');
   return end;
+}
+
+function idAround(time: Date, slackMs: number): string {
+  return uuidFloor(new Date(Math.max(0, time.getTime() + slackMs)));
 }

@@ -1,5 +1,10 @@
 import type { Environment, Visibility } from '../../domain/caller.ts';
-import type { Page, PageRequest } from '../../domain/paging.ts';
+import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
+import type {
+  DeliveryCounts,
+  DeliveryListFilter,
+  DeliveryListStore,
+} from '../../domain/ports/list-stores.ts';
 import type {
   AttemptRecord,
   DeliveryFilter,
@@ -8,16 +13,16 @@ import type {
   DueDelivery,
   TimeSpan,
 } from '../../domain/ports/webhook-stores.ts';
-import type {
-  DeliveryAttempt,
-  DeliveryStatus,
-  EventType,
-  WebhookDelivery,
+import { FIRST_UUID, isUuid, uuidFloor } from '../../domain/uuid.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryAttempt,
+  type DeliveryStatus,
+  type EventType,
+  type WebhookDelivery,
 } from '../../domain/webhooks/webhook.ts';
 import { type Sql, type Statement, statement } from '../postgres/sql.ts';
-import { deliveryPart } from './delivery-finder.ts';
 import { BODY_COLUMNS, EVENT_ENVIRONMENT, type EventBodyRow, eventBody, WITH_SOURCE } from './event.store.ts';
-import { RECORD, RECORD_BESIDE } from './record-attempts.ts';
 
 interface DeliveryRow {
   id: string;
@@ -43,6 +48,7 @@ type DueRow = Pick<DeliveryRow, 'id' | 'account_id' | 'event' | 'attempts' | 'ne
 const COLUMNS = `d.id, d.account_id, ${EVENT_ENVIRONMENT} AS environment, d.webhook_id, d.event_seq, d.event,
   e.message_id, d.status, d.http_status, d.attempts, d.response_body, d.error_message, d.next_retry_at, d.created_at`;
 const OF_EVENT = 'JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq';
+const OF_EVENTS = 'JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_seq = e.seq';
 
 function mapRow(row: DeliveryRow): WebhookDelivery {
   return {
@@ -63,6 +69,23 @@ function mapRow(row: DeliveryRow): WebhookDelivery {
   };
 }
 
+interface AttemptRow {
+  delivery_id: string;
+  at: Date;
+  http_status: number | null;
+  duration_ms: number;
+  error_message: string | null;
+}
+
+function mapAttempt(row: AttemptRow): DeliveryAttempt {
+  return {
+    at: row.at,
+    httpStatus: row.http_status,
+    durationMs: row.duration_ms,
+    errorMessage: row.error_message,
+  };
+}
+
 const FIND = statement(
   'delivery-find',
   `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT} WHERE d.account_id = $1 AND d.id = $2
@@ -80,7 +103,7 @@ const BY_IDS = statement(
 const ATTEMPTS = statement(
   'attempts-of-deliveries',
   `SELECT delivery_id, at, http_status, duration_ms, error_message FROM webhook_attempts
-   WHERE delivery_id = ANY($1::uuid[]) ORDER BY delivery_id, number`,
+   WHERE account_id = $1 AND delivery_id = ANY($2::uuid[]) ORDER BY delivery_id, number`,
 );
 // A delivery due within a second is treated as due: clocks of processes differ, and its attempt may have started.
 const REOPEN = statement(
@@ -128,6 +151,163 @@ const CLOSE = statement(
   `UPDATE webhook_deliveries SET status = $2, error_message = $3, next_retry_at = NULL
    WHERE id = ANY($1::uuid[]) AND status IN ('pending', 'retrying') RETURNING id, account_id`,
 );
+
+/** Found first and limited afterwards: with a limit inside, PostgreSQL scans the ids of all deliveries. */
+const OF_MESSAGES = statement(
+  'deliveries-of-messages',
+  `SELECT * FROM (
+     SELECT ${COLUMNS} FROM events e ${OF_EVENTS}
+     WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) OFFSET 0
+   ) f ORDER BY f.id LIMIT $3`,
+);
+/** A message's events and their deliveries are found by index; only the columns shown are read. */
+const MATCHING_OF_MESSAGE = `FROM events e ${OF_EVENTS}
+  WHERE e.account_id = $1 AND e.message_id = $2 AND ($3::uuid IS NULL OR d.webhook_id = $3)
+    AND ($4::text IS NULL OR d.status = $4) AND ($5::text IS NULL OR d.event = $5)
+    AND ($6::text IS NULL OR $6 = ${EVENT_ENVIRONMENT})`;
+const OF_MESSAGE = statement(
+  'deliveries-of-message',
+  `SELECT * FROM (SELECT ${COLUMNS} ${MATCHING_OF_MESSAGE} OFFSET 0) f
+   WHERE $7::uuid IS NULL OR f.id < $7 ORDER BY f.id DESC LIMIT $8`,
+);
+const COUNT_OF_MESSAGE = statement(
+  'deliveries-count-of-message',
+  `SELECT count(*) AS total ${MATCHING_OF_MESSAGE}`,
+);
+const ENDPOINTS = statement(
+  'deliveries-endpoints',
+  `SELECT id FROM webhooks WHERE account_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))
+     AND ($3::text IS NULL OR environment = $3)`,
+);
+const FIND_MANY = statement(
+  'deliveries-find-many',
+  `SELECT ${COLUMNS} FROM webhook_deliveries d ${OF_EVENT}
+   WHERE d.account_id = $1 AND d.id = ANY($2::uuid[]) AND ($3::uuid IS NULL OR d.webhook_id = $3) ORDER BY d.id`,
+);
+/** True if the delivery has not changed since its attempt `n` was taken. */
+const AWAITED = `d.status IN ('pending', 'retrying') AND d.next_retry_at IS NOT DISTINCT FROM n.due_at`;
+const DECIDES = `${AWAITED} OR n.status = 'success' AND d.status <> 'canceled'`;
+/** A canceled delivery shows the answer too, beside the reason of the cancellation. */
+const ANSWERS = `d.status = 'canceled' OR ${DECIDES}`;
+const recording = (name: string, set: (column: string, when: string) => string, where: string) =>
+  statement(
+    name,
+    `WITH attempt AS (
+     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::text[],
+       $7::timestamptz[], $8::int[], $9::int[], $10::text[])
+       AS n (id, account_id, due_at, status, next_retry_at, response_body, at, http_status, duration_ms, error_message)
+   ), done AS (
+     UPDATE webhook_deliveries d SET attempts = d.attempts + 1,
+       ${set('status', DECIDES)}, ${set('next_retry_at', DECIDES)}, ${set('error_message', DECIDES)},
+       ${set('http_status', ANSWERS)}, ${set('response_body', ANSWERS)}
+     FROM attempt n WHERE d.id = n.id AND ${where}
+     RETURNING d.id, d.attempts, d.next_retry_at
+   ), logged AS (
+     INSERT INTO webhook_attempts (delivery_id, account_id, at, number, http_status, duration_ms, error_message)
+     SELECT n.id, n.account_id, n.at, done.attempts, n.http_status, n.duration_ms, n.error_message
+     FROM attempt n JOIN done ON done.id = n.id
+   )
+   SELECT id, attempts, next_retry_at FROM done`,
+  );
+/** Attempts of deliveries that waited for them: nearly all, so without a condition that would prevent the index. */
+const RECORD = recording('deliveries-record', (column) => `${column} = n.${column}`, AWAITED);
+/**
+ * Attempts of other deliveries: a success still decides. A commit whose answer was lost is retried, so attempts that
+ * are already logged are skipped.
+ */
+const RECORD_BESIDE = recording(
+  'deliveries-record-beside',
+  (column, when) => `${column} = CASE WHEN ${when} THEN n.${column} ELSE d.${column} END`,
+  'n.at <> ALL (ARRAY(SELECT a.at FROM webhook_attempts a WHERE a.delivery_id = n.id))',
+);
+
+/**
+ * Finds deliveries in lists of any size. Triggers count them by webhook, hour, event and status, so a total is a sum of
+ * counts. Only the hours that hold a page are scanned: an id contains its hour.
+ */
+const HOUR_MS = 3_600_000;
+/** Up to this offset, skipping index entries is cheaper than finding the hours of the page. */
+const SKIPPED_IN_INDEX = 500;
+const COUNTED = `(
+    SELECT webhook_id, hour, event, status, deliveries FROM delivery_hours
+    UNION ALL SELECT webhook_id, hour, event, status, deliveries FROM delivery_deltas
+  ) counted
+  WHERE webhook_id = ANY($1::uuid[])`;
+const MATCHING = '($2::text IS NULL OR status = $2) AND ($3::text IS NULL OR event = $3)';
+const HOURS = statement(
+  'delivery-hours',
+  `SELECT hour, sum(deliveries)::bigint AS count FROM ${COUNTED} AND ${MATCHING} AND hour <= $4
+   GROUP BY hour HAVING sum(deliveries) > 0 ORDER BY hour DESC LIMIT $5`,
+);
+const TOTAL = statement(
+  'delivery-total',
+  `SELECT coalesce(sum(deliveries), 0)::bigint AS count FROM ${COUNTED} AND ${MATCHING}`,
+);
+const BY_STATUS = statement(
+  'delivery-counts-by-status',
+  `SELECT webhook_id, status, sum(deliveries)::bigint AS count FROM ${COUNTED} GROUP BY webhook_id, status`,
+);
+/**
+ * A statement over the rows of `from`, which an index has in the order of `key` and `id`. Compared as a row, so that
+ * the planner can use no other index.
+ */
+function idsOver(name: string, from: string, id: string, key: string, value = 'w.id') {
+  return statement(
+    `delivery-ids${name}`,
+    `SELECT f.id FROM unnest($4::uuid[], $5::uuid[], $6::bigint[]) AS p (lowest, below, most)
+     CROSS JOIN unnest($1::uuid[]) AS w (id)
+     CROSS JOIN LATERAL (
+       SELECT ${id} AS id FROM ${from}
+       WHERE (${key}, ${id}) >= (${value}, p.lowest) AND (${key}, ${id}) < (${value}, p.below) AND ${MATCHING}
+       ORDER BY ${key.replaceAll(',', ' DESC,')} DESC, ${id} DESC LIMIT least(p.most, $7::bigint + $8::bigint)
+     ) f ORDER BY f.id DESC OFFSET $7 LIMIT $8`,
+  );
+}
+const ALL = idsOver('', 'webhook_deliveries d', 'd.id', 'd.webhook_id');
+const RETRIED = idsOver(
+  '-retried',
+  '(SELECT * FROM webhook_deliveries WHERE next_retry_at IS NOT NULL) d',
+  'd.id',
+  'd.webhook_id',
+);
+const HAVE_FAILED = idsOver(
+  '-failed',
+  '(SELECT * FROM webhook_deliveries WHERE has_failed) d',
+  'd.id',
+  'd.webhook_id',
+);
+/** Events that nearly every message causes. The others have an index. */
+const COMMON_EVENTS: readonly EventType[] = [
+  'sms.sent',
+  'email.sent',
+  'push.sent',
+  'whatsapp.delivered',
+  'whatsapp.read',
+];
+const RARE = idsOver(
+  '-rare',
+  `(SELECT * FROM webhook_deliveries WHERE event NOT IN (${COMMON_EVENTS.map((event) => `'${event}'`).join(', ')})) d`,
+  'd.id',
+  'd.event, d.webhook_id',
+  '$3::text, w.id',
+);
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const EVER: IdRange = { lowest: FIRST_UUID, below: LAST_UUID, most: null };
+
+/** A range of ids, and the highest number of matching deliveries in it. */
+interface IdRange {
+  readonly lowest: string;
+  readonly below: string;
+  readonly most: number | null;
+}
+interface HourCount {
+  readonly hour: Date;
+  readonly count: number;
+}
+interface Part {
+  readonly skipped: number;
+  readonly limit: number;
+}
 
 /** Webhook deliveries and the results of their attempts. */
 export class PgDeliveryStore implements DeliveryStore {
@@ -222,32 +402,16 @@ export class PgDeliveryStore implements DeliveryStore {
     return this.#sql.transaction(async (sql) => {
       await sql.execute(SNAPSHOT, []);
       const part = { skipped: (page - 1) * limit, limit };
-      const { ids, total } = await deliveryPart(sql, [webhookId], filter, part);
+      const { ids, total } = await idsOfPart(sql, [webhookId], filter, part);
       const rows = ids.length === 0 ? [] : await sql.queryOnDisk<DeliveryRow>(BY_IDS, [ids]);
       return { rows: rows.map(mapRow), total };
     });
   }
 
-  async attempts(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {
-    const rows = await this.#sql.query<{
-      delivery_id: string;
-      at: Date;
-      http_status: number | null;
-      duration_ms: number;
-      error_message: string | null;
-    }>(ATTEMPTS, [deliveryIds]);
-    const byDelivery = new Map<string, DeliveryAttempt[]>();
-    for (const row of rows) {
-      const attempts = byDelivery.get(row.delivery_id) ?? [];
-      byDelivery.set(row.delivery_id, attempts);
-      attempts.push({
-        at: row.at,
-        httpStatus: row.http_status,
-        durationMs: row.duration_ms,
-        errorMessage: row.error_message,
-      });
-    }
-    return byDelivery;
+  async attempts(accountId: string, deliveryIds: readonly string[]) {
+    const rows = await this.#sql.query<AttemptRow>(ATTEMPTS, [accountId, deliveryIds]);
+    const byDelivery = Map.groupBy(rows, (row) => row.delivery_id);
+    return new Map([...byDelivery].map(([id, own]) => [id, own.map(mapAttempt)]));
   }
 
   async reopen(
@@ -281,4 +445,220 @@ export class PgDeliveryStore implements DeliveryStore {
     const [row] = await this.#sql.query<{ id: string }>(CANCEL_OPEN, values);
     return row?.id;
   }
+}
+
+/** Deliveries, for looking through them. */
+export class PgDeliveryListStore implements DeliveryListStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async ofMessages(
+    accountId: string,
+    messageIds: readonly string[],
+    limit: number,
+  ): Promise<readonly WebhookDelivery[]> {
+    const values = [accountId, messageIds, limit];
+    return (await this.#sql.queryOnDisk<DeliveryRow>(OF_MESSAGES, values)).map(mapRow);
+  }
+
+  async list(
+    accountId: string,
+    filter: DeliveryListFilter,
+    { limit, after }: KeyRange,
+  ): Promise<readonly WebhookDelivery[]> {
+    if (filter.messageId !== undefined) {
+      const values = ofMessage(accountId, filter);
+      if (!values) return [];
+      const rows = await this.#sql.queryOnDisk<DeliveryRow>(OF_MESSAGE, [...values, after ?? null, limit]);
+      return rows.map(mapRow);
+    }
+    const endpoints = await this.#endpoints(accountId, filter);
+    const ids = await idsBefore(this.#sql, endpoints, filter, after, limit);
+    return (await this.findMany(accountId, ids, undefined)).toReversed();
+  }
+
+  async listToEach(
+    accountId: string,
+    webhookIds: readonly string[],
+    { limit, after }: KeyRange,
+  ): Promise<readonly WebhookDelivery[]> {
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
+    const endpoints = own.map(({ id }) => id);
+    const ids = await idsOfEachBefore(this.#sql, endpoints, after, limit);
+    return (await this.findMany(accountId, ids, undefined)).toReversed();
+  }
+
+  /** The account's webhooks, also deleted ones: all, those of an environment, or a single one. */
+  async #endpoints(accountId: string, { webhookId, environment }: DeliveryListFilter): Promise<string[]> {
+    if (webhookId !== undefined && !isUuid(webhookId)) return [];
+    const values = [accountId, webhookId === undefined ? null : [webhookId], environment ?? null];
+    return (await this.#sql.query<{ id: string }>(ENDPOINTS, values)).map(({ id }) => id);
+  }
+
+  async findMany(accountId: string, ids: readonly string[], webhookId: string | undefined) {
+    const values = [accountId, ids, webhookId ?? null];
+    return (await this.#sql.queryOnDisk<DeliveryRow>(FIND_MANY, values)).map(mapRow);
+  }
+
+  async count(accountId: string, filter: DeliveryListFilter): Promise<number> {
+    if (filter.messageId !== undefined) {
+      const values = ofMessage(accountId, filter);
+      const [counted] = values ? await this.#sql.query<{ total: number }>(COUNT_OF_MESSAGE, values) : [];
+      return counted?.total ?? 0;
+    }
+    return countMatching(this.#sql, await this.#endpoints(accountId, filter), filter);
+  }
+
+  async countsToEach(accountId: string, webhookIds: readonly string[]) {
+    const own = await this.#sql.query<{ id: string }>(ENDPOINTS, [accountId, webhookIds, null]);
+    const rows = await countsByStatus(
+      this.#sql,
+      own.map(({ id }) => id),
+    );
+    const byWebhook = Map.groupBy(rows, (row) => row.webhook_id);
+    return new Map(
+      [...byWebhook].map(([id, own]): [string, DeliveryCounts] => {
+        const sum = (...statuses: DeliveryStatus[]) =>
+          own.reduce((total, row) => total + (statuses.includes(row.status) ? row.count : 0), 0);
+        const counts = {
+          succeeded: sum('success'),
+          failed: sum('failed'),
+          pending: sum('pending', 'retrying'),
+          total: sum(...DELIVERY_STATUSES),
+        };
+        return [id, counts];
+      }),
+    );
+  }
+}
+
+/** The condition for the deliveries of a message; undefined for an invalid id, which matches nothing. */
+function ofMessage(
+  accountId: string,
+  { messageId = '', webhookId, status, event, environment }: DeliveryListFilter,
+): unknown[] | undefined {
+  if (!isUuid(messageId) || (webhookId !== undefined && !isUuid(webhookId))) return undefined;
+  return [accountId, messageId, webhookId ?? null, status ?? null, event ?? null, environment ?? null];
+}
+
+/** Ids of the matching deliveries to the webhooks, newest first, by offset and limit. */
+async function idsOfPart(
+  sql: Sql,
+  webhookIds: readonly string[],
+  filter: DeliveryFilter,
+  part: Part,
+): Promise<{ ids: readonly string[]; total: number }> {
+  const hours = await hourCounts(sql, webhookIds, filter, undefined, null);
+  let before = 0;
+  let total = 0;
+  const onPage: HourCount[] = [];
+  for (const hour of hours) {
+    if (total + hour.count <= part.skipped) before += hour.count;
+    else if (total < part.skipped + part.limit) onPage.push(hour);
+    total += hour.count;
+  }
+  if (indexed(filter) && part.skipped < SKIPPED_IN_INDEX) {
+    return { ids: await idsIn(sql, webhookIds, filter, [EVER], undefined, part), total };
+  }
+  const within = { skipped: part.skipped - before, limit: part.limit };
+  return { ids: await idsIn(sql, webhookIds, filter, onPage.map(idsOf), undefined, within), total };
+}
+
+/** Ids of the newest `limit` matching deliveries to the webhooks that are older than the one with id `before`. */
+async function idsBefore(
+  sql: Sql,
+  webhookIds: readonly string[],
+  filter: DeliveryFilter,
+  before: string | undefined,
+  limit: number,
+): Promise<readonly string[]> {
+  if (indexed(filter) || (filter.status === undefined && filter.event === undefined)) {
+    return idsIn(sql, webhookIds, filter, [EVER], before, { skipped: 0, limit });
+  }
+  const newest = before === undefined ? undefined : hourOfUuid(before);
+  const hours = await hourCounts(sql, webhookIds, filter, newest, limit + 1);
+  let sure = 0;
+  const wanted = hours.filter(({ hour, count }) => {
+    if (sure >= limit) return false;
+    // It is unknown how many of the newest hour are older than `before`.
+    if (hour.getTime() !== newest?.getTime()) sure += count;
+    return true;
+  });
+  return idsIn(sql, webhookIds, filter, wanted.map(idsOf), before, { skipped: 0, limit });
+}
+
+/** Ids of the newest `limit` deliveries to each webhook that are older than the one with id `before`. */
+async function idsOfEachBefore(
+  sql: Sql,
+  webhookIds: readonly string[],
+  before: string | undefined,
+  limit: number,
+): Promise<readonly string[]> {
+  const part = { skipped: 0, limit: limit * webhookIds.length };
+  return idsIn(sql, webhookIds, {}, [{ ...EVER, most: limit }], before, part);
+}
+
+/** Number of matching deliveries to the webhooks. */
+async function countMatching(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
+  const [row] = await sql.query<{ count: number }>(TOTAL, matching(webhookIds, filter));
+  return row?.count ?? 0;
+}
+
+/** Number of deliveries to each webhook in each status. */
+async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
+  return sql.query<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [webhookIds]);
+}
+
+/** The statement on an index that has the matching deliveries and few others, if there is one. */
+function indexed({ status, event }: DeliveryFilter): Statement | undefined {
+  if (status === 'failed') return HAVE_FAILED;
+  if (status === 'retrying') return RETRIED;
+  return event === undefined || COMMON_EVENTS.includes(event) ? undefined : RARE;
+}
+
+function matching(webhookIds: readonly string[], { status, event }: DeliveryFilter): unknown[] {
+  return [webhookIds, status ?? null, event ?? null];
+}
+
+function hourCounts(
+  sql: Sql,
+  webhookIds: readonly string[],
+  filter: DeliveryFilter,
+  newest: Date | undefined,
+  limit: number | null,
+) {
+  const values = [...matching(webhookIds, filter), newest ?? 'infinity', limit];
+  return sql.query<HourCount>(HOURS, values);
+}
+
+async function idsIn(
+  sql: Sql,
+  webhookIds: readonly string[],
+  filter: DeliveryFilter,
+  ranges: readonly IdRange[],
+  before: string | undefined,
+  { skipped, limit }: Part,
+): Promise<readonly string[]> {
+  if (ranges.length === 0) return [];
+  const rows = await sql.query<{ id: string }>(indexed(filter) ?? ALL, [
+    ...matching(webhookIds, filter),
+    ranges.map(({ lowest }) => lowest),
+    ranges.map(({ below }) => (before === undefined || below < before ? below : before)),
+    ranges.map(({ most }) => most),
+    skipped,
+    limit,
+  ]);
+  return rows.map(({ id }) => id);
+}
+
+function idsOf({ hour, count }: HourCount): IdRange {
+  return { lowest: uuidFloor(hour), below: uuidFloor(new Date(hour.getTime() + HOUR_MS)), most: count };
+}
+
+function hourOfUuid(id: string): Date {
+  const ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+  return new Date(Math.floor(ms / HOUR_MS) * HOUR_MS);
 }

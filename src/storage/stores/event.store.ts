@@ -118,6 +118,15 @@ const AFTER_IN_SANDBOX = statement(
   'events-after-in-sandbox',
   `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq > $2 AND e.is_sandbox ORDER BY e.seq LIMIT $3`,
 );
+const OF_MESSAGES = statement(
+  'events-of-messages',
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
+   WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY e.seq`,
+);
+const FIND_MANY = statement(
+  'events-find-many',
+  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE} WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
+);
 /**
  * Binary search, because a feed is in the order of time except for short disorder. Finds where the span begins (1) and
  * ends (2), within that disorder. Numbers may be missing where events were deleted.
@@ -214,6 +223,14 @@ export class PgEventStore implements EventStore {
       ? this.#sql.queryOnDisk<EventRow>(AFTER_IN_SANDBOX, from)
       : this.#sql.queryOnDisk<EventRow>(AFTER, [...from, environment === undefined]));
     return rows.map(mapEvent);
+  }
+
+  async ofMessages(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.queryOnDisk<EventRow>(OF_MESSAGES, [accountId, messageIds])).map(mapEvent);
+  }
+
+  async findMany(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]> {
+    return (await this.#sql.queryOnDisk<EventRow>(FIND_MANY, [accountId, seqs])).map(mapEvent);
   }
 
   async missing(

@@ -5,11 +5,9 @@ import type {
   MessageListFilter,
   MessageListStore,
 } from '../../domain/ports/list-stores.ts';
-import type { RecordedEvent } from '../../domain/webhooks/event.ts';
 import { countMatching, findBefore, type KeyRow, type SeqFilter } from '../message-index/index.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { EVENT_COLUMNS, type EventRow, mapEvent, WITH_SOURCE } from './event.store.ts';
 import {
   MESSAGE_COLUMNS,
   type MessageRow,
@@ -56,17 +54,6 @@ const RECIPIENTS = statement(
   `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE account_id = $1 AND message_id = ANY($2::uuid[])
    ORDER BY message_id, position`,
 );
-const EVENTS_OF = statement(
-  'list-events-of',
-  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
-   WHERE e.account_id = $1 AND e.message_id = ANY($2::uuid[]) ORDER BY e.seq`,
-);
-const EVENTS = statement(
-  'list-events',
-  `SELECT ${EVENT_COLUMNS} FROM events e ${WITH_SOURCE}
-   WHERE e.account_id = $1 AND e.seq = ANY($2::bigint[])`,
-);
-
 /** Lists of messages, and of the things that belong to many messages. */
 export class PgMessageListStore implements MessageListStore {
   readonly #sql: Sql;
@@ -154,14 +141,6 @@ export class PgMessageListStore implements MessageListStore {
       detail: string;
     }>(NOTES, [accountId, messageIds]);
     return rows.map(({ message_id, ...note }) => ({ ...note, messageId: message_id }));
-  }
-
-  async eventsOf(accountId: string, messageIds: readonly string[]): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.queryOnDisk<EventRow>(EVENTS_OF, [accountId, messageIds])).map(mapEvent);
-  }
-
-  async events(accountId: string, seqs: readonly number[]): Promise<readonly RecordedEvent[]> {
-    return (await this.#sql.queryOnDisk<EventRow>(EVENTS, [accountId, seqs])).map(mapEvent);
   }
 }
 
