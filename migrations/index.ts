@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import * as baseline from './0001_baseline.ts';
 import * as dataCopy from './0002_data_copy.ts';
+import * as people from './0010_people.ts';
 
 /** One step of the schema. A released step never changes. */
 export interface Migration {
@@ -15,4 +16,5 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { name: '0001_baseline', up: baseline.up, down: baseline.down },
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },
+  { name: '0010_people', up: people.up, down: people.down },
 ];

@@ -14,6 +14,7 @@ import { createAuditHeads } from './crypto/audit-heads.ts';
 import { createIds } from './crypto/ids.ts';
 import { passwordHasher } from './crypto/password-hasher.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
+import { totp } from './crypto/totp.ts';
 import { csvReader } from './csv/csv-reader.ts';
 import { Budgets } from './domain/accounts/budgets.ts';
 import { Sessions } from './domain/accounts/sessions.ts';
@@ -250,6 +251,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     auditHeads,
     secrets,
     passwords: passwordHasher,
+    totp,
     clock,
     ids,
     settings: {
@@ -257,6 +259,9 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       keyRate: config.rateLimits,
       emailFrom: config.emailFrom,
       vapidPublicKey: push.vapidPublicKey,
+      secondFactorPolicy: config.secondFactorPolicy,
+      restrictsOneTimePasswords: config.restrictsOneTimePasswords,
+      serviceName: config.serviceName,
     },
   };
   const thisProcess = `${hostname()}:${process.pid}`;

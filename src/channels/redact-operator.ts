@@ -10,7 +10,7 @@ const OTHER_CERTIFICATE = /Hostname\/IP does not match certificate's altnames:.*
 const REDACTED = '…';
 
 /**
- * Removes from a provider's text what names the operator's account, host or network (R250). Customers read such texts
+ * Removes from a provider's text what names the operator's account, host or network (R256). Customers read such texts
  * in timelines, errors and events. `name` is the provider's: `kind:account@host:port`, `kind:account` or `kind`.
  */
 export function createRedaction(name: string): (text: string) => string {

@@ -9,7 +9,10 @@ export const CLI: SystemCaller = { kind: 'system', name: 'cli' };
 
 /** What the commands need of the gateway. */
 export interface CliGateway {
-  readonly operations: Pick<Operations, 'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery'>;
+  readonly operations: Pick<
+    Operations,
+    'accounts' | 'members' | 'apiKeys' | 'audit' | 'recovery' | 'secondFactors'
+  >;
   readonly migration: { readonly from: string; readonly to: string; readonly newerThan?: string };
 }
 

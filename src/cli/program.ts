@@ -184,6 +184,20 @@ With --json a command prints one JSON document and nothing else:
       }),
     );
 
+  leaf(
+    user,
+    'reset-factors',
+    'remove the second factors of a person who has lost them; it ends their sessions',
+  )
+    .requiredOption('--user <id>', 'the person, by id')
+    .addHelpText('after', examples('user reset-factors --user 0199e1c2-7d1a-7c3e-9b9f-1f2a3b4c5d6e'))
+    .action(({ json, user: userId }) =>
+      runner.run(json, async ({ operations }) => {
+        const { id, email } = await operations.secondFactors.reset.run(CLI, { userId });
+        return { json: { user: { id, email } } };
+      }),
+    );
+
   const audit = group(program, 'audit', 'the log of changes', 'verify');
   leaf(audit, 'verify', 'check that no entry of the audit log was changed, moved or taken out')
     .addHelpText('after', examples('audit verify'))

@@ -93,6 +93,12 @@ const variables = z.object({
   WHATSAPP_VERIFY_TOKEN: z.string().optional(),
   WEBHOOK_ALLOWED_NETWORKS: cidrs.default([]),
   METRICS_TOKEN: headerText.optional(),
+  ONE_TIME_PASSWORDS: z
+    .enum(['open', 'change-only'], { error: 'must be open or change-only' })
+    .default('open'),
+  REQUIRE_SECOND_FACTOR: z
+    .enum(['operators', 'members', 'none'], { error: 'must be operators, members or none' })
+    .optional(),
   LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error', 'silent'], {
       error: 'must be debug, info, warn, error or silent',
@@ -214,6 +220,11 @@ function fromVariables(values: z.output<typeof variables>) {
     previousMasterKeys: values.MASTER_KEY_PREVIOUS,
     lostMasterKeys: values.MASTER_KEY_LOST,
     isProduction,
+    /** Operators move money and read every account: in production they need a second factor unless told otherwise. */
+    secondFactorPolicy:
+      values.REQUIRE_SECOND_FACTOR ?? (isProduction ? ('operators' as const) : ('none' as const)),
+    /** Whether a session that began with a one-time password permits nothing but to change it. */
+    restrictsOneTimePasswords: values.ONE_TIME_PASSWORDS === 'change-only',
     isApi: values.ROLES.includes('api'),
     isWorker: values.ROLES.includes('worker'),
     publicUrl: values.PUBLIC_URL?.replace(/\/+$/, ''),

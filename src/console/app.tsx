@@ -7,7 +7,7 @@ import { ConnectionBanner } from './ui/connection-banner.tsx';
 import { Layout } from './ui/layout.tsx';
 import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
 
-/** The console: the sign-in for who is not signed in, and the page of the address for who is, or just was. */
+/** The console: shows the sign-in to people without a session, else the page of the address. */
 export function App() {
   const session = useSessionQuery();
   const [path] = useLocation();
@@ -41,7 +41,7 @@ export function App() {
   );
 }
 
-/** Where a sign-in leads: a page of this console and nowhere else. */
+/** Where a sign-in leads: only to a page of this console. */
 function nextOf(search: string): string {
   const next = new URLSearchParams(search).get('next') ?? '/';
   return /^\/(?![/\\])/.test(next) ? next : '/';

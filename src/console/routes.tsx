@@ -5,13 +5,13 @@ type Load = () => Promise<{ default: ComponentType }>;
 
 export interface PageRoute {
   readonly path: string;
-  /** Its title in the tab of the browser. */
+  /** Title of the browser tab. */
   readonly title: string;
-  /** Where it stands in the navigation; pages of one thing stand nowhere. */
+  /** Group in the navigation; pages of a single thing have none. */
   readonly group?: Group;
-  /** The operation that whoever opens it must be allowed to run. */
+  /** The operation that a person must be allowed to run. */
   readonly permission: string;
-  /** No role of an account opens it. */
+  /** True if no role of an account opens the page. */
   readonly isForOperators?: boolean;
   readonly Page: LazyExoticComponent<ComponentType>;
 }

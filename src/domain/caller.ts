@@ -5,7 +5,7 @@
  * **API key**: a program, on REST. **Member**: a person of one account, on GraphQL. **Operator**: a person above
  * accounts. **System**: the gateway itself and its command line.
  */
-import { type DomainError, forbidden } from './errors.ts';
+import { DomainError, forbidden } from './errors.ts';
 
 export const SCOPES = [
   'SEND_SMS',
@@ -50,13 +50,24 @@ export interface ApiKeyCaller {
   readonly scopes: readonly Scope[];
   readonly environment: Environment;
 }
-export interface MemberCaller {
+/** What a session may do only, until the person has done it. */
+export type Restriction = 'change_password' | 'add_second_factor';
+
+/** What a person's session or access token limits besides their role. */
+interface PersonLimits {
+  readonly restriction?: Restriction | undefined;
+  /** The person was not verified within the last 10 minutes, so that what asks for it must wait. */
+  readonly needsStepUp?: boolean | undefined;
+  /** Of an access token: the operations that it may run, whatever the role allows besides. */
+  readonly permissions?: readonly string[] | undefined;
+}
+export interface MemberCaller extends PersonLimits {
   readonly kind: 'member';
   readonly accountId: string;
   readonly userId: string;
   readonly role: AccountRole;
 }
-export interface OperatorCaller {
+export interface OperatorCaller extends PersonLimits {
   readonly kind: 'operator';
   readonly userId: string;
 }
@@ -73,10 +84,46 @@ export interface Access {
   readonly scopes?: readonly Scope[] | 'any';
   readonly roles?: readonly AccountRole[];
   readonly operator?: boolean;
+  /** Whether the person must have been verified within the last 10 minutes (R253). */
+  readonly stepUp?: boolean;
+  /** The restricted sessions that may do it all the same. */
+  readonly whileRestricted?: readonly Restriction[];
 }
 
 /** Why `access` refuses `caller`; undefined when it admits the caller (R117). */
 export function refusal(access: Access, caller: Caller): DomainError | undefined {
+  return refusalOfRole(access, caller) ?? refusalOfSession(access, caller);
+}
+
+function refusalOfSession(access: Access, caller: Caller): DomainError | undefined {
+  if (caller.kind !== 'member' && caller.kind !== 'operator') return undefined;
+  const { restriction } = caller;
+  if (restriction !== undefined && !access.whileRestricted?.includes(restriction)) {
+    return forbidden(
+      restriction === 'change_password'
+        ? 'You are using a temporary password. Set your own with changePassword first.'
+        : 'A second factor is required here. Add one with startTotp and confirmTotp first.',
+    );
+  }
+  return access.stepUp ? stepUpRefusal(caller) : undefined;
+}
+
+/** Throws `step_up_required` for a person who was not verified within the last 10 minutes (R253). */
+export function requireStepUp(caller: Caller): void {
+  const refused = stepUpRefusal(caller);
+  if (refused) throw refused;
+}
+
+function stepUpRefusal(caller: Caller): DomainError | undefined {
+  if ((caller.kind !== 'member' && caller.kind !== 'operator') || !caller.needsStepUp) return undefined;
+  if (caller.permissions !== undefined) return forbidden('An access token cannot do this. Sign in instead.');
+  return new DomainError(
+    'step_up_required',
+    'Confirm that it is you: call stepUp with a code or your password, then try again.',
+  );
+}
+
+function refusalOfRole(access: Access, caller: Caller): DomainError | undefined {
   switch (caller.kind) {
     case 'system':
       return undefined;

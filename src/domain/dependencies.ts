@@ -1,6 +1,7 @@
 import type { Budgets } from './accounts/budgets.ts';
 import type { PlannedRate } from './api-keys/api-key-rules.ts';
 import type { LiveUpdates } from './live/live-updates.ts';
+import type { SecondFactorPolicy } from './people/second-factor.ts';
 import type { AuditHeads } from './ports/audit-stores.ts';
 import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
@@ -8,7 +9,7 @@ import type { Intake } from './ports/intake.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
-import type { AgreedClock, Ids, PasswordHasher, SecretBox } from './ports/system.ts';
+import type { AgreedClock, Ids, PasswordHasher, SecretBox, Totp } from './ports/system.ts';
 import type { WebhookTransport } from './ports/webhook-transport.ts';
 import type { HoldGate } from './recovery/hold-gate.ts';
 
@@ -30,6 +31,7 @@ export interface Dependencies {
   readonly auditHeads: AuditHeads;
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
+  readonly totp: Totp;
   readonly clock: AgreedClock;
   readonly ids: Ids;
   readonly settings: {
@@ -40,5 +42,11 @@ export interface Dependencies {
     readonly emailFrom: string;
     /** The VAPID key that browsers subscribe with, in base64url. Undefined without a Web Push provider. */
     readonly vapidPublicKey: string | undefined;
+    /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
+    readonly secondFactorPolicy: SecondFactorPolicy;
+    /** Whether a one-time password permits nothing but to change it (ONE_TIME_PASSWORDS). */
+    readonly restrictsOneTimePasswords: boolean;
+    /** Who authenticator apps say that a code is for. */
+    readonly serviceName: string;
   };
 }

@@ -25,6 +25,8 @@ export type ErrorCode =
   | 'message_not_cancelable'
   | 'webhook_limit'
   | 'key_ended'
+  | 'second_factor_required'
+  | 'step_up_required'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'internal_error'

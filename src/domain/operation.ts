@@ -1,4 +1,5 @@
 import { type Access, type Caller, refusal } from './caller.ts';
+import { type DomainError, forbidden } from './errors.ts';
 
 /** One thing that the gateway can do, the same for every edge. */
 export interface Operation<Input, Output> {
@@ -17,9 +18,19 @@ export function operation<Input, Output>(
     name,
     access,
     async run(caller, input) {
-      const refused = refusal(access, caller);
+      const refused = refusalOf({ name, access }, caller);
       if (refused) throw refused;
       return await work(caller, input);
     },
   };
+}
+
+/** The refusal that an operation has for `caller`, or undefined when it may run: by access, and by an access token. */
+export function refusalOf(
+  { name, access }: Pick<Operation<never, unknown>, 'name' | 'access'>,
+  caller: Caller,
+): DomainError | undefined {
+  const isNamed = !('permissions' in caller) || caller.permissions?.includes(name) !== false;
+  if (!isNamed) return forbidden(`This access token may not run ${name}.`);
+  return refusal(access, caller);
 }

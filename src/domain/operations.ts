@@ -1,6 +1,6 @@
 import { accountOperations } from './accounts/account-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
-import { permissionOperations } from './accounts/permission-operations.ts';
+import { operationsOf, permissionOperations } from './accounts/permission-operations.ts';
 import { planOperations } from './accounts/plan-operations.ts';
 import type { Sessions } from './accounts/sessions.ts';
 import { apiKeyListOperations } from './api-keys/api-key-list-operations.ts';
@@ -20,6 +20,9 @@ import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
+import { accessTokenOperations } from './people/access-token-operations.ts';
+import { secondFactorOperations } from './people/second-factor-operations.ts';
+import { sessionOperations } from './people/session-operations.ts';
 import { recoveryOperations } from './recovery/recovery-operations.ts';
 import { usageOperations } from './usage/usage-operations.ts';
 import { deliveryListOperations } from './webhooks/delivery-list-operations.ts';
@@ -56,8 +59,11 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
     live: liveOperations(deps),
     audit: auditOperations(deps),
     recovery: recoveryOperations(deps),
+    secondFactors: secondFactorOperations(deps),
+    personSessions: sessionOperations(deps),
   };
-  return { ...nouns, permissions: permissionOperations(nouns) };
+  const accessTokens = accessTokenOperations(deps, operationsOf(nouns));
+  return { ...nouns, accessTokens, permissions: permissionOperations({ ...nouns, accessTokens }) };
 }
 
 export type Operations = ReturnType<typeof createOperations>;

@@ -52,6 +52,9 @@ export class AccountType {
   @Field(() => RetentionType, { description: 'How long messages are kept.' })
   retention!: RetentionDays;
 
+  @Field(() => Boolean, { description: 'Whether members must have a second factor.' })
+  requireSecondFactor!: boolean;
+
   @Field(() => PlanType, {
     nullable: true,
     description: 'The request limits of keys and people. Null if the defaults of the gateway apply.',

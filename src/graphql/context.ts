@@ -9,6 +9,8 @@ export interface GraphqlContext {
   readonly requestId: string;
   /** Address of the client (`clientOf`). */
   readonly client: string;
+  /** The `User-Agent` of the request, or ''. */
+  readonly userAgent: string;
   readonly operations: Operations;
   readonly sessions: Sessions;
   /** The session; undefined without one. An object of its own, because Apollo copies the context. */

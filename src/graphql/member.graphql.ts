@@ -1,4 +1,5 @@
 import { Ctx, ID, ObjectType, Resolver, Root } from 'type-graphql';
+import type { SignedIn } from '../domain/accounts/sessions.ts';
 import { invitationExpiresAt, type User } from '../domain/accounts/user.ts';
 import type { ApiKey } from '../domain/api-keys/api-key.ts';
 import type { Role } from '../domain/caller.ts';
@@ -10,7 +11,7 @@ import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
 @ObjectType('User', { description: 'A person who signs in with email and password.', simpleResolvers: true })
-class UserType {
+export class UserType {
   @Field(() => ID, { description: 'Identifier of the person.' })
   id!: string;
 
@@ -43,7 +44,8 @@ class UserType {
 }
 
 @ObjectType('Session', {
-  description: 'The session of a person who signed in. It ends 12 hours after its last use.',
+  description:
+    'The session of a person who signed in. It ends 12 hours after its last use, and after 7 days.',
   simpleResolvers: true,
 })
 class SessionType {
@@ -69,6 +71,13 @@ class InvitedMember {
 }
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
+
+/** Makes the session that of the request, and of the browser. */
+function enter(context: GraphqlContext, signedIn: SignedIn): SignedIn {
+  context.auth.session = signedIn.session;
+  context.setCookie(signedIn);
+  return signedIn;
+}
 
 @Resolver(() => UserType)
 export class MemberResolver {
@@ -97,11 +106,32 @@ export class MemberResolver {
     @Ctx() context: GraphqlContext,
     @Arg('email', () => String, { description: 'Email address.' }) email: string,
     @Arg('password', () => String, { description: 'Password.' }) password: string,
+    @Arg('code', () => String, {
+      nullable: true,
+      description:
+        'A code of the second factor, or a recovery code. Without it a person who has one gets SECOND_FACTOR_REQUIRED, whose `details.challenge` goes to `answerChallenge`.',
+    })
+    code?: string | null,
   ) {
-    const signedIn = await context.sessions.signIn(email, password, context.client);
-    context.auth.session = signedIn.session;
-    context.setCookie(signedIn);
-    return signedIn;
+    const { client: address, userAgent } = context;
+    return enter(
+      context,
+      await context.sessions.signIn(email, password, { address, userAgent }, code ?? undefined),
+    );
+  }
+
+  @Mutation(() => SessionType, {
+    description: 'Completes a sign-in that waits for a second factor, within 5 minutes of the password.',
+  })
+  async answerChallenge(
+    @Ctx() context: GraphqlContext,
+    @Arg('challenge', () => String, { description: 'From `details.challenge` of SECOND_FACTOR_REQUIRED.' })
+    challenge: string,
+    @Arg('code', () => String, { description: 'A code of the second factor, or a recovery code.' })
+    code: string,
+  ) {
+    const { client: address, userAgent } = context;
+    return enter(context, await context.sessions.answerChallenge(challenge, code, { address, userAgent }));
   }
 
   @Mutation(() => Boolean, { description: 'Ends the session of the request.' })

@@ -12,6 +12,7 @@ import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
+import { PersonResolver } from './person.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
 import { ProviderResolver } from './provider.graphql.ts';
@@ -40,6 +41,7 @@ export function createSchema(): GraphQLSchema {
       AccountResolver,
       LedgerResolver,
       MemberResolver,
+      PersonResolver,
       ApiKeyResolver,
       MessageResolver,
       RecipientResolver,

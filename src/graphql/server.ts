@@ -42,6 +42,10 @@ import { createSchema } from './schema.ts';
 import { parametersOf } from './subscription-request.ts';
 
 const COOKIE = 'session';
+/** By this prefix browsers take it over HTTPS from this very host only. */
+const SECURE_COOKIE = '__Host-session';
+const COOKIE_VALUE = /(?:^|;) *session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
+const SECURE_COOKIE_VALUE = /(?:^|;) *__Host-session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
 /** Sizes of bodies: without a session, with one, and with a file of contacts. */
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -380,7 +384,7 @@ async function contextOf(
   response: HttpResponse,
   requestId: string,
 ): Promise<GraphqlContext> {
-  const { token, isCookie } = tokenOf(request);
+  const { token, isCookie } = tokenOf(request, options.isSecure);
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) =>
     void response.append('Set-Cookie', cookie(value?.token, options.isSecure));
   const session: Session | undefined = token === undefined ? undefined : await options.sessions.find(token);
@@ -395,6 +399,7 @@ async function contextOf(
   return createContext({
     requestId,
     client: clientOf(request.ip),
+    userAgent: request.headers['user-agent'] ?? '',
     operations,
     sessions,
     auth: { session },
@@ -403,16 +408,18 @@ async function contextOf(
   });
 }
 
-function tokenOf(request: HttpRequest): { token: string | undefined; isCookie: boolean } {
+function tokenOf(request: HttpRequest, isSecure: boolean): { token: string | undefined; isCookie: boolean } {
   const bearer = /^Bearer +([A-Za-z0-9_-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1];
   if (bearer !== undefined) return { token: bearer, isCookie: false };
-  const token = /(?:^|;) *session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/.exec(request.headers.cookie ?? '')?.[1];
+  const pattern = isSecure ? SECURE_COOKIE_VALUE : COOKIE_VALUE;
+  const token = pattern.exec(request.headers.cookie ?? '')?.[1];
   return { token, isCookie: true };
 }
 
 function cookie(token: string | undefined, isSecure: boolean): string {
   const maxAge = token === undefined ? 0 : SESSION_MS / 1000;
-  return `${COOKIE}=${token ?? ''}; Path=/graphql; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  const [name, place] = isSecure ? [SECURE_COOKIE, 'Path=/; Secure'] : [COOKIE, 'Path=/graphql'];
+  return `${name}=${token ?? ''}; ${place}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`;
 }
 
 /** Counts a request for its session, or for its address without one. */

@@ -124,6 +124,16 @@ export const ERROR_RESPONSES: Readonly<Record<ErrorCode, ErrorAnswer>> = {
     shape: 'B',
     when: 'The API key was revoked, has expired or was rotated. It cannot be changed or restored.',
   },
+  second_factor_required: {
+    status: 401,
+    shape: 'A',
+    when: 'A person signs in without their second factor; GraphQL only.',
+  },
+  step_up_required: {
+    status: 403,
+    shape: 'A',
+    when: 'A person has not shown a password or a code for 10 minutes; GraphQL only.',
+  },
   payload_too_large: {
     status: 413,
     shape: 'B',

@@ -74,9 +74,9 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
         'unpriced_destination',
         'validation_error',
       ],
-      401: ['unauthorized'],
+      401: ['second_factor_required', 'unauthorized'],
       402: ['insufficient_balance'],
-      403: ['forbidden'],
+      403: ['forbidden', 'step_up_required'],
       404: ['not_found'],
       409: ['contact_exists', 'key_ended', 'message_not_cancelable', 'webhook_limit'],
       413: ['payload_too_large'],
@@ -87,7 +87,13 @@ describe('the table of refusals (R2, R3, R168, R169)', () => {
       503: ['outcome_unknown', 'service_unavailable'],
     });
     const ofShapeA = Object.entries(ERROR_RESPONSES).filter(([, { shape }]) => shape === 'A');
-    expect(ofShapeA.map(([code]) => code)).toEqual(['unauthorized', 'forbidden', 'rate_limit_exceeded']);
+    expect(ofShapeA.map(([code]) => code)).toEqual([
+      'unauthorized',
+      'forbidden',
+      'rate_limit_exceeded',
+      'second_factor_required',
+      'step_up_required',
+    ]);
   });
 
   it('names the fields of a validation_error with their paths', async () => {

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type GraphQLArgument, type GraphQLInputField, getNamedType, isInputObjectType } from 'graphql';
+import { generateSync } from 'otplib';
 import { type Caller, refusal } from '../../src/domain/caller.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import type { Operation } from '../../src/domain/operation.ts';
@@ -169,6 +170,38 @@ const ASKED: Record<string, { by: string; document: string }> = {
     by: 'price.set',
     document: 'mutation { setPrice(input: { currency: "none", channel: SMS, amount: 1 }) { amount } }',
   },
+  factors: { by: 'secondFactor.list', document: '{ factors { id } }' },
+  recoveryCodesLeft: { by: 'secondFactor.countRecoveryCodes', document: '{ recoveryCodesLeft }' },
+  startTotp: { by: 'secondFactor.startTotp', document: 'mutation { startTotp(name: "") { uri } }' },
+  confirmTotp: {
+    by: 'secondFactor.confirmTotp',
+    document: 'mutation { confirmTotp(code: "x") { recoveryCodes } }',
+  },
+  renewRecoveryCodes: {
+    by: 'secondFactor.renewRecoveryCodes',
+    document: 'mutation { renewRecoveryCodes { recoveryCodes } }',
+  },
+  removeFactor: { by: 'secondFactor.remove', document: `mutation { removeFactor(id: "${NOBODY}") }` },
+  resetFactors: {
+    by: 'secondFactor.reset',
+    document: `mutation { resetFactors(userId: "${NOBODY}") { id } }`,
+  },
+  setSecurityPolicy: {
+    by: 'account.setSecurityPolicy',
+    document: 'mutation { setSecurityPolicy(requireSecondFactor: false) { id } }',
+  },
+  sessions: { by: 'session.list', document: '{ sessions { id } }' },
+  endSession: { by: 'session.end', document: `mutation { endSession(id: "${NOBODY}") }` },
+  endOtherSessions: { by: 'session.endOthers', document: 'mutation { endOtherSessions }' },
+  accessTokens: { by: 'accessToken.list', document: '{ accessTokens { id } }' },
+  createAccessToken: {
+    by: 'accessToken.create',
+    document: 'mutation { createAccessToken(input: { name: "", permissions: [], expiresAt: "" }) { token } }',
+  },
+  revokeAccessToken: {
+    by: 'accessToken.revoke',
+    document: `mutation { revokeAccessToken(id: "${NOBODY}") { id } }`,
+  },
   messageUpdated: { by: 'message.watch', document: 'subscription { messageUpdated { id } }' },
   deliveryUpdated: { by: 'delivery.watch', document: 'subscription { deliveryUpdated { id } }' },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
@@ -176,8 +209,8 @@ const ASKED: Record<string, { by: string; document: string }> = {
 /** A subscription as any other request, refused or let in. */
 const ask: typeof graphql = (gateway, document, options) =>
   (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
-/** Open to everybody: signing in, signing out of the own session, and a list of words. */
-const OPEN = ['signIn', 'signOut', 'scopes'];
+/** Open to everybody: signing in, what concerns the own session alone, and a list of words. */
+const OPEN = ['signIn', 'answerChallenge', 'stepUp', 'signOut', 'scopes'];
 
 const schema = createSchema();
 const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
@@ -295,6 +328,16 @@ describe('accounts cannot see each other (R224)', () => {
     const ask = async (query: string, variables: object = {}) =>
       (await graphql(gateway, query, { token: other, variables })).body.data;
     ids.account = theirs.accountId;
+    ids.session = (await ask('{ sessions { id } }')).sessions[0].id;
+    const create = `mutation ($at: String!) {
+      createAccessToken(input: { name: "t", permissions: ["member.list"], expiresAt: $at }) { accessToken { id } } }`;
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    ids.accessToken = (await ask(create, { at })).createAccessToken.accessToken.id;
+    const { secret } = (await ask('mutation { startTotp { secret } }')).startTotp;
+    await ask('mutation ($code: String!) { confirmTotp(code: $code) { recoveryCodes } }', {
+      code: generateSync({ secret }),
+    });
+    ids.factor = (await ask('{ factors { id } }')).factors[0].id;
     ids.user = (await inviteMember(gateway, other, 'VIEWER')).id;
     ids.key = (await gateway.createKey(theirs.accountId, {})).keyId;
     const register = `mutation ($url: String!) {
@@ -338,6 +381,10 @@ describe('accounts cannot see each other (R224)', () => {
     'setMemberRole.userId': () => `mutation { setMemberRole(userId: "${ids.user}", role: OWNER) { email } }`,
     'removeMember.userId': () => `mutation { removeMember(userId: "${ids.user}") }`,
     'dismissMember.userId': () => `mutation { dismissMember(userId: "${ids.user}") { email } }`,
+    'resetFactors.userId': () => `mutation { resetFactors(userId: "${ids.user}") { email } }`,
+    'removeFactor.id': () => `mutation { removeFactor(id: "${ids.factor}") }`,
+    'endSession.id': () => `mutation { endSession(id: "${ids.session}") }`,
+    'revokeAccessToken.id': () => `mutation { revokeAccessToken(id: "${ids.accessToken}") { name } }`,
     'updateApiKey.keyId': () =>
       `mutation { updateApiKey(keyId: "${ids.key}", input: { name: "x" }) { keyId } }`,
     'rotateApiKey.keyId': () => `mutation { rotateApiKey(keyId: "${ids.key}") { key } }`,

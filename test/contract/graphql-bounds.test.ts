@@ -316,7 +316,7 @@ describe('limits of GraphQL operations (R224)', () => {
 
   it('answers 503 while the database is unreachable', async () => {
     const fault = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
-    const sessions = jest.spyOn(gateway.parts.stores.sessions, 'find').mockRejectedValueOnce(fault);
+    const sessions = jest.spyOn(gateway.parts.stores.sessions, 'findMany').mockRejectedValueOnce(fault);
     const early = await graphql(gateway, '{ account { id } }', { token: 'unknown' });
     sessions.mockRestore();
     expect([early.status, codesOf(early), early.headers.get('retry-after')]).toEqual([

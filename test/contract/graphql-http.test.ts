@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { auditServer } from 'graphql-http';
+import type { FoundSession } from '../../src/domain/ports/people-stores.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql } from '../support/graphql.ts';
@@ -70,8 +71,8 @@ describe('GraphQL over HTTP (R208)', () => {
 
   it("refuses requests while one client's waiting ones could fill the memory, and accepts them again afterwards", async () => {
     const { sessions } = gateway.parts.stores;
-    const { promise: found, resolve: find } = Promise.withResolvers<undefined>();
-    const finding = jest.spyOn(sessions, 'find').mockReturnValue(found);
+    const { promise: found, resolve: find } = Promise.withResolvers<readonly FoundSession[]>();
+    const finding = jest.spyOn(sessions, 'findMany').mockReturnValue(found);
     const ask = () => graphql(gateway, '{ viewer { id } }', { token: 'nobody' });
     const body = JSON.stringify({ query: '{ viewer { id } }' });
     const request =
@@ -96,11 +97,11 @@ describe('GraphQL over HTTP (R208)', () => {
       const refused = await asked;
       expect([refused.status, codesOf(refused)]).toEqual([503, ['SERVICE_UNAVAILABLE']]);
       expect(refused.headers.get('retry-after')).toBe('1');
-      find(undefined);
+      find([]);
       await eventually(() => answers.match(/HTTP\/1\.1 /g)?.length === 600);
       expect(answers.match(/HTTP\/1\.1 503 /g)).toHaveLength(100);
     } finally {
-      find(undefined);
+      find([]);
       socket.destroy();
       finding.mockRestore();
     }

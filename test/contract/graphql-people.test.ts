@@ -90,7 +90,7 @@ describe('signing in (R233)', () => {
     await using _secure = await startTestGateway(environment, gateway.database);
     const url = `http://127.0.0.1:${port}`;
     const answer = await graphql({ url }, SIGN_IN, { variables: { e: account.email, p: account.password } });
-    expect(answer.headers.get('set-cookie')).toMatch(/; Secure$/);
+    expect(answer.headers.get('set-cookie')).toMatch(/^__Host-session=[\w-]{43}; Path=\/; Secure; /);
   });
 
   it('accepts no API key on GraphQL and no session on REST (R233)', async () => {
@@ -219,7 +219,7 @@ describe('signing in (R233)', () => {
       await replaced;
       return insert(...given);
     });
-    const signingIn = sessions.signIn(person.email, person.password, 'here').then(
+    const signingIn = sessions.signIn(person.email, person.password, { address: 'here', userAgent: '' }).then(
       ({ token }) => token,
       (error: DomainError) => error.code,
     );

@@ -45,7 +45,7 @@ describe('the session cache', () => {
 
   it('reads a session once for many requests', async () => {
     const { token } = await member();
-    const finding = jest.spyOn(gateway.parts.stores.sessions, 'find');
+    const finding = jest.spyOn(gateway.parts.stores.sessions, 'findMany');
     try {
       for (let count = 0; count < 5; count++) await graphql(gateway, MEMBERS, { token });
       expect(finding).not.toHaveBeenCalled();

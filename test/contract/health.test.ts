@@ -37,7 +37,7 @@ describe('health (R244)', () => {
     const fault = new Error('no such table');
     const { stores } = gateway.parts;
     jest.spyOn(stores.apiKeys, 'findCredentials').mockRejectedValue(fault);
-    jest.spyOn(stores.sessions, 'find').mockRejectedValue(fault);
+    jest.spyOn(stores.sessions, 'findMany').mockRejectedValue(fault);
     const json = { 'Content-Type': 'application/json' };
     const asGraphql = { method: 'POST', body: '{"query":"{ scopes }"}' };
     const Authorization = `Bearer ${'t'.repeat(43)}`;

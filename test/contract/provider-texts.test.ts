@@ -26,7 +26,7 @@ it.each([
     /the mail server cannot be used: .*ECONNREFUSED …/,
   ],
 ])(
-  'the timeline of %s says why it waits, without the account and host of the operator (R250)',
+  'the timeline of %s says why it waits, without the account and host of the operator (R256)',
   async (_what, channel, body, why) => {
     const sent = await gateway.call('POST', `/developers/${channel}`, { key: account.key, body });
     expect(sent.status).toBe(200);
@@ -41,7 +41,7 @@ it.each([
   },
 );
 
-it('the health of a provider tells operators its account and host (R250)', () => {
+it('the health of a provider tells operators its account and host (R256)', () => {
   const shown = JSON.stringify(gateway.parts.routing.health());
   expect(shown).toContain(`smpp:esme-of-operator@127.0.0.1:${port}`);
   expect(shown).toMatch(/connect ECONNREFUSED 127\.0\.0\.1/);

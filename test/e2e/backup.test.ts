@@ -90,7 +90,7 @@ async function killEverything({ server, dataDir }: Running): Promise<void> {
   await server.kill();
 }
 
-describe('backup and restore (R249)', () => {
+describe('backup and restore (R255)', () => {
   it('all that was answered while it was copied is there, and nothing leaves before the release', async () => {
     const lost = closeAtEnd(await startSmsc(), (opened) => opened.stop());
     const first = await start(await workplace.directory('first'), lost);

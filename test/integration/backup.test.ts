@@ -32,7 +32,7 @@ async function startServer(prepare?: (cluster: string) => Promise<void>) {
   return server;
 }
 
-describe('a PostgreSQL of one’s own (R249)', () => {
+describe('a PostgreSQL of one’s own (R255)', () => {
   it('is copied over the network protocol, and comes back marked as restored', async () => {
     const first = await startServer();
     await query(first.connection, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');

@@ -71,6 +71,7 @@ describe('an indexed search finds what a scan finds', () => {
       balanceMinor: 0,
       retention: { contentDays: null, messageDays: null },
       plan: null,
+      requireSecondFactor: false,
       createdAt: new Date(),
     });
     return id;

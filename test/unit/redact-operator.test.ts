@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createRedaction } from '../../src/channels/redact-operator.ts';
 
-describe("a provider's text for customers (R250)", () => {
+describe("a provider's text for customers (R256)", () => {
   it.each([
     ['smpp:esme7@smsc.example:2775', 'smpp:esme7@smsc.example:2775 is down', 'the provider is down'],
     ['smpp:esme7@smsc.example:2775', 'connect ECONNREFUSED 10.1.2.3:2775', 'connect ECONNREFUSED …'],

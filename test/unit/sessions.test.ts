@@ -9,20 +9,31 @@ const NOW = Date.parse('2026-11-23T12:00:00Z');
 const createHeardCache: CreateCache = (kind, load) =>
   new ChangeCache(kind, { isListening: true, subscribe: () => undefined }, load);
 const HOUR_MS = 3_600_000;
+const ROW = {
+  verifiedAt: new Date(NOW),
+  lastSeenAt: new Date(NOW),
+  hasFactor: false,
+  accountRequiresFactor: false,
+};
+const SETTINGS = { secondFactorPolicy: 'none', restrictsOneTimePasswords: false };
 
 describe('the session cache of a process', () => {
   it('drops a session at its end, also when the end could not be extended', async () => {
     let nowMs = NOW;
     let mayExtend = false;
     const expiresAt = new Date(NOW + 10_000);
-    const find = async () => ({ user: { id: 'u', accountId: 'a', role: 'VIEWER' }, expiresAt });
+    const endsAt = new Date(NOW + 7 * 24 * HOUR_MS);
+    const findMany = async () => [
+      { user: { id: 'u', accountId: 'a', role: 'VIEWER' }, expiresAt, endsAt, ...ROW },
+    ];
     const extend = async () => {
       if (!mayExtend) throw new Error('the database is away');
     };
     const sessions = new Sessions({
-      stores: { sessions: { find, extend } },
+      stores: { sessions: { findMany, extend } },
       clock: { now: () => new Date(nowMs) },
       createCache: createHeardCache,
+      settings: SETTINGS,
     } as unknown as ConstructorParameters<typeof Sessions>[0]);
     await expect(sessions.find('token')).rejects.toThrow('away');
     mayExtend = true;
@@ -34,17 +45,19 @@ describe('the session cache of a process', () => {
   const usedAfter = async (passMs: number, change: (row: { role: string; isGone: boolean }) => void) => {
     const row = { role: 'VIEWER', isGone: false, expiresAt: new Date(NOW + 12 * HOUR_MS) };
     let nowMs = NOW;
-    const find = async (_hash: Buffer, now: Date) =>
+    const endsAt = new Date(NOW + 7 * 24 * HOUR_MS);
+    const findMany = async (_hashes: readonly Buffer[], now: Date) =>
       row.isGone || row.expiresAt <= now
-        ? undefined
-        : { user: { id: 'u', accountId: 'a', role: row.role }, expiresAt: row.expiresAt };
+        ? []
+        : [{ user: { id: 'u', accountId: 'a', role: row.role }, expiresAt: row.expiresAt, endsAt, ...ROW }];
     const extend = async (_hash: Buffer, expiresAt: Date) => {
       row.expiresAt = expiresAt;
     };
     const deps = {
-      stores: { sessions: { find, extend } },
+      stores: { sessions: { findMany, extend } },
       clock: { now: () => new Date(nowMs) },
       createCache: createHeardCache,
+      settings: SETTINGS,
     };
     const sessions = new Sessions(deps as unknown as ConstructorParameters<typeof Sessions>[0]);
     const first = await sessions.find('token');

@@ -4,10 +4,10 @@ export interface FieldFault {
   readonly message: string;
 }
 
-/** The gateway could not be reached at all. */
+/** The gateway did not answer. */
 export const UNREACHABLE = 'UNREACHABLE';
 
-/** Why a request failed: a code of the API, or `UNREACHABLE`. The message may be shown. */
+/** Why a request failed: a code of the API, or `UNREACHABLE`. The message is fit for people. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: string;
@@ -31,12 +31,12 @@ export class ApiError extends Error {
     this.retryAfterSeconds = more.retryAfterSeconds;
   }
 
-  /** True when trying the same again later may work, without anybody changing anything. */
+  /** True when the same request may work later without a change. */
   get isLostConnection(): boolean {
     return this.code === UNREACHABLE || this.code === 'SERVICE_UNAVAILABLE';
   }
 
-  /** True when it is asked again by itself, which a banner says: what was shown before is still worth reading. */
+  /** True when the console retries by itself and a banner says so. The page keeps what it showed before. */
   get passes(): boolean {
     return this.isLostConnection || this.code === 'RATE_LIMITED';
   }
@@ -53,7 +53,7 @@ export interface GraphqlFault {
   };
 }
 
-/** The `ApiError` that an error of an answer stands for. */
+/** The `ApiError` for an error of an answer. */
 export function apiErrorOf({ message, extensions = {} }: GraphqlFault, requestId?: string): ApiError {
   const { code = 'INTERNAL_SERVER_ERROR', details, retryAfter } = extensions;
   const fields = details?.fields ?? (details?.field === undefined ? [] : [{ path: details.field, message }]);

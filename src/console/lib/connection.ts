@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const FIRST_PROBE_MS = 1_000;
 const LAST_PROBE_MS = 15_000;
-/** Asks nothing of anybody, but is answered. */
+/** The smallest request that the gateway answers. */
 const PROBE: RequestInit = {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
@@ -20,25 +20,25 @@ function set(next: boolean): void {
   if (!next) for (const restored of onRestored) restored();
 }
 
-/** Says that the gateway did not answer; from now on it is asked until it does. */
+/** Reports that the gateway did not answer. It is probed until it does. */
 export function connectionLost(): void {
   if (isLost) return;
   set(true);
   probeAfter(FIRST_PROBE_MS);
 }
 
-/** Says that the gateway answered. */
+/** Reports that the gateway answered. */
 export function connectionWorks(): void {
   set(false);
 }
 
-/** Calls back each time the gateway answers again after it did not. */
+/** Calls back each time the gateway answers again after an outage. */
 export function whenRestored(restored: () => void): () => void {
   onRestored.add(restored);
   return () => void onRestored.delete(restored);
 }
 
-/** Whether the gateway did not answer the last time. */
+/** True while the gateway does not answer. */
 export function useConnectionLost(): boolean {
   return useSyncExternalStore(subscribe, () => isLost);
 }

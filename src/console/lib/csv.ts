@@ -1,8 +1,8 @@
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
-/** A spreadsheet would run it as a formula; numbers, of phones too, it only shows. */
+/** Text that a spreadsheet would run as a formula. Numbers and phone numbers are shown as they are. */
 const FORMULA = /^(?:[=@\t\r]|[+-](?![\d\s().,-]*$))/;
 
-/** What a cell of a table holds. */
+/** The value of a table cell. */
 export type Cell = string | number | null;
 
 function cellOf(value: Cell): string {
@@ -12,12 +12,12 @@ function cellOf(value: Cell): string {
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** One line of CSV (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/** One line of CSV (RFC 4180). A formula gets an apostrophe in front, so that a spreadsheet shows it as text. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`;
 }
 
-/** Gives the reader a file. */
+/** Downloads a file to the person's machine. */
 export function download(fileName: string, type: string, parts: readonly string[]): void {
   const address = URL.createObjectURL(new Blob([...parts], { type }));
   const link = document.createElement('a');

@@ -1,14 +1,14 @@
-/** One GraphQL operation as text, with the types of its result and variables; made by `npm run console-types`. */
+/** One GraphQL operation as text, with the types of its result and variables. `npm run console-types` writes it. */
 export interface Document<Result, Variables> {
   /** Name of the operation; the first part of its cache key. */
   readonly name: string;
   readonly text: string;
-  /** Holds the types; never there at run time. */
+  /** Carries the types; does not exist at run time. */
   readonly types?: (variables: Variables) => Result;
 }
 
 /**
- * What a request without an error answers. The schema lets a root be null only so that one error does not empty the
- * others, and `request` throws on any error.
+ * The result of a request without errors: no root is null. The schema allows a null root only so that one error does
+ * not empty the other roots, and `request` throws on any error.
  */
 export type Complete<Result> = { readonly [Root in keyof Result]: NonNullable<Result[Root]> };

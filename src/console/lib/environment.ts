@@ -3,23 +3,23 @@ import { useLocation, useSearchParams } from 'wouter';
 type Environment = 'PRODUCTION' | 'SANDBOX';
 
 const NAME = 'environment';
-/** Pages about things that belong to an environment. Their addresses carry the one that is looked at. */
+/** Pages about things that belong to an environment. Their addresses carry the chosen environment. */
 const OF_ENVIRONMENT = /^\/(contacts|devices|webhooks)(\/|$)/;
-/** Those of them that list such things, or add one: there it can be switched. */
+/** The pages of these that list or add things. Only there the environment can be switched. */
 const SWITCHED = /^\/(contacts(\/(new|import|imports))?|(devices|webhooks)(\/new)?)$/;
 
-/** The environment that the address names; production where it names none. */
+/** The environment in the address; production by default. */
 export function useEnvironment(): Environment {
   return useSearchParams()[0].get(NAME) === 'SANDBOX' ? 'SANDBOX' : 'PRODUCTION';
 }
 
-/** Leads to another page of the environment that is looked at: the address, with the environment where it matters. */
+/** Makes the address of another page. Pages of an environment keep the chosen one. */
 export function useInEnvironment(): (href: string) => string {
   const environment = useEnvironment();
   return (href) => inEnvironment(href, environment);
 }
 
-/** How this page changes its environment, and starts with the first row again; undefined where it has none to change. */
+/** Switches the environment of this page and returns to its first row. Undefined on a page without a switch. */
 export function useSwitch(): ((to: Environment) => void) | undefined {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();
@@ -32,7 +32,7 @@ export function useSwitch(): ((to: Environment) => void) | undefined {
   };
 }
 
-/** What of an address narrows a list: all that stands behind the question mark but the environment. */
+/** The query parameters that filter a list: all but the environment. */
 export function useNarrowing(): URLSearchParams {
   const narrowing = new URLSearchParams(useSearchParams()[0]);
   const [path] = useLocation();

@@ -17,7 +17,7 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en');
 }
 
-/** How far away a time is, such as `3 minutes ago`; under a minute `just now` or `in a moment`. */
+/** The distance of a time, such as `3 minutes ago`; under a minute `just now` or `in a moment`. */
 export function formatRelative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1000;
   const unit = UNITS.find(([, size]) => Math.abs(seconds) >= size);
@@ -25,12 +25,12 @@ export function formatRelative(at: Date, now: Date): string {
   return relative.format(Math.trunc(seconds / unit[1]), unit[0]);
 }
 
-/** A time in the zone of whoever reads, to the second. */
+/** A time in the time zone of the browser, to the second. */
 export function formatAbsolute(at: Date): string {
   return absolute.format(at);
 }
 
-/** `SEND_SMS` as `Send SMS`: how a name of the API reads. */
+/** Turns a name of the API into text: `SEND_SMS` into `Send SMS`. */
 export function formatName(name: string): string {
   const text = name
     .toLowerCase()

@@ -1,6 +1,6 @@
 /**
- * From now on a held Enter acts once: its repeats would submit a form again and again, and answer the dialog that the
- * first of them opened. Where lines are typed they are lines.
+ * Makes a held Enter act once. Its repeats would submit a form again and again, and confirm the dialog that the first
+ * one opened. In a text area each repeat stays a new line.
  */
 export function ignoreHeldEnter(): void {
   const ignore = (event: KeyboardEvent) => {

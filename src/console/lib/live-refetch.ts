@@ -3,10 +3,10 @@ import type { Document } from './document.ts';
 import { useLive } from './live.ts';
 import { type AnyDocument, refetch } from './queries.ts';
 
-/** However much changes, what is shown is asked for again this long after its last answer: a session has 600 requests a minute. */
+/** Minimum pause after an answer before the same query runs again, in ms. A session has 600 requests a minute. */
 const PAUSE_MS = 2_000;
 
-/** Has the answers of `documents` asked for again, while the component is shown, when a subscription tells of changes. */
+/** Refetches `documents` when a subscription reports changes, while the component is mounted. */
 export function useLiveRefetch<Result, Variables extends Record<string, unknown>>(
   subscription: Document<Result, Variables>,
   variables: Variables,
@@ -16,7 +16,7 @@ export function useLiveRefetch<Result, Variables extends Record<string, unknown>
   useLive(subscription, variables, changed);
 }
 
-/** Says that something changed, which asks again at once, and when it is said again meanwhile, once more after that. */
+/** Returns a function that refetches at once. Calls during a refetch cause one more refetch after it. */
 function useChanged(documents: readonly AnyDocument[]): () => void {
   const isDue = useRef(false);
   const isBusy = useRef(false);

@@ -9,9 +9,9 @@ const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
 
 /**
- * Listens to a subscription for as long as the component is shown. A stream that breaks is opened again; what was
- * missed before it is open, or is told by a `REFETCH`, comes by asking all shown queries again. A page that nobody sees
- * listens to nothing: a browser has six connections to a host for all its tabs.
+ * Subscribes while the component is mounted. A stream that breaks is opened again. Then, and after a `REFETCH`, all
+ * queries on the page are refetched, because changes were missed. A hidden page closes its stream: a browser has six
+ * connections to a host for all its tabs.
  */
 export function useLive<Result, Variables extends Record<string, unknown>>(
   document: Document<Result, Variables>,
@@ -75,7 +75,7 @@ async function listen<Result, Variables extends Record<string, unknown>>(
         else if (event.data && !fault) receive(event.data as Complete<Result>);
       }
     } catch {
-      // Whatever ended the stream, it is opened again below.
+      // Whatever ended the stream, the loop opens it again.
     }
     await pause(waitMs * (0.75 + Math.random() / 2), signal);
     waitMs = Math.min(waitMs * 2, LAST_WAIT_MS);

@@ -16,7 +16,7 @@ import { request } from './request.ts';
 
 const FRESH_MS = 2_000;
 
-/** All answers of the session. Nothing is tried again by itself: a lost connection is, when it comes back. */
+/** All answers of the session. Failed queries are not retried, except when the connection is restored. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: { retry: false, staleTime: FRESH_MS, networkMode: 'always' },
@@ -26,18 +26,18 @@ export const queryClient = new QueryClient({
 
 export type AnyDocument = Pick<Document<never, never>, 'name'>;
 
-/** The key of an operation's answer; without variables, of all its answers. */
+/** The cache key of an operation's answer; without variables, of all its answers. */
 export const keyOf = (document: AnyDocument, variables?: unknown): QueryKey =>
   variables === undefined ? [document.name] : [document.name, variables];
 
-/** Has the answers of these queries asked for again. */
+/** Refetches these queries. */
 export async function refetch(...documents: readonly AnyDocument[]): Promise<void> {
   await Promise.all(documents.map((each) => askAgain({ queryKey: keyOf(each) })));
 }
 
 /**
- * Has what is shown asked for again, all of it without a filter. An answer that is on its way may have been read before
- * what changed, so that one is waited for and asked for once more.
+ * Refetches all mounted queries, or those that match the filter. A query in flight may have been answered before the
+ * change, so it runs once more after its answer.
  */
 export async function askAgain(filter: QueryFilters = {}): Promise<void> {
   const isOnItsWay = new Set(queryClient.getQueryCache().findAll({ ...filter, fetchStatus: 'fetching' }));
@@ -48,11 +48,11 @@ export async function askAgain(filter: QueryFilters = {}): Promise<void> {
   );
 }
 
-/** Streams may say each second that changes went by unseen, and a page has several of them. */
+/** Streams may report missed changes each second, and a page has several streams. */
 const AGAIN_EVERY_MS = 2_000;
 let isAgainDue = false;
 
-/** Has all that is shown asked for again in a moment, once however often this is said until then. */
+/** Refetches all mounted queries soon; calls until then count as one. */
 export function askAgainSoon(): void {
   if (isAgainDue) return;
   isAgainDue = true;
@@ -64,7 +64,9 @@ export function askAgainSoon(): void {
 
 export type ApiQuery<Result> = UseQueryResult<Complete<Result>, ApiError>;
 
-/** The answer of a query. With `keepsLast`, for lists, the last answer stays until that to new variables is there. */
+/**
+ * The answer of a query. With `keepsLast`, for lists, the last answer stays until the answer to new variables arrives.
+ */
 export function useApiQuery<Result, Variables>(
   document: Document<Result, Variables>,
   variables: Variables,
@@ -88,17 +90,17 @@ type Callbacks<Result, Variables> = MutateOptions<Complete<Result>, ApiError, Va
 
 export interface ApiMutation<Result, Variables>
   extends Pick<MutationOf<Result, Variables>, 'data' | 'error' | 'isPending' | 'variables' | 'reset'> {
-  /** Runs it; what goes wrong is in `error`. */
+  /** Runs the mutation. A failure is in `error`. */
   mutate(variables: Variables, callbacks?: Callbacks<Result, Variables>): void;
-  /** Runs it. Rejects with `ApiError`. */
+  /** Runs the mutation. Rejects with `ApiError`. */
   mutateAsync(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
-  /** Runs it after what runs now, to take something back: that is asked for once, and dropped never. Rejects as well. */
+  /** Runs the mutation after the one that runs now, for an undo. It is never dropped. Rejects with `ApiError`. */
   mutateNext(variables: Variables, callbacks?: Callbacks<Result, Variables>): Promise<Complete<Result>>;
 }
 
 /**
- * Runs a mutation; when it worked, the answers of `refetches` are asked for again before `onDone` is called. It runs
- * once at a time: what is asked for while it runs is dropped, since a second click comes before a button looks busy.
+ * Runs a mutation, refetches `refetches` when it succeeded, then calls `onDone`. A call while it runs is dropped,
+ * because a double click comes before the button looks busy.
  */
 export function useApiMutation<Result, Variables>(
   document: Document<Result, Variables>,
@@ -130,7 +132,7 @@ export function useApiMutation<Result, Variables>(
     ...mutation,
     mutateAsync,
     mutateNext,
-    // What runs is still known: forgotten, the next would seem to run and be dropped.
+    // Keeps a running mutation: otherwise the next call would look started and still be dropped.
     reset: () => {
       if (!running.current) mutation.reset();
     },

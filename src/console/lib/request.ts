@@ -5,7 +5,7 @@ import { budgetUsedUp } from './used-up.ts';
 
 let signedOut = () => {};
 
-/** Says what happens when the gateway no longer knows who asks. */
+/** Sets what happens when the session has ended. */
 export function whenSignedOut(handler: () => void): void {
   signedOut = handler;
 }
@@ -15,7 +15,7 @@ interface GraphqlAnswer<Result> {
   readonly errors?: readonly GraphqlFault[];
 }
 
-/** Runs an operation as whoever is signed in (by cookie). Throws `ApiError` on any error of the answer. */
+/** Runs an operation with the session cookie. Throws `ApiError` on any error of the answer. */
 export async function request<Result, Variables>(
   document: Document<Result, Variables>,
   variables: Variables,
@@ -29,7 +29,7 @@ export async function request<Result, Variables>(
     if (error.isLostConnection) connectionLost();
     else connectionWorks();
     if (error.code === 'UNAUTHENTICATED') signedOut();
-    // Refused whole. What is refused inside of an answer, such as one more message, is said where it was asked.
+    // The whole request was refused. A refusal inside an answer is shown where it was caused.
     if (response.status === 429) budgetUsedUp(error.message, error.retryAfterSeconds ?? 1);
     throw error;
   }

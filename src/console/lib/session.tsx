@@ -9,7 +9,7 @@ import { Session, type SessionQuery, SignOut } from './session.generated.ts';
 import { whenRequestsPass } from './used-up.ts';
 
 type SignedIn = Complete<SessionQuery>;
-/** Null for nobody. A session that `hasEnded` by itself is still that of what is shown and typed. */
+/** Null without a session. A session that `hasEnded` by itself still owns the page and its input. */
 type SessionState = (SignedIn & { readonly hasEnded?: boolean }) | null;
 const SESSION_KEY = keyOf(Session, {});
 
@@ -20,7 +20,7 @@ whenRequestsPass(() => void askAgain());
 const ended = (state: SessionState | undefined): SessionState =>
   state ? { ...state, hasEnded: true } : null;
 
-/** Who is signed in, or was until the session ended; null for nobody. */
+/** The signed-in person, also after the session ended; null for nobody. */
 export function useSessionQuery() {
   return useQuery<SessionState, ApiError>({
     queryKey: SESSION_KEY,
@@ -28,7 +28,7 @@ export function useSessionQuery() {
       const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
       try {
         const session = await request(Session, {}, signal);
-        // Somebody else has signed in in another tab: what is shown and typed here is not theirs.
+        // Another person signed in in another tab: this page and its input are not theirs.
         return before && isAnother(before, session) ? beginAnew(before) : session;
       } catch (error) {
         if (!isUnauthenticated(error)) throw error;
@@ -40,7 +40,7 @@ export function useSessionQuery() {
 
 const isAnother = (before: SignedIn, now: SignedIn) => before.viewer.id !== now.viewer.id;
 
-/** Loads the console once more, with nothing of whom it was for; until then it stays as it is. */
+/** Reloads the console without the data of the last person. The page stays until the reload. */
 function beginAnew(before: SessionState): SessionState {
   location.assign('/console/');
   return before;
@@ -56,7 +56,7 @@ export function SessionProvider({ session, children }: { session: SignedIn; chil
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** Who is signed in, on any page behind the sign-in. */
+/** The signed-in person, on any page behind the sign-in. */
 export function useViewer(): SignedIn['viewer'] {
   return useSession().viewer;
 }
@@ -71,7 +71,7 @@ export function usePermission(operation: string): boolean {
   return useSession().permissions.includes(operation);
 }
 
-/** Shows its children to whoever may run the operation, and `otherwise` to everybody else. */
+/** Renders its children if the person may run the operation, else `otherwise`. */
 export function Can({
   run,
   children,
@@ -90,7 +90,7 @@ function useSession(): SignedIn {
   return session;
 }
 
-/** Who is signed in, right after a sign-in. Throws `ApiError` that says why it did not hold. */
+/** The new session after a sign-in. Throws `ApiError` when the browser did not keep it. */
 async function newSession(): Promise<SignedIn> {
   try {
     return await request(Session, {});
@@ -108,8 +108,8 @@ async function newSession(): Promise<SignedIn> {
 }
 
 /**
- * Asks who is signed in now. Whoever goes on after the session had ended finds what they were at as they left it;
- * for anybody else the console begins anew.
+ * Loads the new session. The person of an ended session finds their page and input unchanged; for anybody else the
+ * console reloads.
  */
 export async function signedIn(): Promise<void> {
   const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
@@ -123,7 +123,10 @@ export async function signedIn(): Promise<void> {
   if (before) await askAgain();
 }
 
-/** Ends the session here and at the gateway. Throws `ApiError` when the gateway cannot be told: it goes on then. */
+/**
+ * Ends the session here and at the gateway. Throws `ApiError` when the gateway is unreachable, because the session
+ * lives on there.
+ */
 export async function signOut(): Promise<void> {
   try {
     await request(SignOut, {});

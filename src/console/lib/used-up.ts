@@ -10,7 +10,7 @@ function set(next: string | undefined): void {
   for (const listener of listeners) listener();
 }
 
-/** Says that the session's requests of this minute are used up: `why` is shown for so many seconds. */
+/** Reports that the session's requests of this minute are used up. `why` is shown for that many seconds. */
 export function budgetUsedUp(why: string, seconds: number): void {
   clearTimeout(timer);
   set(why);
@@ -20,7 +20,7 @@ export function budgetUsedUp(why: string, seconds: number): void {
   }, seconds * 1_000);
 }
 
-/** Calls back when requests pass again after they did not. */
+/** Calls back when requests are possible again. */
 export function whenRequestsPass(over: () => void): void {
   onOver.add(over);
 }

@@ -4,7 +4,7 @@ import { People } from '../lib/people.generated.ts';
 import { useApiQuery } from '../lib/queries.ts';
 import { usePermission, useViewer } from '../lib/session.tsx';
 
-/** Shows who did something, as the API names them (`user:…`, `key:…`, `system:…`): people by their email. */
+/** Shows an actor of the API (`user:…`, `key:…`, `system:…`); people by their email. */
 export function useActors(): (actor: string | null) => ReactNode {
   const viewer = useViewer();
   const mayListPeople = usePermission('member.list');

@@ -2,7 +2,7 @@ import { formatName } from '../lib/format.ts';
 import type { Tone } from './notice.tsx';
 import './badge.css';
 
-/** Statuses of messages, deliveries, keys and webhooks; those not named here are neither good nor bad. */
+/** Tones of statuses; a status without one is neutral. */
 const TONES: Readonly<Record<string, Tone>> = {
   DELIVERED: 'good',
   SUCCESS: 'good',
@@ -23,7 +23,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   DOWN: 'bad',
 };
 
-/** A status as text on a colour that goes with it. */
+/** A status as text on a matching colour. */
 export function Badge({ status }: { status: string }) {
   const tone = TONES[status];
   return <span className={`badge ${tone ? `badge-${tone}` : ''}`}>{formatName(status)}</span>;

@@ -9,7 +9,7 @@ const LABELLED = ['first', 'middle', 'last'] as const;
 
 export interface Series {
   readonly label: string;
-  /** A token, such as `var(--chart-2)`. */
+  /** A CSS value, such as `var(--chart-2)`. */
   readonly color: string;
 }
 export interface Bar {
@@ -18,7 +18,7 @@ export interface Bar {
   readonly values: readonly number[];
 }
 
-/** Stacked bars. The picture has a name; the numbers stand in a table that opens below it. */
+/** Stacked bars. The picture has an accessible name, and a table below it opens with the numbers. */
 export function BarChart({
   label,
   series,
@@ -94,7 +94,7 @@ export function BarChart({
   );
 }
 
-/** What the axis goes up to: at least 2, even in its first digit, so that its half is a round number, too. */
+/** The top of the axis: at least 2, with an even first digit, so that half of it is round too. */
 function topOf(highest: number): number {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(highest, 1))));
   return Math.max(2, Math.ceil(highest / unit / 2) * 2 * unit);

@@ -5,14 +5,14 @@ import './button.css';
 
 type Look = 'primary' | 'plain' | 'danger' | 'quiet';
 
-/** The second click of a double click: whoever makes it saw nothing of what the first did. */
+/** True for the second click of a double click, which comes before the person has seen the effect of the first. */
 export function isRepeated(event: MouseEvent): boolean {
   return event.detail > 1;
 }
 
 /**
- * A button. While `isBusy` it keeps its place in the tab order, says so and does nothing. One that submits or can be
- * busy asks something of the gateway: a double click asks it once. By keyboard nothing is held back (`detail` is 0).
+ * A button. While `isBusy` it stays in the tab order, says so and does nothing. If it submits or can be busy, a double
+ * click counts once. Key presses always count (`detail` is 0).
  */
 export function Button({
   look = 'plain',
@@ -42,7 +42,7 @@ export function Button({
   );
 }
 
-/** A link to a page of the console that looks like a button; the environment that is looked at stays. */
+/** A link to a page of the console that looks like a button and keeps the environment. */
 export function ButtonLink({
   href,
   look = 'plain',

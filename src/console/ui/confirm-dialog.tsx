@@ -12,8 +12,8 @@ export interface Question {
 }
 
 /**
- * Asks before something is done, saying what will happen; closes once it is done and stays open when it fails. While it
- * is being done the dialog cannot be closed: it would look as if nothing were.
+ * Asks for confirmation. The dialog says what will happen, closes when it is done, and stays open when it fails. It
+ * cannot be closed while the action runs, because that would look like a cancel.
  */
 export function ConfirmDialog({
   title,

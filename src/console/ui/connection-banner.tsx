@@ -2,7 +2,7 @@ import { useConnectionLost } from '../lib/connection.ts';
 import { useBudgetUsedUp } from '../lib/used-up.ts';
 import { Notice } from './notice.tsx';
 
-/** Says that the gateway does not answer, or takes no more requests, for as long as that is so. */
+/** Shown while the gateway does not answer, or takes no more requests. */
 export function ConnectionBanner() {
   const whyRefused = useBudgetUsedUp();
   return (

@@ -5,7 +5,7 @@ import { Button } from './button.tsx';
 import { Notice } from './notice.tsx';
 import './csv-export.css';
 
-/** A byte order mark: without it spreadsheets take the file for another encoding. */
+/** Byte order mark: without it spreadsheets assume another encoding. */
 const BOM = '\uFEFF';
 
 interface Slice<Row> {
@@ -14,7 +14,7 @@ interface Slice<Row> {
   readonly totalCount: number;
 }
 
-/** Makes a CSV file of a whole Relay list, slice by slice, telling how far it is; it can be canceled. */
+/** Exports a whole Relay list as CSV, page by page, with progress and a cancel button. */
 export function CsvExport<Row>({
   children,
   fileName,
@@ -26,7 +26,7 @@ export function CsvExport<Row>({
   fileName: string;
   header: readonly string[];
   cellsOf: (row: Row) => readonly Cell[];
-  /** Asks for the rows after a cursor, null for the first. */
+  /** Loads the rows after a cursor; null for the first page. */
   sliceAfter: (after: string | null, signal: AbortSignal) => Promise<Slice<Row>>;
 }) {
   const [progress, setProgress] = useState<{ readonly done: number; readonly total: number }>();
@@ -54,7 +54,7 @@ export function CsvExport<Row>({
     } catch (error) {
       if (!canceling.signal.aborted) setFault(error instanceof Error ? error.message : 'It did not work.');
     }
-    // Its button goes away.
+    // The focused button disappears.
     if (document.activeElement === cancel.current) start.current?.focus();
     setProgress(undefined);
   };

@@ -7,11 +7,11 @@ export interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   readonly isNumber?: boolean;
-  /** Stands in one line wherever there is room for a table: names, numbers and times that are not read in parts. */
+  /** Never wraps in a wide table, for names, numbers and times. */
   readonly isWhole?: boolean;
 }
 
-/** A table with a caption; on narrow screens every row becomes a card with labels. The first cell links the row. */
+/** A table with a caption. On narrow screens each row becomes a card with labels. The first cell links the row. */
 export function DataTable<Row>({
   caption,
   columns,

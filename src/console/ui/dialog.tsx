@@ -3,8 +3,8 @@ import { isRepeated } from './button.tsx';
 import './dialog.css';
 
 /**
- * A modal dialog: keeps the focus inside, gives it back where it was, and closes on Escape unless `mustAnswer`. The
- * second click of a double click does nothing in it: the first may have opened it, and nobody has read it yet.
+ * A modal dialog: keeps the focus inside, returns it on close, and closes on Escape unless `mustAnswer`. It ignores the
+ * second click of a double click: the first click may have opened it, and nobody has read it yet.
  */
 export function Dialog({
   title,
@@ -15,7 +15,7 @@ export function Dialog({
 }: {
   title: string;
   onClose: () => void;
-  /** Escape does not close it: what it shows is shown this once. */
+  /** Escape does not close it, because its content is shown only once. */
   mustAnswer?: boolean;
   /** For code. */
   isWide?: boolean;
@@ -29,7 +29,7 @@ export function Dialog({
     if (!shown?.open) shown?.showModal();
     return () => {
       shown?.close();
-      // A button of another dialog is gone by now.
+      // The button may be gone, if it was in another dialog.
       const back = before?.isConnected ? before : document.getElementById('main');
       if (back instanceof HTMLElement) back.focus();
     };
@@ -44,7 +44,7 @@ export function Dialog({
         event.preventDefault();
         event.stopPropagation();
       }}
-      // Without it Chromium lets a second Escape close the dialog whatever `cancel` says.
+      // Without this, Chromium lets a second Escape close the dialog whatever `cancel` says.
       onKeyDown={(event) => {
         if (event.key === 'Escape' && mustAnswer) event.preventDefault();
       }}
@@ -61,7 +61,7 @@ export function Dialog({
   );
 }
 
-/** Where the buttons of a dialog stand. */
+/** The row of buttons in a dialog. */
 export function DialogActions({ children }: { children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
 }

@@ -7,7 +7,7 @@ const CHOICES = [
   ['SANDBOX', 'Sandbox'],
 ] as const;
 
-/** Which environment a page shows, and adds to; nothing on pages without one. */
+/** Switches the environment of a page; renders nothing on pages without one. */
 export function EnvironmentSwitch() {
   const environment = useEnvironment();
   const switchTo = useSwitch();

@@ -2,13 +2,13 @@ import { type ComponentProps, type ReactNode, useId } from 'react';
 import { useFieldFault } from './form.tsx';
 
 interface Labelled {
-  /** Name of the field: the API's, so that what it says of it is shown here. */
+  /** The API's name of the field, so that its errors are shown here. */
   name: string;
   label: string;
   hint?: ReactNode;
 }
 
-/** What ties a control to its hint and error. */
+/** Links a control with its hint and error. */
 function useDescription(name: string, hint: ReactNode) {
   const id = useId();
   const fault = useFieldFault(name);
@@ -97,7 +97,7 @@ export function Checkbox({ name, label, hint, ...input }: Labelled & ComponentPr
   );
 }
 
-/** Checkboxes that answer one question; the form holds the values of those that are ticked under `name`. */
+/** Checkboxes for one question; the form has the checked values under `name`. */
 export function CheckboxGroup({
   name,
   label,

@@ -1,7 +1,7 @@
 import { type ReactNode, useId, useState } from 'react';
 import './file-drop.css';
 
-/** A place for one file, to be chosen or dropped there. */
+/** A field for one file, to be chosen or dropped. */
 export function FileDrop({
   label,
   accept,
@@ -44,7 +44,7 @@ export function FileDrop({
         onChange={({ currentTarget }) => {
           const file = currentTarget.files?.[0];
           if (file) onFile(file);
-          // The same file again is a choice, too: it may have changed.
+          // Choosing the same file again must count, because it may have changed.
           currentTarget.value = '';
         }}
       />

@@ -8,19 +8,19 @@ import './filters.css';
 
 type Control = HTMLInputElement | HTMLSelectElement;
 
-/** What the list's address narrows it to under `name`; null for nothing. */
+/** The filter `name` in the address; null without one. */
 export function useFilter(name: string): string | null {
   return useSearchParams()[0].get(name);
 }
 
-/** The same of a time, as ISO 8601; null for what is no time. */
+/** The time filter `name` in the address, as ISO 8601; null without a valid one. */
 export function useTimeFilter(name: string): string | null {
   return isoOf(useFilter(name) ?? '');
 }
 
 /**
- * The fields that narrow a list: what they hold goes into the address, so that it can be kept, shared and gone back
- * to, and comes from there; times as ISO 8601. A choice holds at once, what is typed when it is asked for.
+ * The filter fields of a list. Their values are in the address, so that a filtered list can be bookmarked and shared;
+ * times are ISO 8601. Selects apply at once, typed values on submit.
  */
 export function Filters({ label, children }: { label: string; children: ReactNode }) {
   const [params] = useSearchParams();
@@ -30,7 +30,7 @@ export function Filters({ label, children }: { label: string; children: ReactNod
   const box = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     const form = box.current?.querySelector('form');
-    // A date that is typed by half goes, too: it has no value that could be replaced.
+    // The reset also clears half a date, which has no value.
     form?.reset();
     for (const control of controlsOf(form)) {
       const value = params.get(control.name) ?? '';

@@ -15,16 +15,16 @@ import './form.css';
 
 const FaultsContext = createContext<readonly FieldFault[]>([]);
 
-/** The part of a path that names a field: the API says `input.name` or `name`, and `ipAllowlist.0` for a line. */
+/** The field that a path of the API names: `input.name` or `name`, and `ipAllowlist.0` for a line. */
 const fieldOf = (path: string) => path.replace(/^input\./, '').split('.')[0];
 
-/** What the API said about the field `name`, if anything. */
+/** The API's error for the field `name`, if any. */
 export function useFieldFault(name: string): string | undefined {
   const faults = useContext(FaultsContext).filter(({ path }) => fieldOf(path) === name);
   return faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
 }
 
-/** What the browser itself cannot read of a field: to a program such a field is empty. */
+/** The browser's message for a value that it cannot parse. Its value is empty then. */
 function unreadableOf(input: Element): string | undefined {
   if (!(input instanceof HTMLInputElement)) return undefined;
   const { type, value, validity } = input;
@@ -34,7 +34,7 @@ function unreadableOf(input: Element): string | undefined {
   return undefined;
 }
 
-/** The refusal of a form with fields that the browser cannot read; undefined when it can read all. */
+/** The refusal of a form with values that the browser cannot parse; undefined when there are none. */
 function unreadable(form: HTMLFormElement): ApiError | undefined {
   const fields = [...form.elements].flatMap((input) => {
     const message = unreadableOf(input);
@@ -44,9 +44,9 @@ function unreadable(form: HTMLFormElement): ApiError | undefined {
 }
 
 /**
- * A form whose fields are checked by the API: what it says of a field stands at the field, the rest above. The first
- * bad field gets the focus, and what was typed stays. What the browser cannot read, such as a date without its time,
- * is said in the same way, and nothing is submitted: it would be taken for empty.
+ * A form that the API validates. Errors of a field are shown at the field, the others above the form. The first bad
+ * field gets the focus, and the input stays. A value that the browser cannot parse, such as a date without its time, is
+ * reported in the same way and not submitted, because it would be sent as empty.
  */
 export function Form({
   error,
@@ -116,7 +116,7 @@ export function linesOf(values: FormData, name: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** The time of a `datetime-local` field, in the reader's zone, as ISO 8601; null when it is empty. */
+/** The time of a `datetime-local` field, in the browser's zone, as ISO 8601; null when it is empty. */
 export function timeOf(values: FormData, name: string): string | null {
   return isoOf(textOf(values, name));
 }

@@ -17,7 +17,7 @@ interface NavItem {
   readonly group: string;
 }
 
-/** What stands around every page: who is signed in, the ways to the other pages, and the page itself. */
+/** The frame of every page: the signed-in person, the navigation, and the page. */
 export function Layout({ items, children }: { items: readonly NavItem[]; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setIsOpen] = useState(false);
@@ -30,7 +30,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
     shownPath.current = path;
     setIsOpen(false);
     scrollTo(0, 0);
-    // A new page: screen readers go on from its beginning instead of from a link that is gone.
+    // On a new page, screen readers start at its beginning, not at a link that is gone.
     main.current?.focus();
   }, [path]);
   return (
@@ -132,7 +132,7 @@ function WhoIsHere() {
   );
 }
 
-/** A page's title and what can be done on it. */
+/** The title of a page, and its actions. */
 export function PageHeader({ title, children }: { title: ReactNode; children?: ReactNode }) {
   return (
     <div className="row spread">

@@ -3,7 +3,7 @@ import './notice.css';
 
 export type Tone = 'info' | 'good' | 'warn' | 'bad';
 
-/** Something to know, in place. A bad one is read out when it appears. */
+/** A note in the page. Screen readers announce a bad one when it appears. */
 export function Notice({ tone = 'info', children }: { tone?: Tone; children: ReactNode }) {
   return (
     <div className={`notice notice-${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>

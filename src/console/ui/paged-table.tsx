@@ -6,10 +6,10 @@ import { type Column, DataTable } from './data-table.tsx';
 import { Pager } from './pager.tsx';
 import { EmptyState } from './states.tsx';
 
-/** How many rows a list shows at once. */
+/** Rows of a page. */
 export const PAGE_SIZE = 50;
 
-/** A slice of a Relay list: its table with the ways to other slices, or why there is nothing in it. */
+/** A page of a Relay list as a table with links to other pages, or the reason why it is empty. */
 export function PagedTable<Row>({
   of,
   caption,
@@ -27,7 +27,7 @@ export function PagedTable<Row>({
   columns: readonly Column<Row>[];
   keyOf: (row: Row) => string;
   hrefOf?: (row: Row) => string;
-  /** What stands there when the list is empty and nothing was looked for. */
+  /** Shown when the list is empty without a filter. */
   empty: ReactNode;
 }) {
   const isNarrowed = useNarrowing().size > 0;

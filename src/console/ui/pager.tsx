@@ -7,12 +7,12 @@ interface PageInfo {
   readonly endCursor: string | null;
 }
 
-/** The place in a Relay list: in the address, so that the browser's back button leads there again. */
+/** The cursor in the address, so that the browser's back button returns to the page. */
 export function useAfter(): string | null {
   return useSearchParams()[0].get('after');
 }
 
-/** Earlier and later slices of a Relay list. Those before are remembered by the browser's history. */
+/** Buttons for the previous and the next page of a Relay list. The browser history keeps the cursors before. */
 export function Pager({ pageInfo, totalCount }: { pageInfo: PageInfo; totalCount?: number }) {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();

@@ -3,7 +3,7 @@ import { CodeBlock } from './code.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { Notice } from './notice.tsx';
 
-/** A one-time password of somebody new, which nobody can see again. */
+/** Shows a new person's one-time password for the only time. */
 export function PasswordDialog({
   title,
   email,

@@ -6,7 +6,7 @@ import { useViewer } from '../lib/session.tsx';
 import { Button } from './button.tsx';
 import './states.css';
 
-/** Nothing is there yet, and what to do about it. */
+/** Shown for an empty list, with what to do next. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="state">
@@ -27,7 +27,7 @@ export function Loading() {
   );
 }
 
-/** What went wrong, with the request's id where the gateway gave one. */
+/** An error, with the id of the request if the gateway sent one. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => void }) {
   const requestId = error instanceof ApiError && !error.isLostConnection ? error.requestId : undefined;
   return (
@@ -44,7 +44,7 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry: () => vo
   );
 }
 
-/** For a page or an act that is not for the role of whoever is signed in. */
+/** Shown on a page, or for an action, that the person's role does not allow. */
 export function NoPermission({ what, isForOperators = false }: { what: string; isForOperators?: boolean }) {
   const { role } = useViewer();
   const whoCan = isForOperators
@@ -62,7 +62,7 @@ export function NoPermission({ what, isForOperators = false }: { what: string; i
   );
 }
 
-/** What a query answered, once it did; until then loading, or why it cannot be shown. */
+/** Renders the answer of a query, or its loading or error state. */
 export function Loaded<Result>({
   query,
   children,
@@ -71,9 +71,9 @@ export function Loaded<Result>({
   children: (data: NonNullable<ApiQuery<Result>['data']>) => ReactNode;
 }) {
   const { data, error } = query;
-  // The sign-in that stands over the page then brings the answer.
+  // The sign-in over the page then loads the answer.
   const isSignedOut = error?.code === 'UNAUTHENTICATED';
-  // An answer from before a lost connection is still worth reading; the banner says that it is old.
+  // An answer from before an outage stays on the page; the banner says that it may be old.
   if (data && (!error || error.passes || isSignedOut)) return children(data);
   if (!error || isSignedOut) return <Loading />;
   if (error.code === 'FORBIDDEN') return <NoPermission what="see this" />;
@@ -83,11 +83,11 @@ export function Loaded<Result>({
 
 interface PageBoundaryProps {
   readonly children: ReactNode;
-  /** Where the page is; what it threw at one address is no fault of another. */
+  /** Address of the page. An error at one address does not stay at another. */
   readonly address: string;
 }
 
-/** Catches what a page throws, such as a part of the console that a new version has replaced. */
+/** Catches errors of a page, such as a chunk of the console that a new version has replaced. */
 export class PageBoundary extends Component<PageBoundaryProps, { error?: Error | undefined }> {
   override state: { error?: Error | undefined } = {};
   static getDerivedStateFromError(error: Error) {

@@ -7,8 +7,8 @@ interface Tab {
 }
 
 /**
- * Tabs with the keys that ARIA describes: arrows, Home and End. Only the chosen one's content is there, unless
- * `keepsAll`: then what was typed in the others stays.
+ * Tabs with the keys of the ARIA pattern: arrows, Home and End. Only the chosen tab is rendered, unless `keepsAll`:
+ * then the input in the others stays.
  */
 export function Tabs({
   label,

@@ -6,15 +6,15 @@ const SHOWN_MS = 8_000;
 
 interface Toast {
   readonly text: string;
-  /** Takes back what was done. Where that fails, it is said. */
+  /** Undoes the action. A failure is reported. */
   readonly undo?: () => Promise<unknown>;
 }
 
 const ToastContext = createContext<(toast: Toast) => void>(() => {});
 
 /**
- * Says in a corner, and to screen readers, what was done, with a way back where there is one; for some seconds, and for
- * as long as the pointer or the focus is on it.
+ * Reports what was done, in a corner and to screen readers, with an undo if there is one. It stays for some seconds,
+ * and while the pointer or the focus is on it.
  */
 export function useToast(): (toast: Toast) => void {
   return useContext(ToastContext);

@@ -18,7 +18,7 @@ function onTick(listener: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** How long ago, with the exact time for the pointer; null reads `otherwise`. */
+/** The distance of `at`, with the exact time on hover; `otherwise` when `at` is null. */
 export function Time({ at, otherwise = 'never' }: { at: string | null; otherwise?: string }) {
   useSyncExternalStore(onTick, () => nowMs);
   if (at === null) return <span className="quiet">{otherwise}</span>;

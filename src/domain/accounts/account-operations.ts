@@ -6,6 +6,7 @@ import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency }
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
 import type { LedgerFilter } from '../ports/account-stores.ts';
+import { ALL_IDS } from '../ports/changes.ts';
 import { isUuid } from '../uuid.ts';
 import type { Account, LedgerEntry, RetentionDays } from './account.ts';
 import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts';
@@ -127,6 +128,7 @@ export function accountOperations(deps: Dependencies) {
         balanceMinor: 0,
         retention: { contentDays: null, messageDays: null },
         plan: null,
+        requireSecondFactor: false,
         createdAt: clock.now(),
       };
       const person = { email: input.email, role: 'OWNER', accountId: account.id } as const;
@@ -152,7 +154,7 @@ export function accountOperations(deps: Dependencies) {
      * Adds to a balance. A repeated `reference` changes nothing. Throws `validation_error` when the reference
      * belongs to another amount.
      */
-    topUp: operation('account.topUp', { operator: true }, async (caller, input: TopUpInput) => {
+    topUp: operation('account.topUp', { operator: true, stepUp: true }, async (caller, input: TopUpInput) => {
       const account = await stores.accounts.find(input.accountId);
       if (!account) throw notFound('Account');
       const minor = checkAmount('amount', input.amount, account.currency, [1, BALANCE_MAX_MINOR]);
@@ -187,7 +189,7 @@ export function accountOperations(deps: Dependencies) {
      */
     setRetention: operation(
       'account.setRetention',
-      { roles: ['OWNER'], operator: true },
+      { roles: ['OWNER'], operator: true, stepUp: true },
       async (caller, { accountId, contentDays, messageDays }: SetRetentionInput): Promise<RetentionDays> => {
         const id = namedAccountId(caller, accountId);
         checkDays('contentDays', contentDays);
@@ -208,6 +210,32 @@ export function accountOperations(deps: Dependencies) {
           });
         });
         return retention;
+      },
+    ),
+
+    /** Whether the members of the caller's account must have a second factor from their next request on (R250). */
+    setSecurityPolicy: operation(
+      'account.setSecurityPolicy',
+      { roles: ['OWNER'], stepUp: true },
+      async (
+        caller,
+        { requireSecondFactor }: { readonly requireSecondFactor: boolean },
+      ): Promise<Account> => {
+        const id = accountIdOf(caller);
+        return uow.run(async (tx) => {
+          const before = await tx.accounts.find(id);
+          if (!before) throw notFound('Account');
+          await tx.accounts.setSecurityPolicy(id, requireSecondFactor);
+          tx.announce('session', ALL_IDS);
+          await recordChange(tx, deps, caller, {
+            accountId: id,
+            action: 'account.setSecurityPolicy',
+            target: id,
+            before: { requireSecondFactor: before.requireSecondFactor },
+            after: { requireSecondFactor },
+          });
+          return { ...before, requireSecondFactor };
+        });
       },
     ),
 

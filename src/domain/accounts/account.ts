@@ -10,6 +10,8 @@ export interface Account {
   readonly retention: RetentionDays;
   /** Null when the RATE_LIMIT_* variables apply. */
   readonly plan: Plan | null;
+  /** Whether its members must have a second factor (R250). */
+  readonly requireSecondFactor: boolean;
   readonly createdAt: Date;
 }
 

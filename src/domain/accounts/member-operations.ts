@@ -34,7 +34,11 @@ interface KeepKeys {
 }
 
 const MANAGE = { roles: ['OWNER', 'ADMIN'] } as const;
-const EVERYBODY = { roles: ACCOUNT_ROLES, operator: true } as const;
+const EVERYBODY = {
+  roles: ACCOUNT_ROLES,
+  operator: true,
+  whileRestricted: ['change_password', 'add_second_factor'],
+} as const;
 
 /** The people of an account. An account always has an owner, and only owners add or remove owners. */
 export function memberOperations(deps: Dependencies, sessions: Sessions) {
@@ -138,16 +142,22 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
      */
     resetPassword: operation(
       'member.resetPassword',
-      { operator: true },
+      { operator: true, stepUp: true },
       async (
         caller,
         input: { readonly email: string; readonly accountId?: string | null | undefined },
       ): Promise<NewUser> => {
         const found = selectPerson(await stores.users.withEmail(input.email), input.accountId?.toLowerCase());
+        if (caller.kind === 'operator' && found.accountId === null && found.id !== caller.userId) {
+          throw forbidden(
+            'The password of an operator is reset on the command line: npm run cli -- user password.',
+          );
+        }
         const { password, hash } = await oneTimePassword(deps, found.email);
         const user: User = { ...found, mustChangePassword: true };
         await uow.run(async (tx) => {
           await tx.users.setPassword(user.id, hash, user.mustChangePassword);
+          await tx.secondFactors.removeChallengesOf(user.id);
           await tx.sessions.removeOf(user.id);
           tx.announce('session', ALL_IDS);
           await forgetFailedAttempts(tx, user.email);
@@ -194,7 +204,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     /** Gives a person another role, and revokes their keys beyond it unless `keepKeys` (R204). */
     setRole: operation(
       'member.setRole',
-      MANAGE,
+      { ...MANAGE, stepUp: true },
       async (caller, input: { readonly userId: string; readonly role: string } & KeepKeys): Promise<User> => {
         const accountId = accountIdOf(caller);
         const role = checkRole(input.role);

@@ -16,7 +16,7 @@ export function planOperations(deps: Dependencies) {
     list: operation('plan.list', OPERATORS, (_caller, _input: Record<string, never>) => stores.plans.all()),
 
     /** Creates or changes the plan of that name. Its accounts get the new limits within a second. */
-    set: operation('plan.set', OPERATORS, async (caller, plan: Plan): Promise<Plan> => {
+    set: operation('plan.set', { ...OPERATORS, stepUp: true }, async (caller, plan: Plan): Promise<Plan> => {
       const { name, perMinute, perSecond, webhooksPerMinute, sessionPerMinute } = plan;
       if (name.length < 1 || name.length > NAME_MAX_LENGTH) {
         throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
@@ -45,7 +45,7 @@ export function planOperations(deps: Dependencies) {
     /** Assigns a plan to an account. Without a plan the RATE_LIMIT_* variables apply. */
     assign: operation(
       'account.setPlan',
-      OPERATORS,
+      { ...OPERATORS, stepUp: true },
       async (caller, input: { readonly accountId: string; readonly plan: string | null }): Promise<Account> =>
         uow.run(async (tx) => {
           const before = await tx.accounts.find(input.accountId);

@@ -1,18 +1,29 @@
 /**
- * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. A session
- * ends 12 hours after its last use, at sign-out, when the password changes, and when the person is removed.
+ * A **session** stands for a person who signed in. Its token is 32 random bytes that only the person holds; the store
+ * has the SHA-256. It ends 12 hours after its last use, 7 days after it began, on sign-out, and when the password
+ * changes or the person is removed (R249). An access token is found like a session, and is none: nothing prolongs it.
+ *
+ * A person with a **second factor** signs in twice: the password opens a **challenge**, and a code answers it (R250).
  */
-import { createHash } from 'node:crypto';
-import type { MemberCaller, OperatorCaller, SystemCaller } from '../caller.ts';
+import type { MemberCaller, OperatorCaller, Restriction, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, forbidden, serviceUnavailable, unauthorized } from '../errors.ts';
+import { DomainError, forbidden, serviceUnavailable, unauthorized, validationError } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
+import { ACCESS_TOKEN_PREFIX, hashToken } from '../people/access-token.ts';
+import { mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
+import { takeCode } from '../people/take-code.ts';
 import type { Cache } from '../ports/changes.ts';
+import type { FoundSession } from '../ports/people-stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
+const SESSION_MOST_MS = 7 * 24 * 3_600_000;
+/** For how long a password or a code that was shown counts for what needs step-up (R253). */
+const VERIFIED_MS = 10 * 60_000;
+/** How long the second factor may take. */
+const CHALLENGE_MS = 5 * 60_000;
 /**
  * A session is extended and read again at most this often, to save writes. So a change that was not announced takes
  * effect within a minute.
@@ -20,18 +31,31 @@ export const SESSION_MS = 12 * 3_600_000;
 const EXTEND_EVERY_MS = 60_000;
 /** Passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
+const USER_AGENT_MAX_LENGTH = 300;
+const WRONG_CODE = 'is wrong, or was used before';
 
 interface StoredUser {
   readonly user: User;
   readonly passwordHash: string;
 }
+/** A session or an access token as it was read. */
 interface CachedSession {
   readonly caller: MemberCaller | OperatorCaller;
+  /** Moves with use; an access token's does not. */
   expiresAt: Date;
+  readonly endsAt: Date;
+  readonly verifiedAt: Date | undefined;
+  lastSeenAt: Date;
   readonly readAt: Date;
+  readonly isToken: boolean;
 }
 class SessionNotFound extends Error {
   override readonly name = 'SessionNotFound';
+}
+/** Who signs in: from which address, with which browser. */
+export interface Client {
+  readonly address: string;
+  readonly userAgent: string;
 }
 export interface SignedIn {
   readonly token: string;
@@ -39,29 +63,37 @@ export interface SignedIn {
   readonly user: User;
   readonly session: Session;
 }
-/** A session as found. `isExtended` is true when this use moved its end. */
+/** A session or an access token as it was found; `isExtended` when this use moved its end. */
 export interface Session {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
   readonly expiresAt: Date;
   readonly isExtended: boolean;
+  readonly isToken: boolean;
 }
 
 type SessionDependencies = Pick<
   Dependencies,
-  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache'
-> & { readonly security: SecurityWatch };
+  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache' | 'secrets' | 'totp'
+> & {
+  readonly security: SecurityWatch;
+  readonly settings: {
+    readonly secondFactorPolicy: SecondFactorPolicy;
+    /** Whether a one-time password permits nothing but to change it (ONE_TIME_PASSWORDS). */
+    readonly restrictsOneTimePasswords: boolean;
+  };
+};
 
 /** People with failed sign-ins, so that a lockout can be reported without a query. */
 const FAILED_MAX = 1_000;
 /** The actor of events before the person is authenticated. */
 const SIGN_IN: SystemCaller = { kind: 'system', name: 'sign-in' };
 
-/** Sign-in, sign-out and sessions. */
+/** Sign-in, sign-out, sessions and access tokens. */
 export class Sessions {
   readonly #deps: SessionDependencies;
   readonly #attempts: SignInAttempts;
-  /** By the hex hash of their token. */
+  /** By `cacheKey`. */
   readonly #cache: Cache<CachedSession>;
   /** By lower-case email, the oldest failure first. */
   readonly #failed = new Map<string, User>();
@@ -69,31 +101,151 @@ export class Sessions {
 
   constructor(deps: SessionDependencies) {
     this.#deps = deps;
-    this.#cache = deps.createCache('session', (hash) => this.#read(Buffer.from(hash, 'hex')));
+    this.#cache = deps.createCache('session', (key) => {
+      const isToken = key.startsWith(TOKEN_KEY);
+      return this.#read(Buffer.from(isToken ? key.slice(TOKEN_KEY.length) : key, 'hex'), isToken);
+    });
     this.#attempts = new SignInAttempts(deps);
   }
 
   /**
-   * Starts a session for the right password. Throws `unauthorized`, the same for an unknown email and a wrong
-   * password, and `rate_limit_exceeded` after ten failures in 15 minutes for the email or the address.
+   * A new session for the right password, and for the right `code` where the person has a second factor. Throws
+   * `second_factor_required` with a challenge where the code is missing, `unauthorized`, the same for an unknown email, a
+   * wrong password and a wrong code, and `rate_limit_exceeded` after ten failures in 15 minutes for the email, the
+   * address or the person's codes.
    */
-  async signIn(email: string, password: string, address: string): Promise<SignedIn> {
-    const wrong = () => unauthorized('The email or the password is wrong.');
+  async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
+    const { address } = client;
     const found = await this.checkPassword(email, password, address);
-    if (!found) throw wrong();
-    const { user, passwordHash } = found;
+    if (!found) throw unauthorized('The email or the password is wrong.');
+    const { user } = found;
+    if (!(await this.#hasFactor(user.id))) return this.#open(found, client);
+    if (code === undefined) throw await this.#challenge(found);
+    if (!(await this.#takesCode(user, code, address))) throw unauthorized(`The code ${WRONG_CODE}.`);
+    return this.#open(found, client);
+  }
+
+  /** Completes a sign-in that waits for a second factor. Throws `unauthorized` for a wrong code or challenge. */
+  async answerChallenge(challenge: string, code: string, client: Client): Promise<SignedIn> {
+    const { stores, clock } = this.#deps;
+    const tokenHash = hashToken(challenge);
+    const found = await stores.secondFactors.findChallenge(tokenHash, clock.now());
+    if (!found) throw unauthorized('The sign-in has taken too long. Begin again with your password.');
+    if (!(await this.#takesCode(found.user, code, client.address)))
+      throw unauthorized(`The code ${WRONG_CODE}.`);
+    // Of two answers at once one signs in.
+    if (!(await stores.secondFactors.removeChallenge(tokenHash)))
+      throw unauthorized('The sign-in was answered already. Begin again with your password.');
+    return this.#open(found, client);
+  }
+
+  /**
+   * Notes that the person of a session has shown who they are: by a code where they have a second factor, else by the
+   * password. Throws `validation_error` for a wrong one, and for the one that does not count here.
+   */
+  async stepUp(
+    session: Session,
+    shown: { readonly password?: string | undefined; readonly code?: string | undefined },
+    address: string,
+  ): Promise<void> {
+    const { stores, uow, clock } = this.#deps;
+    if (session.isToken) throw forbidden('An access token cannot do this. Sign in instead.');
+    const person = await stores.users.find(session.caller.userId);
+    if (!person) throw unauthorized('Sign in again.');
+    const wrong = (path: 'code' | 'password', message: string) => validationError([{ path, message }]);
+    if (await this.#hasFactor(person.user.id)) {
+      if (shown.code === undefined) throw wrong('code', 'give a code of your second factor');
+      if (!(await this.#takesCode(person.user, shown.code, address))) throw wrong('code', WRONG_CODE);
+    } else {
+      const { password } = shown;
+      const { email, id } = person.user;
+      if (password === undefined) throw wrong('password', 'give your password');
+      if (!(await this.checkPassword(email, password, address, id)))
+        throw wrong('password', 'is not your password');
+    }
+    await uow.run(async (tx) => {
+      await tx.sessions.verified(session.tokenHash, clock.now());
+      tx.announce('session', cacheKey(session.tokenHash, false));
+    });
+  }
+
+  async #hasFactor(userId: string): Promise<boolean> {
+    const factors = await this.#deps.stores.secondFactors.list(userId);
+    return factors.some(({ confirmedAt }) => confirmedAt !== null);
+  }
+
+  /** Keeps that the password was right, and gives the refusal that says how to go on. */
+  async #challenge({ user, passwordHash }: StoredUser): Promise<DomainError> {
+    const { stores, clock, ids } = this.#deps;
+    const challenge = ids.random(32).toString('base64url');
+    const now = clock.now();
+    const expiresAt = new Date(now.getTime() + CHALLENGE_MS);
+    const tokenHash = hashToken(challenge);
+    await stores.secondFactors.forgetChallenges(now);
+    await stores.secondFactors.insertChallenge({ tokenHash, userId: user.id, passwordHash, expiresAt });
+    return new DomainError(
+      'second_factor_required',
+      'Give a code of your second factor, or a recovery code.',
+      {
+        challenge,
+        kinds: ['totp', 'recovery_code'],
+        expiresAt: expiresAt.toISOString(),
+      },
+    );
+  }
+
+  /** Takes a code of the person; false for a wrong one. Bounds guessing as that of passwords is bounded. */
+  async #takesCode(user: User, code: string, address: string): Promise<boolean> {
+    const check = async () => {
+      const kind = await this.#deps.uow.run((tx) => takeCode(tx, this.#deps, user.id, code));
+      if (kind === undefined) this.#noteFailure('second_factor', user, address);
+      return kind;
+    };
+    const kind = await this.#attempts.attempt({ kind: 'code', value: user.id }, address, check, () => true);
+    if (kind === 'recovery_code') {
+      this.#deps.security.recordAudited(
+        eventOf('member.useRecoveryCode', user, callerFor(user)),
+        shownClient(address),
+      );
+    }
+    return kind !== undefined;
+  }
+
+  async #open({ user, passwordHash }: StoredUser, client: Client): Promise<SignedIn> {
     const { stores, clock, ids } = this.#deps;
     const now = clock.now();
     const token = ids.random(32).toString('base64url');
     const expiresAt = new Date(now.getTime() + SESSION_MS);
     const tokenHash = hashToken(token);
-    const session = { tokenHash, caller: callerFor(user), expiresAt, isExtended: false };
+    const row = {
+      id: ids.uuid(),
+      tokenHash,
+      userId: user.id,
+      passwordHash,
+      createdAt: now,
+      lastSeenAt: now,
+      expiresAt,
+      endsAt: new Date(now.getTime() + SESSION_MOST_MS),
+      verifiedAt: now,
+      address: shownClient(client.address),
+      userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
+    };
     // Refused if the password was replaced during the check, perhaps because it leaked.
-    const row = { tokenHash, userId: user.id, passwordHash, createdAt: now, expiresAt };
-    if (!(await stores.sessions.insert(row))) throw wrong();
+    if (!(await stores.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
     if (await clock.agrees())
       await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
-    this.#deps.security.recordAudited(eventOf('member.signIn', user, session.caller), shownClient(address));
+    this.#deps.security.recordAudited(
+      eventOf('member.signIn', user, callerFor(user)),
+      shownClient(client.address),
+    );
+    const known = await this.#read(tokenHash, false);
+    const session = {
+      tokenHash,
+      caller: this.#callerAt(known, now),
+      expiresAt,
+      isExtended: false,
+      isToken: false,
+    };
     return { token, expiresAt, user, session };
   }
 
@@ -119,7 +271,12 @@ export class Sessions {
     try {
       // Only people added by an operator clear the failures: any account can invite any email, and each sign-in
       // would allow ten more guesses at another person's password.
-      return await this.#attempts.attempt(email, address, check, ({ user }) => user.invitedAt === null);
+      return await this.#attempts.attempt(
+        { kind: 'email', value: email },
+        address,
+        check,
+        ({ user }) => user.invitedAt === null,
+      );
     } catch (error) {
       if (error instanceof DomainError && error.code === 'rate_limit_exceeded') {
         this.#noteFailure('lockout', this.#failed.get(email.toLowerCase()), address);
@@ -141,7 +298,11 @@ export class Sessions {
     return added ?? (others.length === 0 ? accepted : undefined);
   }
 
-  #noteFailure(kind: 'password' | 'lockout', user: User | undefined, address: string): void {
+  #noteFailure(
+    kind: 'password' | 'second_factor' | 'lockout',
+    user: User | undefined,
+    address: string,
+  ): void {
     if (user && kind === 'password') {
       const email = user.email.toLowerCase();
       this.#failed.delete(email);
@@ -152,66 +313,112 @@ export class Sessions {
     const action = kind === 'lockout' ? 'member.lockedOut' : 'member.signInFailed';
     this.#deps.security.recordRefusal({
       kind,
-      reason: kind === 'lockout' ? 'too many failures' : user ? 'wrong password' : 'unknown email',
+      reason: FAILURE_REASONS[kind](user),
       address: shownClient(address),
       userId: user?.id,
       audited: user && eventOf(action, user, SIGN_IN),
     });
   }
 
-  /** The session of a token, extended by this use. Undefined for an unknown or ended one. */
+  /** The session of a token, prolonged by this use, or an access token; undefined for one that is unknown or over. */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
     const now = clock.now();
-    const known = await this.#lookUp(tokenHash.toString('hex'), now);
+    const known = await this.#lookUp(cacheKey(tokenHash, token.startsWith(ACCESS_TOKEN_PREFIX)), now);
     if (!known || known.expiresAt <= now) return undefined;
-    const full = new Date(now.getTime() + SESSION_MS);
-    const isExtended = full.getTime() - known.expiresAt.getTime() >= EXTEND_EVERY_MS;
-    if (isExtended) {
-      await stores.sessions.extend(tokenHash, full);
-      known.expiresAt = full;
+    const caller = this.#callerAt(known, now);
+    const { isToken, expiresAt } = known;
+    const isUseRecorded = now.getTime() - known.lastSeenAt.getTime() < EXTEND_EVERY_MS;
+    if (isToken && !isUseRecorded) {
+      await stores.accessTokens.recordUse(tokenHash, now);
+      known.lastSeenAt = now;
     }
-    return { tokenHash, caller: known.caller, expiresAt: known.expiresAt, isExtended };
+    const full = new Date(Math.min(now.getTime() + SESSION_MS, known.endsAt.getTime()));
+    const isExtended = !isToken && full.getTime() - expiresAt.getTime() >= EXTEND_EVERY_MS;
+    if (!isExtended) return { tokenHash, caller, expiresAt, isExtended, isToken };
+    await stores.sessions.extend(tokenHash, full, now);
+    known.expiresAt = full;
+    return { tokenHash, caller, expiresAt: full, isExtended, isToken };
   }
 
-  async #lookUp(hash: string, now: Date): Promise<CachedSession | undefined> {
+  async #lookUp(key: string, now: Date): Promise<CachedSession | undefined> {
     try {
-      const known = await this.#cache.get(hash);
+      const known = await this.#cache.get(key);
       const isFresh = now.getTime() - known.readAt.getTime() < EXTEND_EVERY_MS;
-      return isFresh ? known : await this.#cache.renew(hash);
+      return isFresh ? known : await this.#cache.renew(key);
     } catch (error) {
       if (error instanceof SessionNotFound) return undefined;
       throw error;
     }
   }
 
-  async #read(tokenHash: Buffer): Promise<CachedSession> {
-    const readAt = this.#deps.clock.now();
-    const found = await this.#deps.stores.sessions.find(tokenHash, readAt);
-    // Thrown, so that the cache does not keep it: guessed tokens must not evict known sessions.
+  async #read(tokenHash: Buffer, isToken: boolean): Promise<CachedSession> {
+    const { stores, clock } = this.#deps;
+    const readAt = clock.now();
+    if (isToken) {
+      const [found] = await stores.accessTokens.findLiving([tokenHash], readAt);
+      // Thrown, so that the cache does not keep it: guessed tokens must not evict known sessions.
+      if (!found) throw new SessionNotFound();
+      const { user, token } = found;
+      const { expiresAt, permissions, lastUsedAt } = token;
+      return {
+        caller: { ...callerFor(user), permissions },
+        expiresAt,
+        endsAt: expiresAt,
+        verifiedAt: undefined,
+        lastSeenAt: lastUsedAt ?? new Date(0),
+        readAt,
+        isToken,
+      };
+    }
+    const [found] = await stores.sessions.findMany([tokenHash], readAt);
     if (!found) throw new SessionNotFound();
-    return { caller: callerFor(found.user), expiresAt: found.expiresAt, readAt };
+    const { user, expiresAt, endsAt, verifiedAt, lastSeenAt } = found;
+    const restriction = this.#restrictionOf(found);
+    const caller = { ...callerFor(user), ...(restriction && { restriction }) };
+    return { caller, expiresAt, endsAt, verifiedAt, lastSeenAt, readAt, isToken };
+  }
+
+  /** What a session may do only, until the person has set a password of their own or added a second factor (R250, R252). */
+  #restrictionOf({ user, hasFactor, accountRequiresFactor }: FoundSession): Restriction | undefined {
+    const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
+    if (user.mustChangePassword && restrictsOneTimePasswords) return 'change_password';
+    if (!hasFactor && mustHaveFactor(user, secondFactorPolicy, accountRequiresFactor))
+      return 'add_second_factor';
+    return undefined;
+  }
+
+  #callerAt({ caller, verifiedAt }: CachedSession, now: Date): MemberCaller | OperatorCaller {
+    const isVerified = verifiedAt !== undefined && now.getTime() - verifiedAt.getTime() < VERIFIED_MS;
+    return isVerified ? caller : { ...caller, needsStepUp: true };
   }
 
   /** Sessions that have ended or whose role has changed, with the refusal of each. Extends none of them. */
   async refusals(sessions: readonly Session[]): Promise<ReadonlyMap<Session, DomainError>> {
     const { stores, clock } = this.#deps;
-    const hashes = sessions.map((session) => session.tokenHash);
-    const found = await stores.sessions.findMany(hashes, clock.now());
+    const now = clock.now();
+    const hashesOf = (isToken: boolean) =>
+      sessions.filter((session) => session.isToken === isToken).map(({ tokenHash }) => tokenHash);
+    const [sessionHashes, tokenHashes] = [hashesOf(false), hashesOf(true)];
+    const found = [
+      ...(sessionHashes.length > 0 ? await stores.sessions.findMany(sessionHashes, now) : []),
+      ...(tokenHashes.length > 0 ? await stores.accessTokens.findLiving(tokenHashes, now) : []),
+    ];
     const users = new Map(found.map(({ tokenHash, user }) => [tokenHash.toString('hex'), user]));
     const refusals = new Map<Session, DomainError>();
     for (const session of sessions) {
       const user = users.get(session.tokenHash.toString('hex'));
       if (!user) refusals.set(session, unauthorized('The session is over. Sign in again.'));
-      else if (JSON.stringify(callerFor(user)) !== JSON.stringify(session.caller)) {
+      else if (roleOf(callerFor(user)) !== roleOf(session.caller)) {
         refusals.set(session, forbidden('Your role has changed. Ask again.'));
       }
     }
     return refusals;
   }
 
-  async signOut({ tokenHash }: Session): Promise<void> {
+  async signOut({ tokenHash, isToken }: Session): Promise<void> {
+    if (isToken) throw forbidden('An access token is ended with revokeAccessToken.');
     await this.#deps.uow.run(async (tx) => {
       await tx.sessions.remove(tokenHash);
       tx.announce('session', tokenHash.toString('hex'));
@@ -243,6 +450,20 @@ function callerFor(user: User): MemberCaller | OperatorCaller {
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
 }
 
-function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+/** A session's caller without what its use changes. */
+function roleOf(caller: MemberCaller | OperatorCaller): string {
+  return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : 'operator';
+}
+
+/** Why a sign-in failed, for the log. */
+const FAILURE_REASONS = {
+  password: (user: User | undefined) => (user ? 'wrong password' : 'unknown email'),
+  second_factor: () => 'wrong code',
+  lockout: () => 'too many failures',
+} as const;
+
+const TOKEN_KEY = 'token:';
+/** Sessions and access tokens share one cache; the announcement of a change names the key. */
+export function cacheKey(tokenHash: Buffer, isToken: boolean): string {
+  return `${isToken ? TOKEN_KEY : ''}${tokenHash.toString('hex')}`;
 }

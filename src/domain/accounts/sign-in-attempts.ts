@@ -15,6 +15,12 @@ export const FAILURES_WINDOW_MS = 15 * 60_000;
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
+/** Whose secret is guessed: the password of an email, or the codes of a person by id. */
+interface AttemptSubject {
+  readonly kind: 'email' | 'code';
+  readonly value: string;
+}
+
 /** Sign-in attempts, counted over all processes. */
 export class SignInAttempts {
   readonly #deps: Pick<Dependencies, 'stores' | 'uow' | 'clock' | 'ids'>;
@@ -33,13 +39,13 @@ export class SignInAttempts {
    * wait, refuses for a second.
    */
   async attempt<T>(
-    email: string,
+    subject: AttemptSubject,
     address: string,
     check: () => Promise<T | undefined>,
     forgives: (found: T) => boolean,
   ): Promise<T | undefined> {
-    const emailBucket = bucketOfEmail(email);
-    const buckets = [emailBucket, bucketOf('address', address)].sort();
+    const ownBucket = bucketOf(subject.kind, subject.value.toLowerCase());
+    const buckets = [ownBucket, bucketOf('address', address)].sort();
     const id = this.#deps.ids.uuid();
     for (let waits = 0; ; waits += 1) {
       const before = this.#pendingIn(buckets);
@@ -52,7 +58,7 @@ export class SignInAttempts {
       await Promise.allSettled(pending);
       this.#waiting -= 1;
     }
-    const checked = this.#check(id, check, (found) => (forgives(found) ? emailBucket : undefined));
+    const checked = this.#check(id, check, (found) => (forgives(found) ? ownBucket : undefined));
     this.#pending.set(checked, buckets);
     try {
       return await checked;
@@ -123,6 +129,6 @@ function tooManyAtOnce(): DomainError {
 const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
 /** Hashed, because people sometimes type their password into the email field. */
-function bucketOf(kind: 'email' | 'address', value: string): string {
+function bucketOf(kind: AttemptSubject['kind'] | 'address', value: string): string {
   return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }

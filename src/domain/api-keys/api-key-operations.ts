@@ -1,7 +1,15 @@
 import { namedAccountId } from '../accounts/account-operations.ts';
 import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, type Access, accountIdOf, actorOf, type Caller, refusal } from '../caller.ts';
+import {
+  ACCOUNT_ROLES,
+  type Access,
+  accountIdOf,
+  actorOf,
+  type Caller,
+  refusal,
+  requireStepUp,
+} from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { forbidden, notFound, unauthorized } from '../errors.ts';
 import { operation } from '../operation.ts';
@@ -178,6 +186,7 @@ export function apiKeyOperations(deps: Dependencies) {
           createdBy: actorOf(caller),
           expiresAt: checkExpiry(input.expiresAt ?? null, now),
         };
+        if (properties.scopes.includes('FULL_ACCESS')) requireStepUp(caller);
         return uow.run(async (tx) => {
           const granter = await lockAndReadCaller(tx, caller, account.id);
           const given = { ...properties, rateLimit: granter.own?.key.rateLimit ?? properties.rateLimit };
@@ -207,6 +216,9 @@ export function apiKeyOperations(deps: Dependencies) {
         if (patch.expiresAt !== undefined) refuseLaterEnd(before, patch.expiresAt);
         refuseGrant(granter, { ...before, ...patch });
         if (Object.keys(patch).length === 0) return before;
+        const opensProduction = patch.environment === 'production' && before.environment !== 'production';
+        const opensAll = patch.scopes?.includes('FULL_ACCESS') && !before.scopes.includes('FULL_ACCESS');
+        if (opensProduction || opensAll) requireStepUp(caller);
         return changeKey(tx, deps, caller, 'apiKey.update', before, patch);
       });
     }),
@@ -227,6 +239,7 @@ export function apiKeyOperations(deps: Dependencies) {
           refuseEnded(before, now);
           refuseRotated(before);
           refuseGrant(granter, before);
+          if (before.scopes.includes('FULL_ACCESS')) requireStepUp(caller);
           const end = new Date(now.getTime() + overlapSeconds * 1000);
           const isSooner = !before.expiresAt || end < before.expiresAt;
           const patch = { rotatedAt: now, ...(isSooner ? { expiresAt: end } : {}) };

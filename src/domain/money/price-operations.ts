@@ -37,7 +37,7 @@ export function priceOperations(deps: Dependencies) {
      */
     set: operation(
       'price.set',
-      { operator: true },
+      { operator: true, stepUp: true },
       async (caller, input: SetPriceInput): Promise<PriceRow> => {
         const row = checkPrice(input);
         const reference = checkReference(input.reference);

@@ -1,5 +1,7 @@
 import type { User } from '../accounts/user.ts';
 import type { AccountRole, Role } from '../caller.ts';
+import type { AccessToken, KnownToken } from '../people/access-token.ts';
+import type { SecondFactor } from '../people/second-factor.ts';
 
 export interface UserStore {
   /** Returns false when the email is taken: in the account or, for people added by an operator, among those. */
@@ -41,28 +43,95 @@ export interface UserStore {
   remove(id: string, at: Date): Promise<void>;
 }
 
+/** What is kept of a session besides its token. */
+export interface SessionRow {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  /** Unless it is used before. */
+  readonly expiresAt: Date;
+  /** However much it is used. */
+  readonly endsAt: Date;
+  /** When the person last showed the password or a second factor. */
+  readonly verifiedAt: Date;
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** A session with its person, and what decides about what it may do. */
+export interface FoundSession extends SessionRow {
+  readonly tokenHash: Buffer;
+  readonly user: User;
+  /** Whether the person has a confirmed second factor. */
+  readonly hasFactor: boolean;
+  /** Whether the person's account requires one. */
+  readonly accountRequiresFactor: boolean;
+}
+
 export interface SessionStore {
-  /** Returns false and stores nothing when the person was removed or has another password by now. */
-  insert(session: {
-    tokenHash: Buffer;
-    userId: string;
-    passwordHash: string;
-    createdAt: Date;
-    expiresAt: Date;
-  }): Promise<boolean>;
-  /** The session, if it has not expired at `now`, with its person. */
-  find(tokenHash: Buffer, now: Date): Promise<{ user: User; expiresAt: Date } | undefined>;
-  /** The sessions that have not expired at `now`, with their people. */
-  findMany(
-    tokenHashes: readonly Buffer[],
-    now: Date,
-  ): Promise<readonly { readonly tokenHash: Buffer; readonly user: User }[]>;
-  extend(tokenHash: Buffer, expiresAt: Date): Promise<void>;
+  /** False, and nothing is stored, when the person's password is another one by now, or the person is gone. */
+  insert(session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string }): Promise<boolean>;
+  /** Those of the sessions that have not ended at `now`. */
+  findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]>;
+  /** Those of a person that have not ended at `now`, the newest first. */
+  listOf(userId: string, now: Date): Promise<readonly (SessionRow & { readonly tokenHash: Buffer })[]>;
+  extend(tokenHash: Buffer, expiresAt: Date, seenAt: Date): Promise<void>;
+  verified(tokenHash: Buffer, at: Date): Promise<void>;
   remove(tokenHash: Buffer): Promise<void>;
   /** Ends the sessions of a person except the one with `keptHash`. */
   removeOf(userId: string, keptHash?: Buffer): Promise<void>;
   /** Deletes sessions that expired before `now`, and failed sign-ins before `failuresBefore`. */
   forgetOld(now: Date, failuresBefore: Date): Promise<void>;
+}
+
+/** Second factors, recovery codes, and sign-ins that wait for a second factor (**challenges**). */
+export interface SecondFactorStore {
+  list(userId: string): Promise<readonly SecondFactor[]>;
+  /** Locks the person and gives their factors with what is secret of them. */
+  lock(
+    userId: string,
+  ): Promise<
+    readonly { readonly factor: SecondFactor; readonly secretSealed: string; readonly lastStep: number }[]
+  >;
+  insert(factor: SecondFactor, secretSealed: string): Promise<void>;
+  recordUse(id: string, step: number, at: Date): Promise<void>;
+  confirm(id: string, at: Date): Promise<void>;
+  remove(ids: readonly string[]): Promise<void>;
+  /** Replaces all codes of the person, used ones too. */
+  replaceRecoveryCodes(userId: string, hashes: readonly Buffer[]): Promise<void>;
+  /** False for a code that is unknown or was used. */
+  takeRecoveryCode(userId: string, hash: Buffer, at: Date): Promise<boolean>;
+  countRecoveryCodes(userId: string): Promise<number>;
+  insertChallenge(challenge: {
+    tokenHash: Buffer;
+    userId: string;
+    passwordHash: string;
+    expiresAt: Date;
+  }): Promise<void>;
+  /** Undefined once it has expired, was answered, or the person has another password. */
+  findChallenge(tokenHash: Buffer, now: Date): Promise<{ user: User; passwordHash: string } | undefined>;
+  /** False when it was not there any more. */
+  removeChallenge(tokenHash: Buffer): Promise<boolean>;
+  removeChallengesOf(userId: string): Promise<void>;
+  forgetChallenges(now: Date): Promise<void>;
+}
+
+export interface AccessTokenStore {
+  insert(token: AccessToken, tokenHash: Buffer): Promise<void>;
+  /** Those of the tokens that are not revoked, have not ended at `now`, and whose person is there. */
+  findLiving(
+    tokenHashes: readonly Buffer[],
+    now: Date,
+  ): Promise<readonly (KnownToken & { readonly tokenHash: Buffer })[]>;
+  /** Of a person, the newest first, ended ones too. */
+  list(userId: string): Promise<readonly AccessToken[]>;
+  /** Undefined when the person has no such token. */
+  revoke(
+    id: string,
+    userId: string,
+    at: Date,
+  ): Promise<{ token: AccessToken; tokenHash: Buffer } | undefined>;
+  recordUse(tokenHash: Buffer, at: Date): Promise<void>;
 }
 
 /** Failed sign-ins by bucket: an email's or an address's. */

@@ -21,7 +21,13 @@ import type { DeviceStore } from './device-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
-import type { SessionStore, SignInFailureStore, UserStore } from './people-stores.ts';
+import type {
+  AccessTokenStore,
+  SecondFactorStore,
+  SessionStore,
+  SignInFailureStore,
+  UserStore,
+} from './people-stores.ts';
 import type { ReportStore } from './report-stores.ts';
 import type { ProviderHealthStore } from './routing.ts';
 import type { RetentionStore, SweepStore } from './sweep-stores.ts';
@@ -35,6 +41,8 @@ export interface Stores {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly signInFailures: SignInFailureStore;
+  readonly secondFactors: SecondFactorStore;
+  readonly accessTokens: AccessTokenStore;
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;

@@ -18,6 +18,7 @@ export const SECURITY_EVENT_KINDS = [
   'allowlist',
   'session',
   'password',
+  'second_factor',
   'lockout',
   'callback',
   'metrics_token',
@@ -28,7 +29,12 @@ export type SecurityEventKind = (typeof SECURITY_EVENT_KINDS)[number];
 export interface AuditedEvent {
   readonly accountId: string | null;
   readonly caller: Caller;
-  readonly action: 'member.signIn' | 'member.signInFailed' | 'member.lockedOut' | 'apiKey.outsideAllowlist';
+  readonly action:
+    | 'member.signIn'
+    | 'member.signInFailed'
+    | 'member.lockedOut'
+    | 'member.useRecoveryCode'
+    | 'apiKey.outsideAllowlist';
   readonly target: string;
 }
 

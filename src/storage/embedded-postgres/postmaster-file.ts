@@ -7,13 +7,13 @@ const STATUS_LINE = 7;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 10_000;
 
-/** What postmaster.pid in a cluster says. PostgreSQL leaves the file behind when it is killed. */
+/** The content of postmaster.pid in a cluster. PostgreSQL leaves the file when it is killed. */
 interface PostmasterFile {
   pid: number;
   ready: boolean;
 }
 
-/** Reads postmaster.pid; undefined when there is none, or it is being written. */
+/** Reads postmaster.pid; undefined if it is missing or being written. */
 export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const lines = text.split('\n');
@@ -22,17 +22,14 @@ export async function readPostmasterFile(cluster: string): Promise<PostmasterFil
   return pid > 0 ? { pid, ready: lines[STATUS_LINE]?.trim() === 'ready' } : undefined;
 }
 
-/**
- * Whether that process is a living server on this cluster: not a zombie, and not some other program that
- * was given the same pid since.
- */
+/** True if the process is a running server on this cluster: not a zombie, and not another program with a reused pid. */
 export async function isLivePostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === 'linux') {
     const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
     const [, command, state] = /\((.*)\) (\S)/s.exec(status) ?? [];
     if (command !== 'postgres' || state === 'Z' || state === 'X') return false;
-    // Another cluster's server may have the pid now. The link is unreadable where that is another user's, and in
-    // some containers: then its user must do.
+    // Another cluster's server may have the pid now. The link is unreadable for another user and in some containers:
+    // then the user of the process decides.
     const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
     if (directory === undefined) return mayServe(await ownerOf(`/proc/${pid}`), await ownerOf(cluster));
     return directory === (await realpath(cluster).catch(() => undefined));
@@ -47,15 +44,14 @@ export async function isLivePostmaster(pid: number, cluster: string): Promise<bo
 
 const ownerOf = async (path: string) => (await stat(path).catch(() => undefined))?.uid;
 
-/** PostgreSQL runs as the user whose the cluster is; of a process whose memory is guarded root is said to be the owner. */
+/** PostgreSQL runs as the owner of the cluster. A process with protected memory appears to belong to root. */
 function mayServe(processUid: number | undefined, clusterUid: number | undefined): boolean {
   return processUid !== undefined && (processUid === 0 || processUid === clusterUid);
 }
 
 /**
- * Brings down the server that an earlier owner left behind on the cluster, if any, and waits until it is
- * down. To be called with the owner lock held. `shutDown` asks it to stop (fast, then at once).
- * Throws when it does not go.
+ * Stops the server that an earlier owner left running on the cluster, if any, and waits for its end. Call it with the
+ * owner lock held. `shutDown` asks it to stop (fast, then immediate). Throws when it does not stop.
  */
 export async function endAbandonedServer(
   cluster: string,

@@ -9,12 +9,12 @@ import { type Endpoint, socketFile } from './endpoint.ts';
 import { endAbandonedServer, readPostmasterFile } from './postmaster-file.ts';
 import { CLEAN_ENVIRONMENT, runAs, type ServerUser } from './server-user.ts';
 
-/** A server this process started, and that accepts connections. */
+/** A server that this process started and that accepts connections. */
 export interface Postmaster {
   readonly pid: number;
-  /** Resolves, with the reason, once the server is down. Does not keep the process alive. */
+  /** Resolves with the reason when the server is down. Does not keep the process alive. */
   readonly exited: Promise<string>;
-  /** Disconnects every client, shuts the server down and waits until it is down. */
+  /** Disconnects every client, shuts the server down and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
 const LOG_CHECK_MS = 60_000;
 const REPORTED_LOG_BYTES = 2_000;
 
-/** For a small server that must not lose an acknowledged message. */
+/** Settings for a small server that must not lose an acknowledged message. */
 const SETTINGS: Record<string, string> = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -43,9 +43,9 @@ const SETTINGS: Record<string, string> = {
   shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Compiling a query costs more than any query of ours takes.
+  // Compiling a query takes longer than any of the gateway's queries.
   jit: 'off',
-  // The server's own events only: errors of statements, their values and their text hold phone numbers and
+  // Only the server's own events: errors of statements, with their text and values, would show phone numbers and
   // message bodies.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
@@ -54,16 +54,16 @@ const SETTINGS: Record<string, string> = {
 };
 
 /**
- * Starts the server on the cluster and waits until it accepts connections; to be called with the owner lock
- * held. A server that an earlier owner left is brought down first. Should this process die, however it dies,
- * a watchdog shuts the server down. Throws with the server's own words when it does not start.
+ * Starts the server on the cluster and waits until it accepts connections. Call it with the owner lock held. Stops a
+ * server that an earlier owner left first. If this process dies, a watchdog shuts the server down. Throws with the
+ * server's output when it does not start.
  */
 export async function launchPostmaster(options: PostmasterOptions): Promise<Postmaster> {
   const { cluster, endpoint, binaries } = options;
   await endAbandonedServer(cluster.directory, (pid, mode) => signal(pid, mode, binaries, cluster));
   const deadline = Date.now() + ORPHANS_PATIENCE_MS;
   for (;;) {
-    // No server runs now, so these are stale; PostgreSQL would believe their pid if another process has it.
+    // No server runs now, so these files are stale. PostgreSQL would trust the pid if another process has it.
     await rm(join(cluster.directory, 'postmaster.pid'), { force: true });
     if (process.platform !== 'win32') {
       await rm(socketFile(endpoint), { force: true });
@@ -72,7 +72,7 @@ export async function launchPostmaster(options: PostmasterOptions): Promise<Post
     try {
       return await launchOnce(options);
     } catch (error) {
-      // The backends of a postmaster that was killed take a moment to notice.
+      // The backends of a killed postmaster take a moment to end.
       const isTransient = (error as Error).message.includes('pre-existing shared memory block');
       if (!isTransient || Date.now() > deadline) throw error;
       await sleep(50);
@@ -129,7 +129,7 @@ function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settin
       ? { listen_addresses: endpoint.host, unix_socket_directories: '' }
       : {
           listen_addresses: '',
-          // Quoted, since the setting is a list.
+          // Quoted, because the setting is a list.
           unix_socket_directories: `"${endpoint.host}"`,
           unix_socket_permissions: '0700',
         };
@@ -137,7 +137,7 @@ function serverArguments({ directory }: ClusterPlace, endpoint: Endpoint, settin
   return ['-D', directory, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Everything that must go on beside the server while it runs, and end with it. */
+/** The log limiter and the watchdog, which run while the server runs. */
 function watch(
   pid: number,
   exited: Promise<string>,
@@ -150,14 +150,14 @@ function watch(
   const limiter = setInterval(() => void shorten(logFile).catch(() => undefined), LOG_CHECK_MS).unref();
   void exited.then(() => {
     clearInterval(limiter);
-    // At once: it must not signal a process that gets this pid later.
+    // At once, so that it does not signal a later process with this pid.
     watchdog.kill('SIGKILL');
   });
 }
 
 /**
- * A small process that reads a pipe only this process holds open: when the read ends, this process is gone,
- * and it asks the server to shut down. Detached, so that what kills our process group leaves it alone.
+ * A small process that reads a pipe which only this process holds open. When the read ends, this process is gone, and
+ * it asks the server to shut down. Detached, so that a kill of the process group does not reach it.
  */
 function startWatchdog(pid: number, binaries: Binaries, { directory, user }: ClusterPlace): ChildProcess {
   const [command, args] =
@@ -173,7 +173,7 @@ function startWatchdog(pid: number, binaries: Binaries, { directory, user }: Clu
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  // Without a watchdog the server outlives a killed gateway, and the next start brings it down.
+  // Without a watchdog the server survives a killed gateway, and the next start stops it.
   watchdog.on('error', () => undefined);
   watchdog.stdin?.on('error', () => undefined);
   (watchdog.stdin as Socket | null)?.unref();
@@ -202,7 +202,7 @@ async function stop(child: ChildProcess, exited: Promise<string>, binaries: Bina
   await exited;
 }
 
-/** Windows has no signals: there pg_ctl talks to the server. */
+/** Windows has no signals, so pg_ctl talks to the server there. */
 async function signal(pid: number, mode: 'fast' | 'immediate', binaries: Binaries, cluster: ClusterPlace) {
   if (process.platform === 'win32') {
     const user: ServerUser = cluster.user;
@@ -216,7 +216,7 @@ async function signal(pid: number, mode: 'fast' | 'immediate', binaries: Binarie
   }
 }
 
-/** The server appends to the file, so it can be emptied under it. */
+/** The server appends, so the file can be truncated while it is open. */
 async function shorten(logFile: string): Promise<void> {
   if ((await stat(logFile)).size > LOG_LIMIT_BYTES) await truncate(logFile);
 }

@@ -5,23 +5,23 @@ import { promisify } from 'node:util';
 
 const execFileAsync = promisify(execFile);
 
-/** Who the PostgreSQL programs run as. Without `uid` and `gid`: as this process does. */
+/** The user who runs PostgreSQL's programs; without `uid` and `gid` the user of this process. */
 export interface ServerUser {
   name: string;
   uid?: number;
   gid?: number;
 }
 
-/** What every PostgreSQL program gets for an environment: no PG* variable, locale or time zone leaks in. */
+/** The environment of every PostgreSQL program: without PG* variables, locale and time zone of this process. */
 export const CLEAN_ENVIRONMENT: Record<string, string> =
   process.platform === 'win32' ? { TZ: 'UTC' } : { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' };
 
-/** Whether this process may act as another user. False on Windows. */
+/** True if this process may act as another user. False on Windows. */
 export const isRoot = (): boolean => process.geteuid?.() === 0;
 
 /**
- * Chooses who runs the server. PostgreSQL refuses root, so for root it is the owner of an existing cluster,
- * else `postgres`, else `nobody`; anybody else runs it as himself. Throws when there is no such user.
+ * Chooses the user who runs the server. PostgreSQL refuses root, so root uses the owner of an existing cluster, else
+ * `postgres`, else `nobody`; any other user runs it as itself. Throws when there is no such user.
  */
 export async function chooseServerUser(clusterOwner?: { uid: number; gid: number }): Promise<ServerUser> {
   if (!isRoot()) return { name: ownName() };
@@ -57,8 +57,8 @@ function ownName(): string {
 }
 
 /**
- * Runs a program as the server's user, in a clean environment, and gives what it printed on stdout.
- * Throws with everything it printed when it fails.
+ * Runs a program as the server's user in a clean environment, and returns its stdout. Throws with all its output when
+ * it fails.
  */
 export async function runAs(user: ServerUser, program: string, args: readonly string[]): Promise<string> {
   const { uid, gid } = user;
@@ -85,20 +85,20 @@ export async function runAs(user: ServerUser, program: string, args: readonly st
   }
 }
 
-/** Whether the server's user can enter the directory. Asks the system itself, so ACLs and mounts count. */
+/** True if the server's user can enter the directory. Asks the system itself, so that ACLs and mounts count. */
 export async function canEnter(user: ServerUser, directory: string): Promise<boolean> {
   if (user.uid === undefined) return true;
   const answer = await runAs(user, '/bin/sh', ['-c', 'cd "$1" 2>&1 || echo no', 'sh', directory]);
   return answer === '';
 }
 
-/** Makes a directory that only the server's user (and root) can enter. Throws when it exists. */
+/** Makes a directory that only the server's user and root can enter. Throws when it exists. */
 export async function makePrivateDirectory(path: string, user: ServerUser): Promise<void> {
   await mkdir(path, { mode: 0o700 });
   await giveTo(user, path);
 }
 
-/** Makes the server's user the owner of the path; does nothing when that is this process. */
+/** Gives the path to the server's user; does nothing if that is this process's user. */
 export async function giveTo(user: ServerUser, path: string): Promise<void> {
   if (user.uid === undefined || user.gid === undefined) return;
   try {

@@ -9,8 +9,8 @@ export interface ScopedClaim {
   readonly idempotency: IdempotencyClaim;
 }
 
-// One look at the key for each claim. No index can serve the time as it is written here: planned while the table is
-// still empty, the statement would read all that is kept, for each claim.
+// One index lookup for each claim. The condition on the time is written so that no index can serve it: a plan made
+// while the table is empty would scan all kept keys for each claim.
 const FIND = statement(
   'idempotency-find',
   `SELECT r.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS c (account_id, environment, route, key)
@@ -30,14 +30,14 @@ interface AnswerRow {
   body: string;
 }
 
-/** One text for a claim with its scope. */
+/** A claim with its scope as one text. */
 export function claimKey({ accountId, environment, idempotency: { route, key } }: ScopedClaim): string {
   return `${accountId} ${environment} ${route} ${key}`;
 }
 
 /**
- * What the claims were answered with, by `claimKey`, as far as they are still kept by PostgreSQL's clock; `isTold`: resolves
- * when that is on the disk.
+ * The stored answers of the claims, by `claimKey`, if PostgreSQL's clock says that they are still kept. With `isTold`,
+ * resolves when they are on the disk.
  */
 export async function findAnswers(
   sql: Sql,

@@ -14,10 +14,10 @@ import { type Sql, statement } from '../postgres/sql.ts';
 
 /** The SQLSTATE of `refuse_batch` (migrations). */
 const REFUSED = 'MG001';
-/** Ends the statement with REFUSED. PostgreSQL logs the reason, so it names nothing but the account. */
+/** Fails the statement with REFUSED. PostgreSQL logs the reason, so it names only the account. */
 const refuse = (reason: string, account: string) => `refuse_batch('account ' || ${account} || ': ${reason}')`;
 
-/** Of the origin that row `n` names: who asked, which many messages of a batch have in common. */
+/** The columns of row `n`'s origin (key, environment), which many messages of a batch share. */
 const origin = {
   accountId: '($9::uuid[])[n.origin]',
   environment: '($10::text[])[n.origin]',
@@ -25,20 +25,20 @@ const origin = {
   apiKeyId: '($12::text[])[n.origin]',
   userId: '($13::uuid[])[n.origin]',
 };
-/** A control character, which no JSON text has: stored answers, all quotes as they are, go without being escaped. */
+/** A control character cannot occur in JSON, so stored answers need no escaping. */
 const BETWEEN_BODIES = '\u001e';
 const BETWEEN_BODIES_SQL = `chr(${BETWEEN_BODIES.charCodeAt(0)})`;
-/** Of the message that row `n` names. */
+/** The message of row `n`. */
 const MESSAGE_ID = '($14::uuid[])[n.message]';
 
-/** No message is accepted later than now: what is asked for may come from a clock that was wrong for a moment. */
+/** Latest acceptance time. A proposed time may come from a clock that was wrong for a moment. */
 const LATEST = `date_trunc('milliseconds', now()) + interval '${CLOCK_TOLERANCE_MS} milliseconds'`;
 
 /**
- * Adds a batch to its accounts, whatever they have come to. It refuses to where a balance does not cover it or a key has
- * an answer that is still kept, by PostgreSQL's clock. All messages of an account are accepted at one time, which never goes back along its
- * numbers; a stored answer names that time. Rows are written in the order of their numbers: out of it, pages of their
- * indexes would be left half empty.
+ * Adds a batch to its accounts, whatever their balances and counters are. Refuses if a balance does not cover it, or a
+ * key still has an answer by PostgreSQL's clock. All messages of an account get one acceptance time, which never goes
+ * back with growing numbers; a stored answer contains that time. Rows are written in the order of their numbers,
+ * because otherwise pages of their indexes stay half empty.
  */
 const WRITE = statement(
   'intake-write',
@@ -105,40 +105,39 @@ const WRITE = statement(
    SELECT id, sms, email, push, whatsapp, accepted FROM account`,
 );
 
-/** What comes before the time in an answer's text: nothing that a sender chooses stands before it without a backslash. */
+/** The text before the time in a stored answer. Text of senders cannot contain it without a backslash. */
 const BEFORE_TIME = '"createdAt":"';
-/** What the stored answer to an accepted message is sent with. */
+/** HTTP status of the stored answer to an accepted message. */
 const ACCEPTED_STATUS = 200;
 
-/** What an account had come to before a batch, and when it accepted it. */
+/** Balance and counters of an account before a batch, and the time of its acceptance. */
 type Before = { readonly id: string; readonly accepted: Date } & Readonly<Record<Channel, number>>;
 
 /** The answer to a message that the batch accepted. */
 export interface NewAnswer extends SendAnswer {
   readonly isReplay: false;
-  /** Its number among the messages of its account and channel. */
+  /** Number of the message in its account and channel. */
   readonly seq: number;
 }
-/** A message that its account cannot pay. */
+/** A message that the balance does not cover. */
 export interface Unaffordable {
   readonly balanceMinor: number;
 }
-/** What became of a message: accepted, answered before, or refused. */
+/** The decision about a message: accepted, answered earlier, or refused. */
 export type Decision = NewAnswer | SendAnswer | Unaffordable;
 
-/** The decisions about a batch's messages, and how they are had when its transaction has committed. */
+/** The decisions about a batch's messages. */
 export type Answers = Map<PreparedMessage, Decision>;
 export type AnswersLater = () => Promise<Answers>;
 
-/** A message with the answer to it, as it is unless its account's clock was ahead. */
+/** A message with its answer, which changes only if its account's clock was ahead. */
 interface Answered extends PlacedMessage {
   readonly body: string;
 }
 
 /**
- * Writes all that accepting a batch comes to, in the transaction of `sql`: balances and counters, messages with their
- * recipients, ledger entries, usage and the answers that repeats of a request are given. Nothing is waited for: the
- * answers, in the order of the batch, can be had when the transaction has committed.
+ * Writes an accepted batch in the transaction of `sql`: balances, counters, messages, recipients, ledger entries, usage
+ * and stored answers. It waits for nothing: the answers, in the order of the batch, are available after the commit.
  */
 export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): AnswersLater {
   const { placed, shares } = placeBatch(batch);
@@ -150,12 +149,12 @@ export function writeAccepted(sql: Sql, batch: readonly PreparedMessage[]): Answ
   };
 }
 
-/** Whether `writeAccepted` refused a batch as a whole. */
+/** True if `writeAccepted` refused a whole batch. */
 export function isRefused(error: unknown): boolean {
   return isNativeError(error) && 'code' in error && error.code === REFUSED;
 }
 
-/** What is answered before it is known what the account had come to. */
+/** The answer before the account's state is known. */
 function bodyOf({ prepared, place }: PlacedMessage, acceptedAt: Date): string {
   return JSON.stringify(messageResource(acceptedMessage(prepared, place, acceptedAt)));
 }
@@ -172,7 +171,7 @@ function answerTo(each: Answered, before: Before | undefined): NewAnswer {
   };
 }
 
-/** What is said once a batch or a message is not said again: PostgreSQL reads every letter of it. */
+/** Values that rows of a batch or a message share are sent once, because PostgreSQL parses every character. */
 function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]): unknown[] {
   const messages = answered.map(({ prepared }) => prepared);
   const { origins, originOf } = originsOf(messages);
@@ -180,7 +179,7 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
     return { ...each, message: index + 1, origin: originOf[index] as number };
   });
   const recipients = numbered.flatMap(({ prepared, message, origin }) =>
-    // What is due at once is claimed from birth, which saves its worker a write; the rest can be canceled.
+    // A message due at once is claimed in the same write, which saves the worker one; a scheduled one can be canceled.
     prepared.recipients.map(({ address, costMinor }, position) => {
       return { message, origin, position, address, costMinor, isClaimed: prepared.scheduledFor === null };
     }),
@@ -237,7 +236,7 @@ function valuesOf(answered: readonly Answered[], shares: readonly AccountShare[]
   ];
 }
 
-/** The origins of a batch, each once, and for each message the number, from 1, of its own. */
+/** The different origins of a batch, and for each message the number of its origin, from 1. */
 function originsOf(messages: readonly PreparedMessage[]) {
   const numbers = new Map<string, number>();
   const origins: PreparedMessage[] = [];

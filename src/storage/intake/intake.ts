@@ -28,32 +28,37 @@ const LOCK = statement(
   `SELECT id, balance_minor FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
 );
 
-/** So many characters of an email's texts and attachments take the place of one recipient. */
+/** This many characters of an email's texts and attachments count as one recipient. */
 const CHARACTERS_A_RECIPIENT = 2_048;
 
 export interface IntakeOptions {
-  /** Recipients that one transaction takes at the most; what is heavier alone goes alone. */
+  /** Limit of recipients for one transaction. A heavier message goes alone. */
   readonly maxBatchRecipients: number;
-  /** Recipients that may wait; more are refused with `service_unavailable` before anything is accepted. */
+  /** Limit of waiting recipients. More are refused with `service_unavailable` before anything is accepted. */
   readonly maxWaitingRecipients: number;
 }
 
-/** Of more messages than this, half are answered while the other half is committed. */
+/** Above this size a batch takes half, so that one half is answered while the other commits. */
 const HALVED_ABOVE = 32;
-/** After a refusal or a repeat so many batches of its account are decided message by message: another one is likely. */
+/**
+ * After a refusal or a repeat, this many batches of the account are decided message by message, because another is
+ * likely.
+ */
 const CAREFUL_BATCHES = 8;
-/** Accounts that this is known of; when there are more it is forgotten, which costs a way to PostgreSQL and back. */
+/** Limit of accounts in that state. Above it the state is dropped, which costs a round trip. */
 const MAX_CAREFUL = 10_000;
 
-/** Intake on PostgreSQL, by group commit: one transaction at a time, with all that came while the last one ran. */
+/**
+ * Intake on PostgreSQL by group commit: one transaction at a time, with everything that arrived during the last one.
+ */
 export class PgIntake implements Intake {
   readonly #sql: Sql;
   readonly #jobsFor: JobSinkFor;
   readonly #options: IntakeOptions;
   readonly #batches: Batcher<PreparedMessage, Decision>;
-  /** Requests under way that hold an idempotency key: a twin waits here, and then finds the stored answer. */
+  /** Requests in progress with an idempotency key. A twin waits for it, and then finds the stored answer. */
   readonly #claims = new TransientMap<string, Promise<Decision>>();
-  /** Accounts whose batches are decided message by message, so many more of them. */
+  /** Accounts whose batches are decided message by message, with the number of batches left. */
   readonly #careful = new Map<string, number>();
   readonly #shared = new SharedAccount();
 
@@ -110,10 +115,11 @@ export class PgIntake implements Intake {
     idempotency: IdempotencyClaim,
   ): Promise<SendAnswer | undefined> {
     const claim = { accountId, environment, idempotency };
-    // A twin may be on its way to being accepted.
+    // A twin may be in progress.
     await this.#claims.get(claimKey(claim))?.catch(() => undefined);
     const isThere = (await findAnswers(this.#sql, [claim])).size > 0;
-    // Another process may have let go of it before it was on the disk. Most have no answer, and do not wait for that.
+    // Another process may have released it before it was on the disk. Most keys have no answer, and do not wait for the
+    // disk.
     return isThere
       ? (await findAnswers(this.#sql, [claim], { isTold: true })).get(claimKey(claim))
       : undefined;
@@ -124,8 +130,8 @@ export class PgIntake implements Intake {
   }
 
   /**
-   * All of a batch is accepted in one way to PostgreSQL and back, which finds out by itself whether it can be: most can.
-   * Where it cannot, nothing is written, and the batch is decided message by message.
+   * Accepts a whole batch in one round trip if PostgreSQL finds that all of it can be accepted, as is usual. Otherwise
+   * nothing is written, and the batch is decided message by message.
    */
   async #commit(begun: readonly PreparedMessage[], takeMore: TakeMore<PreparedMessage>): Promise<Decision[]> {
     const batch = [...begun];
@@ -140,7 +146,7 @@ export class PgIntake implements Intake {
     return answers;
   }
 
-  /** Undefined where the batch is not accepted as a whole; it may have grown in any case. */
+  /** Undefined if the batch is not accepted as a whole. Messages may have joined it in any case. */
   async #acceptWhole(
     batch: PreparedMessage[],
     takeMore: TakeMore<PreparedMessage>,
@@ -149,10 +155,10 @@ export class PgIntake implements Intake {
     const [accountId, ...others] = accountsOf(batch);
     try {
       return await this.#transaction(async (sql) => {
-        // One account is locked by the statement that adds to it; of many, always in the order of their ids.
+        // The write itself locks a single account; several are locked in the order of their ids.
         if (others.length > 0) sql.send(LOCK, [[accountId, ...others]]);
         else if (batch.length > 1 && this.#shared.is(accountId)) {
-          // Another process has it most of the time: what came while this one waited goes along.
+          // Another process often holds the lock: messages that arrive during the wait join the batch.
           await sql.query(LOCK, [[accountId]]);
           batch.push(...takeMore((prepared) => prepared.accountId === accountId));
         }
@@ -164,11 +170,11 @@ export class PgIntake implements Intake {
     }
   }
 
-  /** Accepts what its account can pay and has not been answered before, with the accounts locked. */
+  /** With the accounts locked, accepts messages that the balance covers and that were not answered earlier. */
   async #decide(batch: readonly PreparedMessage[]): Promise<Answers> {
     const answers = await this.#transaction(async (sql) => {
-      // Sent together. What another process answered before it let go of the accounts is found: the second statement
-      // begins when the first has its locks.
+      // Sent together. The second statement starts when the first has its locks, so it finds what another process
+      // answered before.
       const [balances, answers] = await Promise.all([lockAccounts(sql, batch), findReplays(sql, batch)]);
       const asked = batch.filter((prepared) => !answers.has(prepared));
       const { affordable, refused } = decideBatch(asked, balances);
@@ -186,7 +192,7 @@ export class PgIntake implements Intake {
     return answers;
   }
 
-  /** Takes note of an account's batch that was decided message by message, and whether all were accepted. */
+  /** Records a batch of an account that was decided message by message, and whether all were accepted. */
   #note(accountId: string, isSmooth: boolean): void {
     const left = (isSmooth ? (this.#careful.get(accountId) ?? 0) : CAREFUL_BATCHES + 1) - 1;
     if (left <= 0) this.#careful.delete(accountId);
@@ -196,7 +202,7 @@ export class PgIntake implements Intake {
     }
   }
 
-  /** What `work` sends commits together; then its answers are had. */
+  /** Runs `work` in one transaction. Resolves with its answers after the commit. */
   async #transaction(work: (sql: Sql) => Promise<AnswersLater>): Promise<Answers> {
     const answersLater = await this.#sql.transaction(work);
     return answersLater();
@@ -218,7 +224,7 @@ const accountsOf = (batch: readonly PreparedMessage[]) => [
   ...new Set(batch.map(({ accountId }) => accountId)),
 ];
 
-/** How much of a bound in recipients a message takes: memory must stay bounded for emails of megabytes, too. */
+/** How many recipients a message counts as, so that memory stays bounded for emails of megabytes. */
 const weightOf = ({ recipients, bulk }: PreparedMessage): number =>
   recipients.length + Math.floor(charactersIn(bulk) / CHARACTERS_A_RECIPIENT);
 
@@ -232,7 +238,7 @@ const isAnswer = (decision: Decision): decision is SendAnswer => 'isReplay' in d
 const isNew = (decision: Decision | undefined): decision is NewAnswer =>
   decision !== undefined && 'seq' in decision;
 
-/** The messages of the batch whose idempotency key has been answered before. */
+/** The messages of the batch whose idempotency key was answered earlier. */
 async function findReplays(
   sql: Sql,
   batch: readonly PreparedMessage[],

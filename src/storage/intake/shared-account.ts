@@ -1,17 +1,17 @@
 import type { Message } from '../../domain/messages/message.ts';
 
-/** So many batches in a row without a stranger's message, and the account counts as this process's own again. */
+/** After this many batches without a message of another process, the account counts as unshared. */
 const OWN_AFTER = 8;
 
 type Numbered = Pick<Message, 'accountId' | 'channel' | 'seq'>;
 
 /**
- * Whether another process accepts messages of the account that this one is busy with: there is a gap between the numbers
- * that the messages of two batches got.
+ * True if another process accepts messages of the account that this process is working on: the message numbers of two
+ * batches have a gap.
  */
 export class SharedAccount {
   #last: Numbered | undefined;
-  /** Batches of the account until it is no longer taken for shared. */
+  /** Batches of the account until it counts as unshared. */
   #left = 0;
 
   is(accountId: string | undefined): boolean {
@@ -19,8 +19,8 @@ export class SharedAccount {
   }
 
   /**
-   * Takes note of the messages of a batch that were accepted, in their order: all of this process's batches, or what it
-   * did itself would look like another's. Of several accounts the one known before is followed.
+   * Records the accepted messages of a batch, in order. Pass every batch: a gap in `seq` means that another process
+   * writes. With several accounts, it keeps following the last one.
    */
   note(accepted: readonly Numbered[]): void {
     const before = this.#last;

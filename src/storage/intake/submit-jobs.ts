@@ -9,7 +9,7 @@ interface Gathered {
   readonly prefetched: Outgoing[];
 }
 
-/** One job for each route and due time in the batch; a message over several routes names its positions. */
+/** One job for each route and due time of the batch. A message with several routes names its positions. */
 export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit'>[] {
   const jobs = new Map<string, Gathered>();
   for (const message of messages) {
@@ -30,7 +30,7 @@ export function submitJobs(messages: readonly PreparedMessage[]): NewJob<'submit
       jobs.set(key, entry);
       entry.messageIds.push(message.id);
       if (routeKeys.length > 1) entry.positions[message.id] = recipients.map(({ position }) => position);
-      // What is due later is read when its time has come.
+      // A scheduled message is read when it is due.
       if (!startAfter) entry.prefetched.push(outgoing(message, recipients));
     }
   }

@@ -1,6 +1,7 @@
 import type { AuditHeads } from '../../domain/ports/audit-stores.ts';
 import type { JobSink } from '../../domain/ports/job-queue.ts';
 import type { Stores, Tx, UnitOfWork } from '../../domain/ports/stores.ts';
+import { PgAccessTokenStore } from '../stores/access-token.store.ts';
 import { PgAccountStore } from '../stores/account.store.ts';
 import { PgApiKeyStore } from '../stores/api-key.store.ts';
 import { PgAuditStore } from '../stores/audit.store.ts';
@@ -21,6 +22,7 @@ import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
 import { PgRefundStore } from '../stores/refund.store.ts';
 import { PgReportStore } from '../stores/report.store.ts';
 import { PgRetentionStore } from '../stores/retention.store.ts';
+import { PgSecondFactorStore } from '../stores/second-factor.store.ts';
 import { PgSessionStore, PgSignInFailureStore } from '../stores/session.store.ts';
 import { PgSweepStore } from '../stores/sweep.store.ts';
 import { PgUsageStore } from '../stores/usage.store.ts';
@@ -48,6 +50,8 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     users: new PgUserStore(sql),
     sessions: new PgSessionStore(sql),
     signInFailures: new PgSignInFailureStore(sql),
+    secondFactors: new PgSecondFactorStore(sql),
+    accessTokens: new PgAccessTokenStore(sql),
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),

@@ -15,6 +15,7 @@ interface AccountRow {
   created_at: Date;
   content_days: number | null;
   message_days: number | null;
+  require_second_factor: boolean;
   /** The columns of the plan are null without one. */
   plan_name: string | null;
   per_minute: number | null;
@@ -32,6 +33,7 @@ const COLUMNS = [
   'accounts.created_at',
   'accounts.content_days',
   'accounts.message_days',
+  'accounts.require_second_factor',
   'plans.name as plan_name',
   'plans.per_minute',
   'plans.per_second',
@@ -48,6 +50,7 @@ function mapRow(row: AccountRow): Account {
     balanceMinor: row.balance_minor,
     retention: { contentDays: row.content_days, messageDays: row.message_days },
     plan: planOf(row),
+    requireSecondFactor: row.require_second_factor,
     createdAt: row.created_at,
   };
 }
@@ -173,6 +176,10 @@ export class PgAccountStore implements AccountStore {
     const before = await account.clone().forNoKeyUpdate().first('content_days', 'message_days');
     await account.update({ content_days: contentDays, message_days: messageDays });
     return before && { contentDays: before.content_days, messageDays: before.message_days };
+  }
+
+  async setSecurityPolicy(id: string, requireSecondFactor: boolean): Promise<void> {
+    await this.#sql.table('accounts').where({ id }).update({ require_second_factor: requireSecondFactor });
   }
 
   async isEmpty(): Promise<boolean> {

@@ -1,30 +1,63 @@
-import type { SessionStore, SignInFailureStore } from '../../domain/ports/people-stores.ts';
+import type {
+  FoundSession,
+  SessionRow,
+  SessionStore,
+  SignInFailureStore,
+} from '../../domain/ports/people-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
+
+const SESSION_COLUMNS = [
+  'id',
+  'token_hash',
+  'created_at',
+  'last_seen_at',
+  'expires_at',
+  'ends_at',
+  'verified_at',
+  'address',
+  'user_agent',
+] as const;
+interface SessionColumns {
+  id: string;
+  token_hash: Buffer;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+  ends_at: Date;
+  verified_at: Date;
+  address: string;
+  user_agent: string;
+}
 
 // Locks the person's row: replacing a password ends all sessions, and this insert must be before or after it.
 const INSERT = statement(
   'session-insert',
-  `INSERT INTO sessions (token_hash, user_id, created_at, expires_at)
-   SELECT $1::bytea, id, $4::timestamptz, $5::timestamptz FROM users
-   WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
+  `INSERT INTO sessions (token_hash, user_id, id, created_at, last_seen_at, expires_at, ends_at, verified_at, address,
+     user_agent)
+   SELECT $1::bytea, id, $4::uuid, $5::timestamptz, $6::timestamptz, $7::timestamptz, $8::timestamptz, $9::timestamptz,
+     $10, $11
+   FROM users WHERE id = $2 AND password_hash = $3 AND ${presentIn('users')} FOR SHARE
    RETURNING user_id`,
 );
-const FIND = statement(
-  'session-find',
-  `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.expires_at
-   FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
-   WHERE s.token_hash = $1 AND s.expires_at > $2`,
-);
+// A session and its person have columns of the same names.
 const FIND_MANY = statement(
   'sessions-find-many',
-  `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')}, s.token_hash
+  `SELECT ${USER_COLUMNS.map((column) => `u.${column}`).join(', ')},
+     ${SESSION_COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')},
+     EXISTS (SELECT FROM second_factors f WHERE f.user_id = u.id AND f.confirmed_at IS NOT NULL) AS has_factor,
+     coalesce((SELECT require_second_factor FROM accounts WHERE accounts.id = u.account_id), false) AS account_requires_factor
    FROM sessions s JOIN users u ON u.id = s.user_id AND ${presentIn('u')}
-   WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2`,
+   WHERE s.token_hash = ANY($1::bytea[]) AND s.expires_at > $2 AND s.ends_at > $2`,
+);
+const LIST_OF = statement(
+  'sessions-of',
+  `SELECT ${SESSION_COLUMNS.join(', ')} FROM sessions
+   WHERE user_id = $1 AND expires_at > $2 AND ends_at > $2 ORDER BY created_at DESC, id LIMIT 200`,
 );
 const EXTEND = statement(
   'session-extend',
-  `UPDATE sessions SET expires_at = $2 WHERE token_hash = $1 AND expires_at < $2`,
+  `UPDATE sessions SET expires_at = $2, last_seen_at = $3 WHERE token_hash = $1 AND expires_at < $2`,
 );
 const LOCK_BUCKETS = statement(
   'sign-in-lock',
@@ -56,30 +89,58 @@ export class PgSessionStore implements SessionStore {
     this.#sql = sql;
   }
 
-  async insert(session: {
-    tokenHash: Buffer;
-    userId: string;
-    passwordHash: string;
-    createdAt: Date;
-    expiresAt: Date;
-  }): Promise<boolean> {
-    const { tokenHash, userId, passwordHash, createdAt, expiresAt } = session;
-    const values = [tokenHash, userId, passwordHash, createdAt, expiresAt];
-    return (await this.#sql.query(INSERT, values)).length > 0;
+  async insert(
+    session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string },
+  ): Promise<boolean> {
+    const { tokenHash, userId, passwordHash, id, createdAt, lastSeenAt, expiresAt, endsAt } = session;
+    const { verifiedAt, address, userAgent } = session;
+    const values = [
+      tokenHash,
+      userId,
+      passwordHash,
+      id,
+      createdAt,
+      lastSeenAt,
+      expiresAt,
+      endsAt,
+      verifiedAt,
+    ];
+    return (await this.#sql.query(INSERT, [...values, address, userAgent])).length > 0;
   }
 
-  async find(tokenHash: Buffer, now: Date) {
-    const [row] = await this.#sql.query<UserRow & { expires_at: Date }>(FIND, [tokenHash, now]);
-    return row && { user: mapUser(row), expiresAt: row.expires_at };
+  async findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]> {
+    type Row = UserRow & { has_factor: boolean; account_requires_factor: boolean } & {
+      [Column in keyof SessionColumns as `session_${Column}`]: SessionColumns[Column];
+    };
+    const rows = await this.#sql.query<Row>(FIND_MANY, [tokenHashes, now]);
+    return rows.map((row) => ({
+      user: mapUser(row),
+      hasFactor: row.has_factor,
+      accountRequiresFactor: row.account_requires_factor,
+      ...mapSession({
+        id: row.session_id,
+        token_hash: row.session_token_hash,
+        created_at: row.session_created_at,
+        last_seen_at: row.session_last_seen_at,
+        expires_at: row.session_expires_at,
+        ends_at: row.session_ends_at,
+        verified_at: row.session_verified_at,
+        address: row.session_address,
+        user_agent: row.session_user_agent,
+      }),
+    }));
   }
 
-  async findMany(tokenHashes: readonly Buffer[], now: Date) {
-    const rows = await this.#sql.query<UserRow & { token_hash: Buffer }>(FIND_MANY, [tokenHashes, now]);
-    return rows.map((row) => ({ tokenHash: row.token_hash, user: mapUser(row) }));
+  async listOf(userId: string, now: Date) {
+    return (await this.#sql.query<SessionColumns>(LIST_OF, [userId, now])).map(mapSession);
   }
 
-  async extend(tokenHash: Buffer, expiresAt: Date): Promise<void> {
-    await this.#sql.query(EXTEND, [tokenHash, expiresAt]);
+  async extend(tokenHash: Buffer, expiresAt: Date, seenAt: Date): Promise<void> {
+    await this.#sql.query(EXTEND, [tokenHash, expiresAt, seenAt]);
+  }
+
+  async verified(tokenHash: Buffer, at: Date): Promise<void> {
+    await this.#sql.table('sessions').where({ token_hash: tokenHash }).update({ verified_at: at });
   }
 
   async remove(tokenHash: Buffer): Promise<void> {
@@ -93,9 +154,23 @@ export class PgSessionStore implements SessionStore {
   }
 
   async forgetOld(now: Date, failuresBefore: Date): Promise<void> {
-    await this.#sql.table('sessions').where('expires_at', '<', now).delete();
+    await this.#sql.table('sessions').where('expires_at', '<', now).orWhere('ends_at', '<', now).delete();
     await this.#sql.table('sign_in_failures').where('at', '<', failuresBefore).delete();
   }
+}
+
+function mapSession(row: SessionColumns) {
+  return {
+    id: row.id,
+    tokenHash: row.token_hash,
+    createdAt: row.created_at,
+    lastSeenAt: row.last_seen_at,
+    expiresAt: row.expires_at,
+    endsAt: row.ends_at,
+    verifiedAt: row.verified_at,
+    address: row.address,
+    userAgent: row.user_agent,
+  };
 }
 
 /** Failed sign-ins, shared by all processes. */

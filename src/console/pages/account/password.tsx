@@ -7,7 +7,7 @@ import { Form } from '../../ui/form.tsx';
 import { PageHeader } from '../../ui/layout.tsx';
 import { useToast } from '../../ui/toast.tsx';
 
-/** Changes the password of whoever is signed in. */
+/** Changes the password of the signed-in person. */
 export default function PasswordPage() {
   const toast = useToast();
   const [, navigate] = useLocation();

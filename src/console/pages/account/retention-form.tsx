@@ -13,7 +13,7 @@ interface Retention {
   readonly messageDays: number | null;
 }
 
-/** How a number of days reads. */
+/** A number of days as text. */
 export function daysText(days: number | null): string {
   if (days === null) return 'kept for ever';
   return days === 1 ? 'kept for a day' : `kept for ${formatNumber(days)} days`;
@@ -24,7 +24,7 @@ const daysOf = (values: FormData, name: string) => {
   return text === '' ? null : Number(text);
 };
 
-/** Says how long an account keeps its messages; asks first, since what is forgotten cannot be had back. */
+/** Sets the retention of an account after a confirmation, because deleted messages are lost. */
 export function RetentionForm({
   of,
   accountId = null,
@@ -89,7 +89,7 @@ export function RetentionForm({
             </>
           }
           confirmLabel="Change it"
-          // What is wrong is said at the fields.
+          // The fields show the error.
           onConfirm={() => set.mutateAsync({ accountId, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

@@ -12,7 +12,7 @@ import { ApiKeys, CreateApiKey } from './api-keys.generated.ts';
 import { KeyFields, keyPropertiesOf } from './key-fields.tsx';
 import { NewKeyDialog } from './new-key-dialog.tsx';
 
-/** Makes a key and shows it once; operators make it for the account that the address names. */
+/** Creates a key and shows it once. Operators create it for the account in the address. */
 export default function CreateApiKeyPage() {
   const { account } = useViewer();
   const named = useFilter('account');
@@ -27,7 +27,7 @@ export default function CreateApiKeyPage() {
   );
 }
 
-/** For operators: says whose the key will be. */
+/** For operators: names the account that gets the key. */
 function CreateKeyFor({ id }: { id: string }) {
   const query = useApiQuery(OperatedAccount, { id });
   const back = `/accounts/${id}`;
@@ -46,13 +46,13 @@ function CreateKey({
   back,
   pageOf,
 }: {
-  /** For operators; null for the own account. */
+  /** For operators; null means the own account. */
   accountId: string | null;
   /** Name of that account. */
   owner?: string;
-  /** Where a cancel leads. */
+  /** The page after a cancel. */
   back: string;
-  /** Where the new key leads. */
+  /** The page of the new key. */
   pageOf: (keyId: string) => string;
 }) {
   const [, navigate] = useLocation();

@@ -28,7 +28,7 @@ import { ScopeUse } from './scope-use.tsx';
 
 type Key = NonNullable<ApiKeyDetailQuery['apiKey']>;
 
-/** One key: what it may do, and changing, rotating and revoking it. */
+/** One key: its properties, and changing, rotating and revoking it. */
 export default function ApiKeyPage() {
   const { keyId } = useParams<{ keyId: string }>();
   const query = useApiQuery(ApiKeyDetail, { id: keyId });
@@ -106,7 +106,7 @@ function Edit({ of: key }: { of: Key }) {
             ),
         });
       },
-      // Shown by the form.
+      // The form shows the error.
       () => undefined,
     );
   };
@@ -114,7 +114,7 @@ function Edit({ of: key }: { of: Key }) {
     <section className="card stack" aria-labelledby="edit">
       <h2 id="edit">Change it</h2>
       <Form
-        // Shows what holds again after an undo.
+        // Shows the stored values after an undo.
         key={undone}
         label="Change the key"
         error={update.error}
@@ -137,7 +137,7 @@ function Revoke({ of: key, isActive }: { of: Key; isActive: boolean }) {
   const descendants = livingOf(key.descendants);
   const count = countOfKeys(descendants.length);
   if (!isActive && descendants.length === 0) return null;
-  // Of a key that works no more there is nothing else to revoke.
+  // An ended key has only its descendants left to revoke.
   const withDescendants = !isActive || isChecked;
   const consequence = (
     <div className="stack">

@@ -14,7 +14,7 @@ interface KeyProperties {
   readonly expiresAt: string | null;
 }
 
-/** The fields that a new key and a changed key have in common. */
+/** The fields of a new and of a changed key. */
 export function KeyFields({ of }: { of?: KeyProperties }) {
   const isDeveloper = useViewer().role === 'DEVELOPER';
   const scopes = Object.entries(SCOPE_TEXTS).map(([value, text]) => {
@@ -50,9 +50,9 @@ export function KeyFields({ of }: { of?: KeyProperties }) {
   );
 }
 
-/** What the fields hold, as the API takes it; `before` is what they were filled with. */
+/** The values of the fields as the API takes them; `before` is what they were filled with. */
 export function keyPropertiesOf(values: FormData, before?: Pick<KeyProperties, 'expiresAt'>): KeyProperties {
-  // The field has no seconds: an end that nobody touched would come sooner.
+  // The field has no seconds: sending its value back unchanged would move the end earlier.
   const end = before?.expiresAt ?? null;
   const isSameEnd = end !== null && textOf(values, 'expiresAt') === localTime(end);
   return {

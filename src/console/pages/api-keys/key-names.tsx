@@ -7,18 +7,18 @@ interface NamedKey {
   readonly revokedAt: string | null;
 }
 
-/** Those of the keys that still work. */
+/** The keys that have not ended. */
 export function livingOf<Key extends NamedKey>(keys: readonly Key[]): readonly Key[] {
   const now = new Date();
   return keys.filter((key) => statusOf(key, now) === 'ACTIVE');
 }
 
-/** So many keys, in words. */
+/** A number of keys as text. */
 export function countOfKeys(count: number): string {
   return count === 1 ? '1 key' : `${count} keys`;
 }
 
-/** The keys that a question is about. */
+/** The keys that a confirmation is about. */
 export function KeyNames({ keys }: { keys: readonly NamedKey[] }) {
   return (
     <ul>

@@ -1,7 +1,7 @@
 import { usePermission, useViewer } from '../../lib/session.tsx';
 import type { KeyRowFragment, Scope } from './api-keys.generated.ts';
 
-/** What each scope lets a program do, the broad one last. */
+/** What each scope allows a program, the broadest last. */
 export const SCOPE_TEXTS: Readonly<Record<Scope, string>> = {
   SEND_SMS: 'Send SMS, and ask what one would cost.',
   SEND_EMAIL: 'Send email.',
@@ -19,13 +19,13 @@ export const ENVIRONMENTS = [
   { value: 'PRODUCTION', label: 'Production: messages are sent and charged' },
 ] as const;
 
-/** How a key stands at `now`. */
+/** The status of a key at `now`. */
 export function statusOf(key: Pick<KeyRowFragment, 'revokedAt' | 'expiresAt'>, now: Date): string {
   if (key.revokedAt !== null) return 'REVOKED';
   return key.expiresAt !== null && new Date(key.expiresAt) <= now ? 'EXPIRED' : 'ACTIVE';
 }
 
-/** Whether the signed-in person may change this key: a DEVELOPER only those they made, none with FULL_ACCESS. */
+/** True if the signed-in person may change this key: a DEVELOPER only keys they made, none with FULL_ACCESS. */
 export function useMayManage(key: Pick<KeyRowFragment, 'createdBy' | 'scopes'>): boolean {
   const { id, role } = useViewer();
   const isPermitted = usePermission('apiKey.update');

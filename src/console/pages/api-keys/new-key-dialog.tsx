@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import type { CreateApiKeyMutation } from './api-keys.generated.ts';
 
-/** A new key and its signing secret, which nobody can see again. */
+/** Shows a new key and its signing secret, for the only time. */
 export function NewKeyDialog({
   created: { key, signingSecret },
   onClose,

@@ -16,7 +16,7 @@ import { Changes } from './changes.tsx';
 type Entry = NonNullable<AuditLogQuery['auditLog']>['nodes'][number];
 
 const ACTIONS_ID = 'audit-actions';
-/** Offered while typing; any other can be typed, too. */
+/** Suggestions; any other action can be typed. */
 const ACTIONS = [
   ...['apiKey.create', 'apiKey.update', 'apiKey.rotate', 'apiKey.revoke', 'apiKey.setRateLimit'],
   ...['webhook.register', 'webhook.update', 'webhook.rotateSecret', 'webhook.delete', 'webhook.disable'],
@@ -25,7 +25,7 @@ const ACTIONS = [
   ...['account.create', 'account.topUp', 'account.setPlan', 'account.setRetention'],
 ];
 
-/** Who changed what and when: of the account, or for operators of all of them. */
+/** The audit log of the account; for operators, of all accounts. */
 export default function AuditLogPage() {
   const filter: AuditLogFilter = {
     action: useFilter('action'),

@@ -3,7 +3,7 @@ import './changes.css';
 
 type Values = Readonly<Record<string, unknown>> | null;
 
-/** What an entry of the audit log changed, member by member: struck out as it was, then as it became. */
+/** What an entry of the audit log changed, member by member: the old value struck out, then the new one. */
 export function Changes({ before, after }: { before: Values; after: Values }) {
   const was = flattened(before);
   const became = flattened(after);
@@ -44,7 +44,7 @@ function Became({ text }: { text: string }) {
   );
 }
 
-/** The members of an object, and with a dot those of an object in it. */
+/** The members of an object; nested members have a dotted name. */
 function flattened(values: Values): ReadonlyMap<string, unknown> {
   const entries = Object.entries(values ?? {}).flatMap(([name, value]) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -54,7 +54,7 @@ function flattened(values: Values): ReadonlyMap<string, unknown> {
   return new Map(entries);
 }
 
-/** A value as people read it. */
+/** A value as text. */
 function textOf(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'nothing';
   if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.map(textOf).join(', ');

@@ -4,11 +4,11 @@ import './attribute-fields.css';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-/** An attribute's value as it is read and typed: text as it is, anything else as JSON. */
+/** An attribute's value for a text field: text as it is, anything else as JSON. */
 export const textOfValue = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value);
 
-/** Whatever the account wants to remember: rows of a name and a value. */
+/** Fields for the attributes: rows of a name and a value. */
 export function AttributeFields({ of }: { of: Attributes }) {
   const [rows, setRows] = useState(() =>
     Object.entries(of).map(([name, value], id) => ({ id, name, value: textOfValue(value) })),
@@ -54,7 +54,10 @@ export function AttributeFields({ of }: { of: Attributes }) {
   );
 }
 
-/** What the rows hold. New values are text; one that was a number, a list or so in `before` stays one where it can. */
+/**
+ * The attributes in the fields. New values are text. A value that was not text in `before` keeps its type if it still
+ * parses.
+ */
 export function attributesOf(values: FormData, before: Attributes): Record<string, unknown> {
   const texts = values.getAll('attributeValue').map(String);
   const names = values.getAll('attributeName').map((name) => String(name).trim());

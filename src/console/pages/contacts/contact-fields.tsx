@@ -3,7 +3,7 @@ import { linesOf, textOf } from '../../ui/form.tsx';
 import { AttributeFields, attributesOf } from './attribute-fields.tsx';
 import type { ContactRowFragment, CreateContactInput } from './contacts.generated.ts';
 
-/** The fields that a new and a changed contact have in common. */
+/** The fields of a new and of a changed contact. */
 export function ContactFields({ of }: { of?: ContactRowFragment }) {
   return (
     <>
@@ -29,7 +29,7 @@ export function ContactFields({ of }: { of?: ContactRowFragment }) {
   );
 }
 
-/** What the fields hold, as the API takes it; `before` is what they were filled with. */
+/** The values of the fields as the API takes them; `before` is what they were filled with. */
 export function contactOf(values: FormData, before?: ContactRowFragment): CreateContactInput {
   return {
     name: textOf(values, 'name') || null,

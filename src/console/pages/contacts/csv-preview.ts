@@ -2,17 +2,17 @@ import { delimiterOf, QUOTE_NOT_CLOSED, TEXT_AFTER_QUOTE } from '../../../domain
 import { type Column, readColumns } from '../../../domain/contacts/import-columns.ts';
 import { DomainError } from '../../../domain/errors.ts';
 
-/** As much of the text is looked at: the gateway reads all of it. */
+/** Characters of the text that the preview parses; the gateway parses all of it. */
 const LOOKED_AT = 65_536;
 const EXAMPLES = 3;
 
-/** How the gateway will understand a CSV text, or what is wrong with its first rows. */
+/** How the gateway will parse a CSV text, or what is wrong with its first rows. */
 export interface CsvPreview {
   readonly columns: readonly (Column & { readonly examples: readonly string[] })[];
   readonly fault: string | null;
 }
 
-/** Looks at the beginning of a CSV text; null when there is nothing in it. */
+/** Parses the beginning of a CSV text; null when it is empty. */
 export function previewOf(csv: string): CsvPreview | null {
   const { rows: read, fault } = readRows(csv.slice(0, LOOKED_AT), csv.length <= LOOKED_AT);
   const [header, ...rows] = read;
@@ -34,7 +34,7 @@ export function previewOf(csv: string): CsvPreview | null {
   }
 }
 
-/** The rows that hold something, up to the first that is wrong, and why it is; cells are trimmed, quotes undone. */
+/** The rows with content, up to the first fault, and that fault. Cells are trimmed and unquoted. */
 function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; fault: string | null } {
   const rows: string[][] = [];
   const delimiter = delimiterOf(text);
@@ -51,7 +51,7 @@ function readRows(text: string, isWhole: boolean): { rows: readonly string[][]; 
     cell.lastIndex = at;
     const [whole = '', quoted, close, bare = ''] = cell.exec(text) ?? [];
     at += whole.length;
-    // What was cut off may close the quote.
+    // The part that was cut off may close the quote.
     if (close === '') return isWhole ? refuse(QUOTE_NOT_CLOSED) : { rows, fault: null };
     const next = text[at] ?? '\n';
     if (close && next !== delimiter && !/[\r\n]/.test(next)) return refuse(TEXT_AFTER_QUOTE);

@@ -25,7 +25,7 @@ import {
 import { nameOf } from './name-of.ts';
 import { Tags } from './tags.tsx';
 
-/** One contact: what is known, changing it and deleting it. */
+/** One contact: its values, changing and deleting it. */
 export default function ContactPage() {
   const { id } = useParams<{ id: string }>();
   const query = useApiQuery(ContactDetail, { id });
@@ -82,8 +82,8 @@ function Contact({ of }: { of: ContactRowFragment }) {
 }
 
 /**
- * Saves what was typed, with a way back. `version` changes with an undo, after which the fields show what is stored;
- * after a save they keep what was typed since.
+ * Saves the form and offers an undo. `version` changes with an undo, and the fields then show the stored values. After
+ * a save they keep what was typed meanwhile.
  */
 function useSave(of: ContactRowFragment) {
   const toast = useToast();

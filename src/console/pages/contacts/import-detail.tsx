@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<RowFault>[] = [
   { header: 'What is wrong', cell: ({ message }) => message },
 ];
 
-/** One import: how far it is, live, and what is wrong with the rows that failed. */
+/** One import: its progress, live, and the rows that failed. */
 export default function ContactImportPage() {
   const { id } = useParams<{ id: string }>();
   const [isOver, setIsOver] = useState(false);

@@ -1,6 +1,6 @@
 import type { ContactRowFragment } from './contacts.generated.ts';
 
-/** What a contact goes by: its name, or the first of what tells it apart. */
+/** The name to show for a contact: its name, else phone, email or external id. */
 export function nameOf({ name, phone, email, externalId }: ContactRowFragment): string {
   return name ?? phone ?? email ?? externalId ?? 'Contact';
 }

@@ -1,13 +1,13 @@
-/** A file that was read as text. */
+/** The text of a file. */
 export interface ReadFile {
   readonly name: string;
   readonly bytes: number;
   readonly text: string;
-  /** It was no UTF-8: the encoding is a guess, that of spreadsheets on Windows. */
+  /** True if the file was not UTF-8: it was read in the encoding of spreadsheets on Windows. */
   readonly isGuessed: boolean;
 }
 
-/** Reads a text file by its byte order mark, else as UTF-8, or where it is none as Windows-1252. */
+/** Reads a text file in the encoding of its byte order mark, else as UTF-8, else as Windows-1252. */
 export async function readTextFile(file: File): Promise<ReadFile> {
   const bytes = await file.arrayBuffer();
   const read = { name: file.name, bytes: file.size };
@@ -20,7 +20,7 @@ export async function readTextFile(file: File): Promise<ReadFile> {
   }
 }
 
-/** The encoding of UTF-16, which spreadsheets call Unicode text, by the mark at its beginning. */
+/** UTF-16, which spreadsheets call Unicode text, if the byte order mark says so. */
 function markedEncodingOf([first, second]: Uint8Array): string | undefined {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';

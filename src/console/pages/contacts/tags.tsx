@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { useInEnvironment } from '../../lib/environment.ts';
 
-/** Tags, each leading to the contacts that have it. */
+/** Tags as links to the contacts that have them. */
 export function Tags({ of }: { of: readonly string[] }) {
   const inEnvironment = useInEnvironment();
   return (

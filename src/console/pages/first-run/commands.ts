@@ -1,24 +1,24 @@
 import type { CreateApiKeyInput, RegisterWebhookInput, SendSmsInput } from './first-run.generated.ts';
 
-/** What stands in the commands for what the page does not know. */
+/** Placeholder in the commands for the password, which the page does not know. */
 export const PASSWORD_PLACEHOLDER = 'YOUR_PASSWORD';
 
-/** A word of a POSIX shell that is exactly this text. */
+/** Quotes a text as one word of a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A call of curl, an argument a line. */
+/** A curl command, one argument a line. */
 const curl = (url: string, ...options: readonly string[]) => [`curl -s ${url}`, ...options].join(' \\\n  ');
 const jsonOptions = (body: unknown) => [
   "-H 'Content-Type: application/json'",
   `-d ${quoted(JSON.stringify(body))}`,
 ];
-/** The key's header; while the key is not known, that of the shell's variable KEY. */
+/** The header with the key; the shell variable KEY while the key is unknown. */
 const keyOption = (key: string) =>
   key === '' ? '-H "X-Api-Key: $KEY"' : `-H ${quoted(`X-Api-Key: ${key}`)}`;
 
-/** Signs in and makes a key, over GraphQL: there is no key yet that could make one over REST. */
+/** Signs in and creates a key over GraphQL, because REST needs a key first. */
 export function keyCommand(origin: string, email: string, input: CreateApiKeyInput): string {
   const signIn = {
     query:
@@ -51,7 +51,7 @@ export function testEventCommand(origin: string, key: string, webhookId: string)
   return curl(`${webhooksAt(origin)}/${webhookId}/test`, '-X POST', keyOption(key));
 }
 
-/** Shows what a webhook was told. */
+/** Lists the deliveries of a webhook. */
 export function deliveriesCommand(origin: string, key: string, webhookId: string): string {
   return curl(`${webhooksAt(origin)}/${webhookId}/deliveries`, keyOption(key));
 }

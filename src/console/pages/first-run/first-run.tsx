@@ -15,10 +15,10 @@ import { SendStep } from './send-step.tsx';
 import { WebhookStep } from './webhook-step.tsx';
 import './first-run.css';
 
-/** Nobody tells of new keys and webhooks: while a step waits for one, it is asked for this often. */
+/** New keys and webhooks have no live updates: a step that waits for one asks this often, in ms. */
 const ASK_EVERY_MS = 2_000;
 
-/** From an empty account to a delivered message and a received webhook, by button or from a shell. */
+/** The way from an empty account to a delivered message and a received webhook, by buttons or from a shell. */
 export default function FirstRunPage() {
   const query = useApiQuery(FirstRun, {});
   useLiveRefetch(FirstRunMessages, {}, [FirstRun, Session]);

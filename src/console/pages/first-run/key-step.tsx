@@ -11,14 +11,14 @@ import { FirstRun, FirstRunKey } from './first-run.generated.ts';
 import { NEW_KEY, type Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
-/** Makes a key that may do what the next steps need; it is shown this once and put into their commands. */
+/** Creates a key with the scopes that the next steps need, shows it once, and puts it into their commands. */
 export function KeyStep({
   progress: { key },
   known,
   onKnown,
 }: {
   progress: Progress;
-  /** The key itself, where it was made or given here. */
+  /** The key itself, if it was created or typed here. */
   known: string;
   onKnown: (key: string) => void;
 }) {

@@ -5,7 +5,7 @@ export type FirstRunData = Complete<FirstRunQuery>;
 export type Delivery = FirstRunData['deliveries']['nodes'][number];
 export type Message = FirstRunData['newest']['nodes'][number];
 
-/** The key of the first steps: no more than they need. */
+/** The key of the first steps, with only the scopes they need. */
 export const NEW_KEY: CreateApiKeyInput = {
   name: 'First steps',
   scopes: ['SEND_SMS', 'READ_MESSAGES', 'MANAGE_WEBHOOKS'],
@@ -13,13 +13,13 @@ export const NEW_KEY: CreateApiKeyInput = {
 };
 export const WEBHOOK_EVENTS: RegisterWebhookInput['events'] = ['sms.sent', 'sms.failed'];
 
-/** How far an account has come; every step's end is read from what there is, not remembered. */
+/** The progress of an account. Each step is judged by what exists, not by what was remembered. */
 export interface Progress {
-  /** A production key that works and may do what the steps need, and not everything. */
+  /** An active production key with the scopes of the steps, but without FULL_ACCESS. */
   readonly key: FirstRunData['apiKeys'][number] | undefined;
   readonly webhook: FirstRunData['webhooks'][number] | undefined;
   readonly message: Message | undefined;
-  /** The newest delivery that was received, or else the newest. */
+  /** The newest successful delivery, else the newest one. */
   readonly delivery: Delivery | undefined;
   readonly isDelivered: boolean;
   readonly isReceived: boolean;
@@ -27,7 +27,7 @@ export interface Progress {
   readonly done: number;
 }
 
-/** What the answer says of the four steps at `now`. */
+/** The progress at `now`, from the answer of the query. */
 export function progressOf(data: FirstRunData, now: Date): Progress {
   const key = data.apiKeys.find(
     ({ scopes, environment, revokedAt, expiresAt }) =>

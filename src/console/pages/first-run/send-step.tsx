@@ -14,7 +14,7 @@ import type { Message, Progress } from './progress.ts';
 import { Step } from './step.tsx';
 
 const SIMULATED_NUMBER = '+256700123456';
-/** Nobody's number, so that no stranger gets what is tried. */
+/** Not a number, so that no stranger gets a test message. */
 const NUMBER_PLACEHOLDER = 'YOUR_NUMBER';
 const ENDINGS = [
   ['0001', 'rejected'],
@@ -23,7 +23,7 @@ const ENDINGS = [
   ['0004', 'accepted, never reported on'],
 ] as const;
 
-/** Sends an SMS and shows how it gets on. */
+/** Sends an SMS and shows its progress. */
 export function SendStep({
   progress: { message, isDelivered },
   apiKey,
@@ -31,7 +31,7 @@ export function SendStep({
 }: {
   progress: Progress;
   apiKey: string;
-  /** Whether no real carrier is expected behind the gateway. */
+  /** True if the gateway uses the simulator, so no real phone gets the message. */
   isSimulated: boolean;
 }) {
   const [to, setTo] = useState(isSimulated ? SIMULATED_NUMBER : '');
@@ -105,7 +105,7 @@ const STAGES = [
   ['DELIVERED', 'Delivered'],
 ] as const;
 
-/** The newest message and the way it has come, stage by stage. */
+/** The newest message and its stages. */
 function Sent({ message: { id, status, to, cost, currency, createdAt, recipients } }: { message: Message }) {
   const recipient = recipients[0];
   const times = [createdAt, recipient?.sentAt, recipient?.deliveredAt];
@@ -131,7 +131,7 @@ function Sent({ message: { id, status, to, cost, currency, createdAt, recipients
   );
 }
 
-/** How long after it was accepted, such as `after 1.02 s`. */
+/** The time since it was accepted, such as `after 1.02 s`. */
 function afterText(from: string, at: string): string {
   const ms = Date.parse(at) - Date.parse(from);
   if (ms <= 0) return 'at once';

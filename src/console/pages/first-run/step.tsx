@@ -2,8 +2,8 @@ import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Badge } from '../../ui/badge.tsx';
 
 /**
- * One of the four steps: what it is, whether it is done, its button and the same as a command. Once it was done here its
- * button is gone, and the focus goes to its heading: what comes next, such as a key that is shown once, stands below.
+ * One of the four steps: its description, state, button and the same as a command. When it was done here, the button
+ * disappears and its heading gets the focus, because the result (such as a key shown once) is below.
  */
 export function Step({
   number,
@@ -16,7 +16,7 @@ export function Step({
   number: number;
   title: string;
   isDone: boolean;
-  /** By this page, just now. */
+  /** True if this page did it just now. */
   isDoneHere?: boolean;
   children: ReactNode;
   commands: ReactNode;

@@ -13,7 +13,7 @@ import { Step } from './step.tsx';
 
 const OWN_EXAMPLE = 'https://example.com/webhooks';
 
-/** Registers an address that is told what became of messages. */
+/** Registers a webhook for the outcomes of messages. */
 export function WebhookStep({
   progress: { webhook },
   apiKey,
@@ -21,7 +21,7 @@ export function WebhookStep({
 }: {
   progress: Progress;
   apiKey: string;
-  /** The gateway's own receiver; null where there is none. */
+  /** The gateway's own receiver; null without one. */
   simulatorUrl: string | null;
 }) {
   const [url, setUrl] = useState(simulatorUrl ?? '');

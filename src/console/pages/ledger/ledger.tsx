@@ -21,7 +21,7 @@ const LIVE = [Ledger];
 
 type Entry = NonNullable<LedgerQuery['ledger']>['nodes'][number];
 
-/** What moved the balance, the newest first, all of it or within some time; and the same as a file. */
+/** The ledger, newest first, of all time or a period, and its export. */
 export default function LedgerPage() {
   const span = { from: useTimeFilter('from'), to: useTimeFilter('to') };
   const isWhole = span.from === null && span.to === null;

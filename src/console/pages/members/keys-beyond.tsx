@@ -5,13 +5,13 @@ import type { AccountRole } from './role-facts.ts';
 
 type Key = Member['apiKeys'][number];
 
-/** The keys of a person that go beyond a role, and with it are revoked; with none, all. */
+/** The keys of a person that exceed a role and are revoked with it; all keys without a role. */
 export function keysBeyond({ apiKeys }: Member, role: AccountRole | null): readonly Key[] {
   if (role === 'OWNER' || role === 'ADMIN') return [];
   return livingOf(apiKeys).filter(({ scopes }) => role !== 'DEVELOPER' || scopes.includes('FULL_ACCESS'));
 }
 
-/** Asks what becomes of the keys; nothing where there are none. */
+/** Asks whether to revoke or keep the keys. Renders nothing without keys. */
 export function KeysBeyond({
   keys,
   isKept,

@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Member>[] = [
 ];
 const ACTS: Column<Member> = { header: 'Actions', cell: (member) => <Acts of={member} />, isWhole: true };
 
-/** Whether somebody has yet to accept. */
+/** Shows that an invitation is pending. */
 function Membership({ openUntil }: { openUntil: string | null }) {
   if (openUntil === null) return <span className="quiet">accepted</span>;
   return (
@@ -74,7 +74,7 @@ export default function MembersPage() {
 
 function Acts({ of }: { of: Member }) {
   const viewer = useViewer();
-  // Nobody shuts themselves out; another owner or admin can.
+  // People cannot remove themselves; another owner or admin can.
   if (of.id === viewer.id) return <span className="quiet">This is you</span>;
   if (of.role === 'OWNER' && viewer.role !== 'OWNER') {
     return <span className="quiet">Only owners change owners</span>;
@@ -91,7 +91,7 @@ function Remove({ of: member }: { of: Member }) {
   const { id, email, invitationExpiresAt } = member;
   const toast = useToast();
   const [keepKeys, setKeepKeys] = useState(false);
-  // Who works with the one-time password may have made keys, which are asked about.
+  // A person with a pending invitation may already have made keys, so they are asked about.
   const isPending = invitationExpiresAt !== null && keysBeyond(member, null).length === 0;
   const remove = useApiMutation(RemoveMember, {
     refetches: [Members, People, ApiKeys],

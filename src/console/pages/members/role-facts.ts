@@ -1,4 +1,4 @@
-/** The roles of an account, the mightiest first. */
+/** The roles of an account, the most powerful first. */
 export const ACCOUNT_ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER'] as const;
 export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 
@@ -6,10 +6,10 @@ const EVERYBODY: readonly AccountRole[] = ACCOUNT_ROLES;
 const WRITERS: readonly AccountRole[] = ['OWNER', 'ADMIN', 'DEVELOPER'];
 const MANAGERS: readonly AccountRole[] = ['OWNER', 'ADMIN'];
 
-/** What a role lets a person do. A test holds every line against the operations themselves. */
+/** What a role lets a person do. A test checks each line against the operations. */
 export interface RoleFact {
   readonly what: string;
-  /** The operations that it takes. */
+  /** The operations that it needs. */
   readonly operations: readonly string[];
   readonly roles: readonly AccountRole[];
 }

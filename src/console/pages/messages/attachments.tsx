@@ -3,14 +3,14 @@ import { Field } from '../../ui/field.tsx';
 import { counted } from './message-text.ts';
 import { fieldFault } from './send-form.tsx';
 
-/** All attachments of an email together. */
+/** Limit for all attachments of an email together. */
 const MAX_BYTES = 7 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
 const totalOf = (files: readonly File[]) => files.reduce((sum, { size }) => sum + size, 0);
 const sizeOf = (bytes: number) => `${(bytes / MIB).toFixed(bytes < MIB / 10 ? 2 : 1)} MiB`;
 
-/** Where files are chosen, with how much of the bound they take. */
+/** The file field, with how much of the limit the files use. */
 export function AttachmentsField() {
   const [files, setFiles] = useState<readonly File[]>([]);
   const bytes = totalOf(files);

@@ -2,7 +2,7 @@ import { formatName } from '../../lib/format.ts';
 import { KeyValues } from '../../ui/values.tsx';
 import type { Message } from './message-text.ts';
 
-/** What recipients read, and what the channel has beside the text. */
+/** The text of a message and the channel's further fields. */
 export function Content({ of: message }: { of: Message }) {
   const more = Object.entries(message.payload ?? {}).flatMap(([name, value]) => {
     const text = textOf(value);

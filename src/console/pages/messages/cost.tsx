@@ -2,7 +2,7 @@ import { formatMoney } from '../../lib/format.ts';
 import { Money } from '../../ui/values.tsx';
 import { counted, type Message } from './message-text.ts';
 
-/** What a message cost, and how that comes about. */
+/** The cost of a message and how it is calculated. */
 export function Cost({ of: message }: { of: Message }) {
   const { cost, currency, recipients } = message;
   const isCanceled = recipients.every(({ error }) => error?.code === 'canceled');

@@ -59,7 +59,7 @@ function Attempts({ of: { attemptLog, attempts } }: { of: Delivery }) {
   );
 }
 
-/** What webhooks were told of a message, each delivery with its attempts. */
+/** The webhook deliveries of a message, each with its attempts. */
 export function Deliveries({ id, isSettling }: { id: string; isSettling: boolean }) {
   const query = useApiQuery(MessageDeliveries, { id }, isSettling ? { refetchEveryMs: ASK_EVERY_MS } : {});
   return (

@@ -19,7 +19,7 @@ import { CancelMessage, MessageDetail, MessageHistory, Messages } from './messag
 import { Recipients } from './recipients.tsx';
 import './messages.css';
 
-/** One message: what was sent, to whom, what became of it and what it cost, live. */
+/** One message, live: its content, recipients, timeline and cost. */
 export default function MessagePage() {
   const { id } = useParams<{ id: string }>();
   return <MessageOf key={id} id={id} />;

@@ -22,11 +22,11 @@ const FIGURES: Readonly<Record<Figure, string>> = {
   devicesRemoved: 'Devices removed as gone',
 };
 
-/** What a message is, and its figures. */
+/** The properties and figures of a message. */
 export function Facts({ of: message }: { of: Message }) {
   const figures = Object.entries(FIGURES).flatMap(([name, label]) => {
     const value = message.metadata[name as Figure];
-    // Nothing is left out of most messages; that need not be said.
+    // Counts of 0 skipped or removed recipients are not shown.
     if (value === null || (value === 0 && /(Skipped|Removed)$/.test(name))) return [];
     return [[label, typeof value === 'number' ? formatNumber(value) : value] as const];
   });
@@ -51,12 +51,12 @@ export function Facts({ of: message }: { of: Message }) {
   );
 }
 
-/** Without those that the message does not have. */
+/** Omits the properties that the message does not have. */
 function shownOf(items: readonly (readonly [string, ReactNode])[]) {
   return items.filter(([, value]) => value !== null && value !== '');
 }
 
-/** A time twice: how long ago, and when. */
+/** A time as distance and as date. */
 function Exactly({ at }: { at: string }) {
   return (
     <>

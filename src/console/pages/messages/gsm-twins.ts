@@ -1,6 +1,6 @@
 import { type UnicodeCharacter, unicodeCharacters } from '../../../domain/messages/sms-text.ts';
 
-/** Characters that GSM-7 lacks, and those in it that read the same. */
+/** Characters that GSM-7 lacks, and GSM-7 characters that look alike. */
 const TWINS: ReadonlyMap<string, string> = new Map(
   [
     ["'", '‘’‚‛′´ʼ'],
@@ -15,12 +15,12 @@ const TWINS: ReadonlyMap<string, string> = new Map(
   ].flatMap(([twin = '', characters = '']) => [...characters].map((each) => [each, twin] as const)),
 );
 
-/** What stands for a character in GSM-7; undefined when nothing obvious does. */
+/** The GSM-7 character to use instead; undefined without a similar one. */
 function twinOf(char: string): string | undefined {
   return TWINS.get(char);
 }
 
-/** The text with one character, or without one every character that has a twin, replaced. */
+/** The text with `only` replaced, or with every character replaced that has a similar one in GSM-7. */
 export function withTwins(text: string, only?: string): string {
   return [...text]
     .map((char) => (only === undefined || char === only ? (twinOf(char) ?? char) : char))
@@ -33,7 +33,7 @@ export interface Offender {
   readonly twin: string | undefined;
 }
 
-/** The characters that make a text UCS-2, each once, those with a twin first. */
+/** The characters that force UCS-2, each once, replaceable ones first. */
 export function offendersIn(characters: readonly UnicodeCharacter[]): readonly Offender[] {
   const offenders = [...Map.groupBy(characters, ({ char }) => char)].map(([char, all]) => ({
     char,
@@ -45,12 +45,12 @@ export function offendersIn(characters: readonly UnicodeCharacter[]): readonly O
 
 export interface Piece {
   readonly text: string;
-  /** Where it stands in the text. */
+  /** Index of the piece in the text. */
   readonly index: number;
   readonly isOffender: boolean;
 }
 
-/** A text cut into what GSM-7 has and what it lacks. */
+/** Splits a text into pieces that are in GSM-7 and pieces that are not. */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let end = 0;

@@ -11,7 +11,7 @@ import { Time } from '../../ui/values.tsx';
 import { LocalPages } from './local-pages.tsx';
 import { MessageHistory, MessagePayloads } from './messages.generated.ts';
 
-/** What happened to a message, step by step. */
+/** The timeline of a message. */
 export function Timeline({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
@@ -48,7 +48,7 @@ export function Timeline({ id }: { id: string }) {
   );
 }
 
-/** The events that a message caused, each with the envelope that webhooks receive. */
+/** The events of a message, each with the envelope that webhooks receive. */
 export function Events({ id }: { id: string }) {
   const query = useApiQuery(MessageHistory, { id });
   return (
@@ -87,7 +87,7 @@ export function Events({ id }: { id: string }) {
   );
 }
 
-/** Asked for when it is opened: those of a thousand events are large. */
+/** Loaded when it is opened, because the envelopes of 1,000 events are large. */
 function Payload({ id, index, type }: { id: string; index: number; type: string }) {
   const [isOpen, setIsOpen] = useState(false);
   const query = useApiQuery(MessagePayloads, { id }, { isEnabled: isOpen });

@@ -6,7 +6,7 @@ import type { Channel, Environment, MessageFilter, MessageStatus } from './messa
 
 export const PAGE_SIZES = [20, 50, 100] as const;
 
-/** What narrows the list, as the address says it; an empty text narrows nothing. */
+/** The filters in the address; an empty text means no filter. */
 export interface ListState {
   readonly channel: string;
   readonly status: string;
@@ -23,7 +23,7 @@ const NAMES = ['channel', 'status', 'environment', 'key', 'from', 'to', 'search'
 const knownIn = <Value extends string>(names: Readonly<Record<Value, string>>, text: string) =>
   text in names ? (text as Value) : undefined;
 
-/** The state of the list in the address, and how to change it. A change leads back to the first page. */
+/** The filters and page in the address, and functions to change them. A change returns to the first page. */
 export function useListState() {
   const [params] = useSearchParams();
   const [path, navigate] = useLocation();

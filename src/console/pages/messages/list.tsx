@@ -47,7 +47,7 @@ function StatusOf({ message }: { message: MessageRowFragment }) {
   );
 }
 
-/** All messages of the account, the newest first: filtered, searched, and live. */
+/** All messages of the account, newest first, with filters, search and live updates. */
 export default function MessagesPage() {
   const { state, filter, first, isFiltered, change } = useListState();
   const after = useAfter();
@@ -95,7 +95,7 @@ function Rows({
 }) {
   const { rows, newCount } = useLiveRows(page.nodes, filter, { isFirst, isLoaded });
   const count = useApiQuery(MessagesCount, { filter }).data?.messages.totalCount;
-  // Rows of the last filter stay until those of the new one are there: its count does not stand above them.
+  // The rows of the last filter stay until the new ones arrive; until then the new count is hidden.
   const total = count === undefined || !isLoaded ? '' : `${formatNumber(count)} in all, `;
   if (rows.length === 0 && !isLoaded) return <Loading />;
   return (

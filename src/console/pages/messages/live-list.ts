@@ -12,16 +12,16 @@ import {
 type Row = MessageRowFragment;
 type Change = Pick<Row, 'id' | 'status' | 'createdAt'>;
 
-/** Changes are shown together so often at the most, however fast they come. */
+/** Changes are rendered together at this interval, in ms. */
 const SHOW_EVERY_MS = 250;
-/** More new messages than these are not counted. */
+/** New messages above this number are not counted. */
 export const MOST_COUNTED = 999;
-/** A status only moves forward. */
+/** Order of statuses, because a status only moves forward. */
 const RANK = { PENDING: 0, SENT: 1, DELIVERED: 2, FAILED: 2 } as const;
 
 /**
- * The rows of a page as they are now, and how many messages have come since it was asked for: they are counted, not
- * shown, so that no row jumps away from who reads it.
+ * The rows of a page with live changes, and the number of messages that arrived since the page was loaded. New messages
+ * are counted, not inserted, so that rows do not move while somebody reads them.
  */
 export function useLiveRows(
   rows: readonly Row[],
@@ -47,11 +47,11 @@ export function useLiveRows(
       const relevant = [...before, ...changed].filter(([id, change]) => ids.has(id) || isNew(change));
       return new Map(relevant.slice(-(MOST_COUNTED + ids.size)));
     });
-    // There is no row that could jump.
+    // With no rows, nothing can move.
     if (page.isLoaded && rows.length === 0 && page.isFirst) void refetch(Messages, MessagesCount);
   });
   useEffect(() => () => clearTimeout(timer.current), []);
-  // Without the status: one that leaves it must still be told of, as it stays on the page.
+  // Without the status filter: a message that leaves the status stays on the page and must be updated.
   const { status: _, ...told } = filter;
   useLive(MessagesLive, { filter: told }, ({ messageUpdated }) => {
     waiting.current.set(messageUpdated.id, messageUpdated);

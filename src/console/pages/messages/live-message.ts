@@ -3,14 +3,14 @@ import { useLive } from '../../lib/live.ts';
 import { refetch } from '../../lib/queries.ts';
 import { MessageDeliveries, MessageDetail, MessageHistory, MessageLive } from './messages.generated.ts';
 
-/** A message to many recipients changes often; it is asked for so often at the most. */
+/** Minimum interval of refetches, in ms, because a message to many recipients changes often. */
 const REFETCH_EVERY_MS = 1_000;
 /** Events reach webhooks a moment after the message changed. */
 const SETTLES_IN_MS = 20_000;
 
 /**
- * Keeps what is shown of a message up to date. True while its webhook deliveries may still change without that the
- * message does.
+ * Keeps the page of a message up to date. Returns true while its webhook deliveries may still change although the
+ * message does not.
  */
 export function useLiveMessage(id: string): boolean {
   const [isSettling, setIsSettling] = useState(true);

@@ -2,7 +2,7 @@ import { type ReactNode, useState } from 'react';
 import { formatNumber } from '../../lib/format.ts';
 import { Button } from '../../ui/button.tsx';
 
-/** Shows rows that are all here already so many at a time that the page stays quick. */
+/** Pages through rows that are all loaded, so that rendering stays fast. */
 export function LocalPages<Row>({
   label,
   rows,

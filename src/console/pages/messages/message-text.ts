@@ -1,9 +1,9 @@
 import type { Channel, Environment, MessageDetailQuery, MessageStatus } from './messages.generated.ts';
 
-/** One message as its page shows it. */
+/** A message with the fields of its page. */
 export type Message = NonNullable<MessageDetailQuery['message']>;
 
-/** What each channel is called. */
+/** The name of each channel. */
 export const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
   SMS: 'SMS',
   EMAIL: 'Email',
@@ -21,12 +21,12 @@ export const ENVIRONMENT_NAMES: Readonly<Record<Environment, string>> = {
   SANDBOX: 'Sandbox',
 };
 
-/** Names of an enum as the options of a select. */
+/** The entries of a record of names as options of a select. */
 export function optionsOf<Value extends string>(names: Readonly<Record<Value, string>>) {
   return Object.entries<string>(names).map(([value, label]) => ({ value, label }));
 }
 
-/** Whom a message goes to, in a few words. */
+/** The recipients of a message in short. */
 export function whom(to: readonly string[]): string {
   const [first = 'nobody'] = to;
   return to.length > 1 ? `${first} and ${to.length - 1} more` : first;

@@ -7,7 +7,7 @@ import { KeyValues, Money } from '../../ui/values.tsx';
 import { counted } from './message-text.ts';
 import { type Channel, type Environment, Prices } from './send.generated.ts';
 
-/** What a message would cost, what is left after it, and whether there is enough. */
+/** The price of a message, the balance after it, and whether the balance covers it. */
 export function PriceCard({
   environment,
   cost,
@@ -20,9 +20,9 @@ export function PriceCard({
   cost: number;
   currency: string;
   balance: number;
-  /** How the cost comes about. */
+  /** How the price is calculated. */
   how: string;
-  /** The form has changed since; the new figures are on their way. */
+  /** True while the form has changed and the new price is not there yet. */
   isOld?: boolean;
 }) {
   if (environment === 'SANDBOX') return <PriceFrame>Nothing is sent or charged in the sandbox.</PriceFrame>;
@@ -55,7 +55,7 @@ export function PriceCard({
   );
 }
 
-/** Where the price stands in every form. */
+/** The frame of the price in every form. */
 export function PriceFrame({ children, isBusy = false }: { children: ReactNode; isBusy?: boolean }) {
   return (
     <section className="message-price stack" aria-label="Price" aria-live="polite" aria-busy={isBusy}>
@@ -64,7 +64,7 @@ export function PriceFrame({ children, isBusy = false }: { children: ReactNode; 
   );
 }
 
-/** The price on a channel whose messages cost the same whatever their text, from the prices in force. */
+/** The price on a channel where the text does not matter, from the current prices. */
 export function ChannelPrice({
   channel,
   environment,
@@ -74,9 +74,9 @@ export function ChannelPrice({
 }: {
   channel: Channel;
   environment: Environment;
-  /** A number, where the price depends on it. */
+  /** A number, if the price depends on it. */
   destination?: string;
-  /** To how many it goes; undefined when only the gateway knows. */
+  /** Number of recipients; undefined if only the gateway knows it. */
   count: number | undefined;
   noun: string;
 }) {

@@ -4,7 +4,7 @@ import { counted } from './message-text.ts';
 
 const INVALID_SHOWN = 5;
 
-/** A list as a person writes it, one a line or after semicolons, as the API reads it. */
+/** A typed list (lines, semicolons or commas) as the API's comma-separated list. */
 export function listOf(text: string): string {
   return text
     .split(/[\n;,]+/)
@@ -19,13 +19,13 @@ export interface Understood {
   readonly duplicatesRemoved: number;
 }
 
-/** What a parser of the domain makes of what was typed, a moment after it was. */
+/** The parsed recipients of the text, a moment after typing pauses. */
 export function useUnderstood(text: string, parse: (list: string) => Understood): Understood {
   const later = useDeferredValue(text);
   return useMemo(() => parse(listOf(later)), [later, parse]);
 }
 
-/** Where recipients are typed, with how many of them are understood and which are not. */
+/** The field for recipients, with the number of valid ones and the list of invalid ones. */
 export function RecipientsField({
   value,
   onChange,
@@ -37,7 +37,7 @@ export function RecipientsField({
   value: string;
   onChange: (text: string) => void;
   understood: Understood;
-  /** What one of them is, such as `number`. */
+  /** The noun for one recipient, such as `number`. */
   noun: string;
   many?: string;
   hint: string;

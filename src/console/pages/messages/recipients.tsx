@@ -10,7 +10,7 @@ import type { MessageStatus } from './messages.generated.ts';
 
 type Recipient = Message['recipients'][number];
 
-/** From so many on they can be narrowed. */
+/** From this number on, the recipients can be filtered. */
 const MANY = 10;
 
 const COLUMNS: readonly Column<Recipient>[] = [
@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<Recipient>[] = [
   { header: 'Provider id', cell: ({ sid }) => (sid ? <code>{sid}</code> : <span className="quiet">–</span>) },
 ];
 
-/** Every address of a message with what became of it; a thousand are narrowed by status and text, and paged. */
+/** The recipients of a message with their status, filtered by status and text, and paged. */
 export function Recipients({ of: { recipients } }: { of: Message }) {
   const [status, setStatus] = useState('');
   const [text, setText] = useState('');

@@ -2,10 +2,10 @@ import type { Message } from './message-text.ts';
 import type { Channel } from './messages.generated.ts';
 import { fieldFault } from './send-form.tsx';
 
-/** The message that a form is filled with to be sent again, as a new one. */
+/** A message that fills the form, to be sent again as a new message. */
 export type Again = Message;
 
-/** The message, in the form of its own channel. */
+/** The message, if it belongs to this channel. */
 export function ofChannel(again: Again | undefined, channel: Channel): Again | undefined {
   return again?.channel === channel ? again : undefined;
 }
@@ -22,14 +22,16 @@ export function listIn(payload: Payload, name: string): string {
   return Array.isArray(value) ? value.join(', ') : '';
 }
 
-/** An object or array as JSON; nothing for an empty one. */
+/** An object or array as JSON; empty text for an empty one. */
 export function jsonIn(payload: Payload, name: string): string {
   const value = payload?.[name];
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return '';
   return JSON.stringify(value, null, 2);
 }
 
-/** The JSON of a field. Throws `ApiError` naming the field when it is none; undefined when it is empty. */
+/**
+ * The JSON in a field; undefined if the field is empty. Throws `ApiError` that names the field if it does not parse.
+ */
 export function parseJson<Kind extends 'object' | 'array'>(
   name: string,
   text: string,

@@ -17,38 +17,38 @@ const ENVIRONMENTS = [
   { value: 'SANDBOX', label: 'Sandbox: it is checked and recorded, nothing is sent or charged' },
 ];
 
-/** What every send takes. */
+/** The fields of every send. */
 export interface SendCommon {
   readonly environment: Environment;
   readonly scheduledFor: string | null;
   readonly idempotencyKey: string;
 }
 
-/** A refusal of one field, made here. */
+/** A refusal of one field by the console itself. */
 export function fieldFault(path: string, message: string): ApiError {
   return new ApiError('BAD_USER_INPUT', message, { fields: [{ path, message }] });
 }
 
-/** The message that a send made, or that its idempotency key made before. */
+/** The message that the send created, or that an earlier send with the same idempotency key created. */
 interface Sent {
   readonly id: string;
   readonly createdAt: string;
 }
 
-/** All that a form holds, as a text; a file by what tells it from others. */
+/** The whole content of a form as text; a file by name, size and time. */
 function contentOf(values: FormData): string {
   const facts = ([name, value]: [string, FormDataEntryValue]) =>
     value instanceof File ? [name, value.name, value.size, value.lastModified] : [name, value];
   return JSON.stringify([...values].map(facts));
 }
 
-/** When the newest message of the account was accepted, in ms since 1970; 0 when there is none. */
+/** The acceptance time of the account's newest message, in ms since 1970; 0 without one. */
 async function newestAtMs(): Promise<number> {
   const [newest] = (await request(NewestMessage, {})).messages.nodes;
   return newest ? Date.parse(newest.createdAt) : 0;
 }
 
-/** The fault with its paths as the form names its fields. */
+/** The error with the field names of the form. */
 function renamed(error: ApiError, names: Readonly<Record<string, string>>): ApiError {
   const { code, message, requestId, retryAfterSeconds } = error;
   const fields = error.fields.map((fault) => {
@@ -59,8 +59,8 @@ function renamed(error: ApiError, names: Readonly<Record<string, string>>): ApiE
 }
 
 /**
- * What the forms of all channels have in common: where and when it goes, the key that keeps what is sent again after
- * a lost answer from going out twice, and the way to the message's page once it is sent.
+ * The shared part of the forms of all channels: environment, schedule, the idempotency key that prevents a second send
+ * after a lost answer, and the way to the page of the message.
  */
 export function SendForm({
   label,
@@ -72,26 +72,26 @@ export function SendForm({
   children,
 }: {
   label: string;
-  /** Sends. Throws `ApiError`. */
+  /** Sends the message. Throws `ApiError`. */
   send: (values: FormData, common: SendCommon) => Promise<Sent>;
   environment?: Environment | undefined;
-  /** What it would cost. */
+  /** Renders the price. */
   price: (environment: Environment) => ReactNode;
-  /** Names of fields by the API's path, where they differ. */
+  /** Names of fields by the API's path, if they differ. */
   fieldNames?: Readonly<Record<string, string>>;
-  /** More about a refusal than its message. */
+  /** Renders more about a refusal than its message. */
   explain?: (error: ApiError) => ReactNode;
   children: ReactNode;
 }) {
   const [, navigate] = useLocation();
   const [keys] = useState(() => new SendKeys());
-  // By content, what was the newest message when it was first tried under a key of the person's own.
+  // For each content sent under a typed idempotency key: the newest message before the first try.
   const [newestBefore] = useState(() => new Map<string, number>());
   const [earlierId, setEarlierId] = useState<string>();
   const [environment, setEnvironment] = useState(given);
   const [fault, setFault] = useState<Error>();
   const [isBusy, setIsBusy] = useState(false);
-  // A second click can come before the button is shown as busy.
+  // A second click can come before the button looks busy.
   const isSending = useRef(false);
   const submit = async (values: FormData) => {
     if (isSending.current) return;

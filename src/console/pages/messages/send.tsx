@@ -15,7 +15,7 @@ import './messages.css';
 
 const CHANNELS = Object.keys(CHANNEL_NAMES) as Channel[];
 
-/** The send forms. The address's `channel` says which comes first, its `from` which message fills it. */
+/** The send forms. In the address, `channel` opens a tab and `from` names the message that fills it. */
 export default function SendPage() {
   const [params] = useSearchParams();
   const from = params.get('from');

@@ -7,7 +7,7 @@ import { counted } from './message-text.ts';
 
 const MAX_LENGTH = 1_000;
 
-/** How a text would travel, told with every key, and what makes it take more segments than it might. */
+/** Encoding, segments and billing units, updated with every key press, and the characters that cost segments. */
 export function SmsCounter({ text, onReplace }: { text: string; onReplace: (text: string) => void }) {
   const { encoding, segments, billingUnits, length } = describeText(text);
   return (
@@ -79,7 +79,7 @@ function codePointOf(char: string): string {
   return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** A character that shows nothing, shown by its number. */
+/** An invisible character as its code point. */
 function visible(char: string): string {
   return /^[\p{Z}\p{C}]$/u.test(char) ? codePointOf(char) : char;
 }

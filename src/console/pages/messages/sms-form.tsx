@@ -13,7 +13,7 @@ import { SmsCounter } from './sms-counter.tsx';
 
 const ASK_AFTER_MS = 400;
 
-/** Sends an SMS: how the text travels is told with every key, the price a moment later. */
+/** Sends an SMS. Segments update with every key press, the price a moment later. */
 export function SmsForm({ again }: { again: Again | undefined }) {
   const before = ofChannel(again, 'SMS');
   const [to, setTo] = useState(before?.to.join(', ') ?? '');
@@ -66,7 +66,7 @@ export function SmsForm({ again }: { again: Again | undefined }) {
   );
 }
 
-/** The price as the gateway says it, asked for when typing pauses. */
+/** The gateway's price, requested when typing pauses. */
 function Estimate({
   to,
   message,
@@ -103,7 +103,7 @@ function Estimate({
   );
 }
 
-/** The value once it has not changed for a moment. */
+/** The value after it has not changed for a moment. */
 function useSettled(value: { to: string; message: string }): { to: string; message: string } {
   const { to, message } = value;
   const [settled, setSettled] = useState(value);

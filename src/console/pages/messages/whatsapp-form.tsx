@@ -126,7 +126,7 @@ export function WhatsAppForm({ again }: { again: Again | undefined }) {
   );
 }
 
-/** Fields of one type of message: what is typed in them stays while another is looked at. */
+/** The fields of one type of message. Their input stays while another type is shown. */
 function Part({ isShown, children }: { isShown: boolean; children: ReactNode }) {
   return (
     <div hidden={!isShown}>

@@ -18,7 +18,7 @@ import {
 } from './operator.generated.ts';
 import { TopUp } from './top-up.tsx';
 
-/** For operators: one account, its money, its plan and how long it keeps messages. */
+/** For operators: one account with its balance, plan and retention. */
 export default function AccountPage() {
   const { id } = useParams<{ id: string }>();
   const query = useApiQuery(OperatedAccount, { id });
@@ -71,7 +71,7 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
       <Loaded query={plans}>
         {({ plans: all }) => (
           <Form
-            // Shows what is chosen now, also after an undo.
+            // Shows the stored plan, also after an undo.
             key={of.plan?.name}
             label="Plan of the account"
             error={set.error}

@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<PlanRowFragment>[] = [
   { header: 'Sessions', cell: ({ sessionPerMinute }) => sessionLimitOf(sessionPerMinute), isNumber: true },
 ];
 
-/** For operators: how many requests the keys and people of an account may make, by plan. */
+/** For operators: the plans, which limit requests of keys and people. */
 export default function PlansPage() {
   const query = useApiQuery(Plans, {});
   return (
@@ -112,7 +112,7 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
           title={`Change the plan ${asked.name}?`}
           consequence="It is there already. Every account on it goes by the new limits within a second."
           confirmLabel="Change it"
-          // What is wrong is said at the fields.
+          // The fields show the error.
           onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

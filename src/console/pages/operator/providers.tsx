@@ -10,10 +10,10 @@ import { Providers, type ProvidersQuery } from './operator.generated.ts';
 
 type Provider = NonNullable<ProvidersQuery['providers']>[number];
 
-/** Processes say how their providers are every few seconds; nobody tells of changes. */
+/** Processes publish the health of their providers every few seconds, without live updates. */
 const ASK_EVERY_MS = 10_000;
 
-/** Push is routed by platform, which stands before a colon. */
+/** Push routes begin with the platform and a colon. */
 const routeOf = (prefix: string) => prefix.replace(/:$/, '') || 'all others';
 
 const COLUMNS: readonly Column<Provider>[] = [
@@ -50,7 +50,7 @@ function LastError({ of: { detail, lastError, lastErrorAt } }: { of: Provider })
   );
 }
 
-/** For operators: whether carriers and providers take messages, as each worker process sees them. */
+/** For operators: the health of carriers and providers, as each worker process sees it. */
 export default function ProvidersPage() {
   const query = useApiQuery(Providers, {}, { refetchEveryMs: ASK_EVERY_MS });
   return (

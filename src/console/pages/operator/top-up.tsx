@@ -33,7 +33,7 @@ interface Payment {
 
 const REFERENCE_NEEDED = 'is needed: with it the same payment is booked once, however often it is sent';
 
-/** Why an amount cannot be booked, before somebody is asked to confirm it: the question would show it rounded. */
+/** Why an amount cannot be booked. Checked before the confirmation, which would show it rounded. */
 function faultOfAmount(amount: number, currency: string): string | undefined {
   try {
     return toMinor(amount, currency) > 0 ? undefined : 'must be more than 0';
@@ -43,7 +43,7 @@ function faultOfAmount(amount: number, currency: string): string | undefined {
   }
 }
 
-/** The payments booked on an account, and booking another. */
+/** The payments of an account, and a form to book another. */
 export function TopUp({ of }: { of: AccountRowFragment }) {
   const payments = useApiQuery(TopUps, { accountId: of.id });
   return (
@@ -65,7 +65,7 @@ export function TopUp({ of }: { of: AccountRowFragment }) {
   );
 }
 
-/** Books a payment, after asking. The same reference books once, and what became of it is said. */
+/** Books a payment after a confirmation. One reference books once, and the page says whether it did. */
 function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Booked[] }) {
   const [asked, setAsked] = useState<Payment>();
   const [fault, setFault] = useState<ApiError>();
@@ -130,7 +130,7 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
             </>
           }
           confirmLabel="Book it"
-          // What is wrong is said at the fields.
+          // The fields show the error.
           onConfirm={() => topUp.mutateAsync({ accountId: of.id, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}
         />

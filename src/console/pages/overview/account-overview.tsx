@@ -22,7 +22,7 @@ import { RecentMessages } from './recent-messages.tsx';
 import { UsageChart } from './usage-chart.tsx';
 import { ENVIRONMENTS, GROUPS } from './usage-summary.ts';
 
-/** What an account sends, what it costs and whether anything needs somebody; goes with what happens. */
+/** The account's messages, cost and problems, live. */
 export function AccountOverview({ accountId }: { accountId: string }) {
   const messages = useApiQuery(OverviewMessages, {});
   const webhooks = useApiQuery(OverviewWebhooks, {});
@@ -81,7 +81,7 @@ function Account({ hasWebhook }: { hasWebhook: boolean | undefined }) {
   );
 }
 
-/** What is shown stands in the address, so that a reload or a link shows the same. */
+/** The choices are in the address, so that a reload or a link shows the same. */
 function useChoices() {
   const [params, setParams] = useSearchParams();
   return {

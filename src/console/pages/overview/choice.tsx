@@ -5,7 +5,7 @@ interface Option {
   readonly label: string;
 }
 
-/** A few options of which one holds, as buttons beside each other. */
+/** A few options as adjacent buttons, of which one is chosen. */
 export function Choice<Given extends Option>({
   label,
   options,

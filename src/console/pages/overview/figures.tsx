@@ -9,11 +9,11 @@ import { type Environment, OverviewSpending } from './overview.generated.ts';
 import { daysLeft, lastWeek } from './periods.ts';
 import { summaryOf, type UsageRow } from './usage-summary.ts';
 
-/** A balance that lasts for less is told of. */
+/** A balance that lasts fewer days is marked. */
 const LOW_DAYS = 3;
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
-/** Messages, delivery rate and cost of a period, and what the balance is good for. */
+/** Messages, delivery rate and cost of a period, and how long the balance lasts. */
 export function Figures({
   usage,
   period,
@@ -21,9 +21,9 @@ export function Figures({
   environment,
 }: {
   usage: readonly UsageRow[];
-  /** Its name. */
+  /** Name of the period. */
   period: string;
-  /** Its start. */
+  /** Start of the period. */
   from: string;
   environment: Environment;
 }) {
@@ -79,7 +79,7 @@ function Figure({ name, note, children }: { name: string; note: ReactNode; child
   );
 }
 
-/** For how long the balance is good, as it was used in the last seven days. */
+/** How long the balance lasts at the usage of the last seven days. */
 function lastsText(days: number | undefined): string {
   if (days === undefined) return 'not used in the last 7 days';
   if (days < 1) return 'lasts less than a day';

@@ -6,13 +6,13 @@ import { Notice } from '../../ui/notice.tsx';
 import { EmptyState } from '../../ui/states.tsx';
 import { noteFirstRunOffered } from '../first-run/offer.ts';
 
-/** Leads to the first steps, once for an account in a browser. */
+/** Redirects to the first steps, once for an account in a browser. */
 export function LeadToFirstSteps({ accountId }: { accountId: string }) {
   useEffect(() => noteFirstRunOffered(accountId), [accountId]);
   return <Redirect to="/start" replace />;
 }
 
-/** What there is to say of an account that has sent nothing. */
+/** Shown for an account that has sent nothing. */
 export function NothingSent() {
   const mayWalk = usePermission('webhook.register');
   return (
@@ -31,7 +31,7 @@ export function NothingSent() {
   );
 }
 
-/** Says that nobody is told what becomes of the messages. */
+/** Warns that no webhook reports the outcomes of messages. */
 export function NoWebhook() {
   const mayWalk = usePermission('webhook.register');
   return mayWalk ? (

@@ -12,7 +12,7 @@ import { OverviewPlatform, type OverviewPlatformQuery } from './overview.generat
 type Account = NonNullable<OverviewPlatformQuery['accounts']>['nodes'][number];
 type Provider = NonNullable<OverviewPlatformQuery['providers']>[number];
 
-/** Processes publish what they see that often at the most; nobody tells of changes. */
+/** Processes publish at this interval, in ms, without live updates. */
 const PROVIDERS_EVERY_MS = 15_000;
 
 const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
@@ -48,7 +48,7 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   },
 ];
 
-/** The platform as its operators see it: whether everything gets out, and who came last. */
+/** The platform for its operators: health of carriers, and the newest accounts. */
 export function OperatorOverview() {
   const query = useApiQuery(OverviewPlatform, {}, { refetchEveryMs: PROVIDERS_EVERY_MS });
   return (

@@ -3,7 +3,7 @@ import { AccountOverview } from './account-overview.tsx';
 import { OperatorOverview } from './operator-overview.tsx';
 import './overview.css';
 
-/** Where the console begins: the account's figures, or for operators the platform's. */
+/** The first page: the account's figures, or for operators the platform's. */
 export default function OverviewPage() {
   const { account } = useViewer();
   return account ? <AccountOverview accountId={account.id} /> : <OperatorOverview />;

@@ -9,7 +9,7 @@ interface PeriodKind {
   readonly value: string;
   readonly label: string;
   readonly interval: Exclude<UsageInterval, 'MONTH'>;
-  /** How many hours or days it has; the last one is not over yet. */
+  /** Number of hours or days, including the current one. */
   readonly length: number;
 }
 
@@ -20,16 +20,16 @@ export const PERIODS = [
 ] as const satisfies readonly PeriodKind[];
 export type PeriodName = (typeof PERIODS)[number]['value'];
 
-/** A span of whole hours or days in UTC that ends with the one that holds now. */
+/** A span of whole hours or days in UTC that ends with the current one. */
 export interface Period {
   readonly interval: PeriodKind['interval'];
   readonly from: string;
   readonly to: string;
-  /** Start and label of each of its intervals: hours in the reader's zone, days in UTC. */
+  /** Start and label of each interval: hours in the browser's zone, days in UTC. */
   readonly slots: readonly { readonly at: string; readonly label: string }[];
 }
 
-/** The period of a name as it is at `now`; the same for as long as the hour or day is. */
+/** The period with this name at `now`. It stays the same within the hour or day. */
 export function periodOf(name: PeriodName, now: Date): Period {
   const { interval, length } = PERIODS.find(({ value }) => value === name)!;
   const stepMs = interval === 'HOUR' ? HOUR_MS : DAY_MS;
@@ -48,7 +48,7 @@ export function lastWeek(now: Date): { readonly from: string; readonly to: strin
   return { from: new Date(end - 7 * DAY_MS).toISOString(), to: new Date(end).toISOString() };
 }
 
-/** How many days a balance lasts at what the last seven days cost; undefined where they cost nothing. */
+/** How many days a balance lasts at the cost of the last seven days; undefined if that was 0. */
 export function daysLeft(balance: number, costOfWeek: number): number | undefined {
   return costOfWeek > 0 ? (balance * 7) / costOfWeek : undefined;
 }

@@ -6,7 +6,7 @@ import type { Period } from './periods.ts';
 
 export type UsageRow = NonNullable<OverviewUsageQuery['usage']>[number];
 
-/** Whose messages are counted: what a sandbox key sends reaches nobody, and would be taken for sent. */
+/** The environments to choose from. Sandbox messages are apart, because they reach nobody. */
 export const ENVIRONMENTS = [
   { value: 'PRODUCTION', label: ENVIRONMENT_NAMES.PRODUCTION },
   { value: 'SANDBOX', label: ENVIRONMENT_NAMES.SANDBOX },
@@ -38,7 +38,7 @@ export interface Summary {
   readonly deliveryRate: number | undefined;
 }
 
-/** What a period's usage, counted by status, comes to. */
+/** The totals of a period, from its usage by status. */
 export function summaryOf(rows: readonly UsageRow[]): Summary {
   const delivered = sum(rows.filter(({ status }) => status === 'DELIVERED'));
   const failed = sum(rows.filter(({ status }) => status === 'FAILED'));
@@ -51,7 +51,7 @@ export function summaryOf(rows: readonly UsageRow[]): Summary {
   };
 }
 
-/** A bar for each slot: stacked by status, channel or key, of which the four busiest stand alone. */
+/** One bar for each slot, stacked by status, channel or key; the four busiest have their own series. */
 export function barsOf(
   rows: readonly UsageRow[],
   group: UsageGroup,
@@ -86,7 +86,7 @@ function busiestKinds(rows: readonly UsageRow[], group: UsageGroup) {
     color: COLORS[index]!,
   }));
   const labels = new Set<string>();
-  // Two keys may have one name; the chart tells its series apart by their labels.
+  // Two keys may have the same name, but the chart needs different labels.
   const told = alone.map((kind) => {
     const label = labels.has(kind.label) ? `${kind.label} (${kind.key.slice(0, 6)})` : kind.label;
     labels.add(label);

@@ -9,7 +9,7 @@ import { Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
 import './sign-in.css';
 
-/** What an error means to somebody who signs in. */
+/** Explains an error to a person who signs in. */
 function explain(error: ApiError): ApiError {
   if (error.code !== 'RATE_LIMITED') return error;
   const minutes = Math.max(1, Math.ceil((error.retryAfterSeconds ?? 900) / 60));
@@ -20,7 +20,7 @@ function explain(error: ApiError): ApiError {
   );
 }
 
-/** The sign-in; the address's `next` says where it leads. */
+/** The sign-in page. `next` in the address is the page after it. */
 export function SignInPage() {
   useEffect(() => {
     document.title = 'Sign in · Messaging gateway';
@@ -37,10 +37,10 @@ export function SignInPage() {
   );
 }
 
-/** The sign-in over a page whose session has ended: what was typed there stays. */
+/** The sign-in over a page whose session has ended. The page keeps its input. */
 export function SignInAgain({ email }: { email: string }) {
   const password = useRef<HTMLInputElement>(null);
-  // The dialog focuses its first field, which is filled: a password typed there could be read by everybody.
+  // The dialog focuses its first field, the email, which is filled: a password typed there would be readable.
   useEffect(() => password.current?.focus(), []);
   return (
     <Dialog title="Your session has ended" onClose={() => undefined} mustAnswer>

@@ -15,7 +15,7 @@ import {
 
 const SHOWN = [WebhookDetail, Webhooks];
 
-/** Stops deliveries, after asking: what waits for a retry fails. */
+/** Stops deliveries after a confirmation: those that wait for a retry fail. */
 export function PauseButton({ of: webhook }: { of: WebhookRowFragment }) {
   const update = useApiMutation(UpdateWebhook, { refetches: SHOWN });
   return (
@@ -58,7 +58,7 @@ export function ResumeButton({ of: webhook }: { of: WebhookRowFragment }) {
   );
 }
 
-/** Deletes the webhook, after asking. */
+/** Deletes the webhook after a confirmation. */
 export function DeleteButton({ of: webhook }: { of: WebhookRowFragment }) {
   const [, navigate] = useLocation();
   const inEnvironment = useInEnvironment();

@@ -3,7 +3,7 @@ import { formatAbsolute } from '../../lib/format.ts';
 
 const TICK_MS = 1_000;
 
-/** How long until a time, such as `in 12 s`, counting down; `due now` from then on. */
+/** Counts down to a time, such as `in 12 s`; then `due now`. */
 export function Countdown({ to }: { to: string }) {
   const [nowMs, setNowMs] = useState(Date.now);
   useEffect(() => {

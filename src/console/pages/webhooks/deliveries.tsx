@@ -21,7 +21,7 @@ import {
 
 const STATUSES = DELIVERY_STATUSES.map((status) => status.toUpperCase() as DeliveryStatus);
 
-/** What a webhook was and is owed, the newest first, a page at a time; filters stand in the address. */
+/** The deliveries of a webhook, newest first, in pages. The filters are in the address. */
 export function Deliveries({ of: webhook }: { of: WebhookRowFragment }) {
   const asked = useFilter('status');
   const status = STATUSES.find((each) => each === asked) ?? null;

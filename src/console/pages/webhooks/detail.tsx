@@ -25,7 +25,7 @@ import {
   type WebhookRowFragment,
 } from './webhooks.generated.ts';
 
-/** One webhook: what it was told and is owed, and changing, testing, pausing and deleting it. */
+/** One webhook with its deliveries, and changing, testing, pausing and deleting it. */
 export default function WebhookPage() {
   const { webhookId } = useParams<{ webhookId: string }>();
   const query = useApiQuery(WebhookDetail, { id: webhookId });

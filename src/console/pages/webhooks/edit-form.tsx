@@ -14,7 +14,7 @@ import {
   Webhooks,
 } from './webhooks.generated.ts';
 
-/** Changes a webhook; what was saved can be undone. */
+/** Changes a webhook, with an undo. */
 export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
   const toast = useToast();
   const query = useApiQuery(EventTypes, {});
@@ -24,7 +24,7 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
   const before: WebhookProperties = { url, events, description, maxRetries };
   const save = (properties: WebhookProperties) => {
     const { url: nextUrl, ...rest } = properties;
-    // A URL that stays is not looked up again: the rest can be changed while its name does not resolve.
+    // An unchanged URL is not sent: then the rest can change although its name does not resolve.
     const input = nextUrl === url ? rest : properties;
     const undo = () =>
       update.mutateNext(

@@ -3,7 +3,7 @@ import { Button } from '../../ui/button.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { DeliveryDetail, Redeliver, WebhookDeliveries, WebhookDetail } from './webhooks.generated.ts';
 
-/** Has a delivery tried again now. */
+/** Retries a delivery now. */
 export function RetryButton({ deliveryId, label }: { deliveryId: string; label: string }) {
   const toast = useToast();
   const redeliver = useApiMutation(Redeliver, {

@@ -3,7 +3,7 @@ import { CodeBlock } from '../../ui/code.tsx';
 import { Select } from '../../ui/field.tsx';
 import type { EventTypeList } from './webhook-fields.tsx';
 
-/** What arrives for each event type. */
+/** A sample envelope for each event type. */
 export function Samples({ of: eventTypes }: { of: EventTypeList }) {
   const [event, setEvent] = useState(eventTypes[0]?.event);
   const shown = eventTypes.find((each) => each.event === event);

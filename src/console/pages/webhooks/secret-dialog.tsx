@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { VerificationCode } from './verification-code.tsx';
 
-/** A webhook's new secret, which nobody can see again, and how to check signatures with it. */
+/** Shows a webhook's new secret for the only time, and how to verify signatures with it. */
 export function SecretDialog({
   title,
   secret,

@@ -5,7 +5,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { verifications } from './verification.ts';
 import { WebhookHeaders } from './webhooks.generated.ts';
 
-/** Code that checks a delivery's signature, in the languages of docs/webhooks.md. */
+/** Code that verifies a delivery's signature, in the languages of docs/webhooks.md. */
 export function VerificationCode() {
   const headers = useApiQuery(WebhookHeaders, {});
   return (
@@ -29,6 +29,6 @@ export function VerificationCode() {
 }
 
 function withCode(text: string) {
-  // Every other part stands between backquotes.
+  // Odd parts were between backquotes.
   return text.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part));
 }

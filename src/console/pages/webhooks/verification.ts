@@ -3,15 +3,15 @@ import type { WebhookHeadersQuery } from './webhooks.generated.ts';
 
 type HeaderNames = NonNullable<WebhookHeadersQuery['webhookHeaders']>;
 
-/** How receivers check a signature in one language. */
+/** How receivers verify a signature in one language. */
 export interface Verification {
   readonly language: string;
   readonly code: string;
-  /** Where the raw body and the header come from; names of code stand in backquotes. */
+  /** Where the raw body and the header come from; code is in backquotes. */
   readonly note: string;
 }
 
-/** What docs/webhooks.md, whose code is tested, says of checking signatures, with the names of this gateway's headers. */
+/** The tested code of docs/webhooks.md, with the header names of this gateway. */
 export function verifications({ signature }: HeaderNames): Verification[] {
   const underscored = (name: string) => name.toUpperCase().replaceAll('-', '_');
   const own = page

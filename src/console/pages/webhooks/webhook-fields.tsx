@@ -27,7 +27,7 @@ function pauses(count: number): string {
     .replace(/, (?=\d+$)/, ' and ')} seconds`;
 }
 
-/** The fields that a new webhook and a changed one have in common. */
+/** The fields of a new and of a changed webhook. */
 export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; eventTypes: EventTypeList }) {
   return (
     <>
@@ -69,7 +69,7 @@ export function WebhookFields({ of, eventTypes }: { of?: WebhookProperties; even
   );
 }
 
-/** What the fields hold, as the API takes it. */
+/** The values of the fields as the API takes them. */
 export function webhookPropertiesOf(values: FormData): WebhookProperties {
   return {
     url: textOf(values, 'url'),

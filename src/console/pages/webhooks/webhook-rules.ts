@@ -3,7 +3,7 @@ import type { WebhookRowFragment } from './webhooks.generated.ts';
 
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
-/** How a webhook stands: paused by a person, or disabled by the gateway. */
+/** The state of a webhook: paused by a person, or disabled by the gateway. */
 export function statusOf({
   isActive,
   disabledReason,
@@ -12,15 +12,15 @@ export function statusOf({
   return disabledReason === null ? 'PAUSED' : 'DISABLED';
 }
 
-/** Which part of the finished deliveries succeeded, as text; undefined while none is finished. */
+/** The success rate of finished deliveries as text; undefined without any. */
 export function successRate({ succeeded, failed }: WebhookRowFragment['stats']): string | undefined {
   const finished = succeeded + failed;
   if (finished === 0) return undefined;
-  // Rounded down: one failure among many is not all of them.
+  // Rounded down, so that one failure among many is not shown as 100 %.
   return percent.format(Math.floor((succeeded / finished) * 1000) / 1000);
 }
 
-/** How long something took, such as `84 ms` or `2.4 s`. */
+/** A duration, such as `84 ms` or `2.4 s`. */
 export function formatDuration(ms: number): string {
   return ms < 1_000 ? `${formatNumber(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -1,0 +1,35 @@
+/**
+ * An **access token** lets a program do a part of what a person may do over GraphQL, without signing in. It is `gat_` and
+ * 32 random bytes; the store has the SHA-256. It ends at its own end, when it is revoked, and with its person, and
+ * never goes beyond what their role allows at the time.
+ */
+import { createHash } from 'node:crypto';
+import type { User } from '../accounts/user.ts';
+
+export interface AccessToken {
+  readonly id: string;
+  readonly userId: string;
+  readonly name: string;
+  /** Names of operations, such as `message.list`. */
+  readonly permissions: readonly string[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+/** A living token with its person. */
+export interface KnownToken {
+  readonly token: AccessToken;
+  readonly user: User;
+}
+
+export const ACCESS_TOKEN_PREFIX = 'gat_';
+export const ACCESS_TOKEN_MAX_DAYS = 365;
+export const ACCESS_TOKENS_MAX = 50;
+export const TOKEN_NAME_MAX_LENGTH = 100;
+
+/** What is stored of a session token, an access token or a challenge. */
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,247 @@
+import { refuseStaleRole } from '../accounts/refuse-stale-role.ts';
+import type { User } from '../accounts/user.ts';
+import { recordChange } from '../audit/record-change.ts';
+import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { forbidden, notFound, unauthorized, validationError } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { Tx } from '../ports/stores.ts';
+import {
+  FACTORS_MAX,
+  hashRecoveryCode,
+  mustHaveFactor,
+  newRecoveryCodes,
+  type SecondFactor,
+} from './second-factor.ts';
+
+export interface NewTotp {
+  /** In base32, for who cannot scan. */
+  readonly secret: string;
+  /** What a QR code shows to the app. */
+  readonly uri: string;
+}
+/** Shown this once. */
+export interface RecoveryCodes {
+  readonly recoveryCodes: readonly string[];
+}
+
+const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
+/** Adding a factor is what a restricted session is for; it began with the password a moment ago. */
+const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
+
+/** A person's second factors (R250), and how those of others are reset when they are lost (R251). */
+export function secondFactorOperations(deps: Dependencies) {
+  const { stores, uow, clock, ids, secrets, totp, settings } = deps;
+
+  /** Ends the person's other sessions: they began without what has changed. */
+  async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
+    await tx.sessions.removeOf(userId, sessionHash);
+    await tx.secondFactors.removeChallengesOf(userId);
+    tx.announce('session', ALL_IDS);
+  }
+
+  async function issueCodes(tx: Tx, userId: string): Promise<RecoveryCodes> {
+    const recoveryCodes = newRecoveryCodes(ids);
+    await tx.secondFactors.replaceRecoveryCodes(userId, recoveryCodes.map(hashRecoveryCode));
+    return { recoveryCodes };
+  }
+
+  async function personOf(caller: Caller): Promise<User> {
+    const found = await stores.users.find(userIdOf(caller));
+    if (!found) throw unauthorized('Sign in again.');
+    return found.user;
+  }
+
+  return {
+    /** The confirmed factors of the person who asks, the oldest first. */
+    list: operation(
+      'secondFactor.list',
+      { ...PEOPLE, whileRestricted: ['add_second_factor'] },
+      async (caller, _input: Record<string, never>): Promise<readonly SecondFactor[]> => {
+        const factors = await stores.secondFactors.list(userIdOf(caller));
+        return factors.filter(({ confirmedAt }) => confirmedAt !== null);
+      },
+    ),
+
+    /** How many recovery codes the person who asks has left. */
+    countRecoveryCodes: operation(
+      'secondFactor.countRecoveryCodes',
+      PEOPLE,
+      (caller, _input: Record<string, never>) => stores.secondFactors.countRecoveryCodes(userIdOf(caller)),
+    ),
+
+    /** Begins to add a TOTP app. It counts once `confirmTotp` has taken a code of it; another one that was begun is dropped. */
+    startTotp: operation(
+      'secondFactor.startTotp',
+      ADDING,
+      async (
+        caller,
+        { name = 'Authenticator app' }: { readonly name?: string | undefined },
+      ): Promise<NewTotp> => {
+        const { id: userId, email } = await personOf(caller);
+        checkName(name);
+        const secret = totp.newSecret();
+        await uow.run(async (tx) => {
+          const factors = await tx.secondFactors.lock(userId);
+          const begun = factors.filter(({ factor }) => factor.confirmedAt === null);
+          if (factors.length - begun.length >= FACTORS_MAX) {
+            const message = `You have ${FACTORS_MAX} second factors already; remove one first`;
+            throw validationError([{ path: '', message }]);
+          }
+          await tx.secondFactors.remove(begun.map(({ factor }) => factor.id));
+          const times = { createdAt: clock.now(), confirmedAt: null, lastUsedAt: null };
+          const factor: SecondFactor = { id: ids.uuid(), userId, kind: 'totp', name, ...times };
+          await tx.secondFactors.insert(factor, secrets.seal(secret));
+        });
+        return { secret, uri: totp.uri(secret, email, settings.serviceName) };
+      },
+    ),
+
+    /**
+     * Adds the TOTP app that was begun, for a right code of it. Gives ten recovery codes, which replace those before, and
+     * ends the person's other sessions. Throws `validation_error` for a wrong code.
+     */
+    confirmTotp: operation(
+      'secondFactor.confirmTotp',
+      ADDING,
+      async (
+        caller,
+        { code, sessionHash }: { readonly code: string; readonly sessionHash: Buffer },
+      ): Promise<RecoveryCodes> => {
+        const { id: userId, accountId } = await personOf(caller);
+        const digits = code.slice(0, 100).replaceAll(/\s/g, '');
+        return uow.run(async (tx) => {
+          const factors = await tx.secondFactors.lock(userId);
+          const begun = factors.find(({ factor }) => factor.confirmedAt === null);
+          if (!begun) throw validationError([{ path: 'code', message: 'call startTotp first' }]);
+          const now = clock.now();
+          const secret = secrets.open(begun.secretSealed);
+          const step = /^\d{6}$/.test(digits) ? totp.stepOf(secret, digits, now, begun.lastStep) : undefined;
+          if (step === undefined) {
+            const message = 'is not the code that the app shows now; check the clock of the phone';
+            throw validationError([{ path: 'code', message }]);
+          }
+          await tx.secondFactors.confirm(begun.factor.id, now);
+          await tx.secondFactors.recordUse(begun.factor.id, step, now);
+          await endOthers(tx, userId, sessionHash);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'secondFactor.add',
+            target: userId,
+            after: { kind: begun.factor.kind, name: begun.factor.name },
+          });
+          return issueCodes(tx, userId);
+        });
+      },
+    ),
+
+    /** Ten new recovery codes; those before end. */
+    renewRecoveryCodes: operation(
+      'secondFactor.renewRecoveryCodes',
+      { ...PEOPLE, stepUp: true },
+      async (caller, _input: Record<string, never>): Promise<RecoveryCodes> => {
+        const { id: userId, accountId } = await personOf(caller);
+        return uow.run(async (tx) => {
+          const factors = await tx.secondFactors.lock(userId);
+          if (!factors.some(({ factor }) => factor.confirmedAt !== null))
+            throw validationError([{ path: '', message: 'Add a second factor first' }]);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'secondFactor.renewRecoveryCodes',
+            target: userId,
+          });
+          return issueCodes(tx, userId);
+        });
+      },
+    ),
+
+    /** Removes a factor of the person who asks. Throws `validation_error` for the last one where one is required. */
+    remove: operation(
+      'secondFactor.remove',
+      { ...PEOPLE, stepUp: true },
+      async (
+        caller,
+        { id, sessionHash }: { readonly id: string; readonly sessionHash: Buffer },
+      ): Promise<void> => {
+        const person = await personOf(caller);
+        const { id: userId, accountId } = person;
+        const account = accountId === null ? undefined : await stores.accounts.find(accountId);
+        await uow.run(async (tx) => {
+          const factors = (await tx.secondFactors.lock(userId)).filter(
+            ({ factor }) => factor.confirmedAt !== null,
+          );
+          const found = factors.find(({ factor }) => factor.id === id.toLowerCase());
+          if (!found) throw notFound('Second factor');
+          const isRequired = mustHaveFactor(
+            person,
+            settings.secondFactorPolicy,
+            account?.requireSecondFactor ?? false,
+          );
+          if (factors.length === 1 && isRequired) {
+            const message = 'is your only second factor, and one is required here; add another first';
+            throw validationError([{ path: 'id', message }]);
+          }
+          await tx.secondFactors.remove([found.factor.id]);
+          if (factors.length === 1) await tx.secondFactors.replaceRecoveryCodes(userId, []);
+          await endOthers(tx, userId, sessionHash);
+          await recordChange(tx, deps, caller, {
+            accountId,
+            action: 'secondFactor.remove',
+            target: userId,
+            before: { kind: found.factor.kind, name: found.factor.name },
+          });
+        });
+      },
+    ),
+
+    /**
+     * Removes all second factors of a person who has lost them, and ends their sessions: for an owner, those of the other
+     * members; for an operator, those of members. An operator's are reset on the command line only: no operator alone
+     * takes over the sign-in of another.
+     */
+    reset: operation(
+      'secondFactor.reset',
+      { roles: ['OWNER'], operator: true, stepUp: true },
+      async (caller, { userId }: { readonly userId: string }): Promise<User> => {
+        const found = await stores.users.find(userId);
+        const isOwn = caller.kind === 'member' && found?.user.accountId !== caller.accountId;
+        if (!found || isOwn) throw notFound('Member');
+        const { user } = found;
+        if ('userId' in caller && caller.userId === user.id)
+          throw forbidden('Remove your own second factor with removeFactor, or use a recovery code.');
+        if (caller.kind === 'operator' && user.accountId === null) {
+          throw forbidden(
+            'The second factor of an operator is reset on the command line: npm run cli -- user reset-factors.',
+          );
+        }
+        await uow.run(async (tx) => {
+          await refuseStaleRole(tx, caller);
+          const factors = await tx.secondFactors.lock(user.id);
+          await tx.secondFactors.remove(factors.map(({ factor }) => factor.id));
+          await tx.secondFactors.replaceRecoveryCodes(user.id, []);
+          await endOthers(tx, user.id);
+          await recordChange(tx, deps, caller, {
+            accountId: user.accountId,
+            action: 'secondFactor.reset',
+            target: user.id,
+          });
+        });
+        return user;
+      },
+    ),
+  };
+}
+
+const NAME_MAX_LENGTH = 50;
+
+function checkName(name: string): void {
+  if (name.trim() !== '' && name.length <= NAME_MAX_LENGTH) return;
+  throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
+}
+
+/** The person who acts. Throws `forbidden` for a key and for the system. */
+export function userIdOf(caller: Caller): string {
+  if (caller.kind === 'member' || caller.kind === 'operator') return caller.userId;
+  throw forbidden('Only a person who is signed in can do this.');
+}

@@ -1,0 +1,76 @@
+import { recordChange } from '../audit/record-change.ts';
+import { ACCOUNT_ROLES, type Caller } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { notFound } from '../errors.ts';
+import { operation } from '../operation.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { SessionRow } from '../ports/people-stores.ts';
+import { deviceOf } from './device.ts';
+import { userIdOf } from './second-factor-operations.ts';
+
+/** A session as its person sees it. */
+export interface ListedSession extends SessionRow {
+  /** Whether it is the one that asks. */
+  readonly current: boolean;
+  /** Browser and system, such as `Firefox on Linux`. */
+  readonly device: string;
+}
+
+const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
+
+/** The sessions of the person who asks (R249). */
+export function sessionOperations(deps: Dependencies) {
+  const { stores, uow, clock } = deps;
+  const record = (tx: Parameters<typeof recordChange>[0], caller: Caller, after: object) =>
+    recordChange(tx, deps, caller, {
+      accountId: caller.kind === 'member' ? caller.accountId : null,
+      action: 'session.end',
+      target: userIdOf(caller),
+      after,
+    });
+
+  return {
+    /** The sessions that have not ended, the newest first. `sessionHash` tells which one asks. */
+    list: operation(
+      'session.list',
+      PEOPLE,
+      async (
+        caller,
+        { sessionHash }: { readonly sessionHash: Buffer | undefined },
+      ): Promise<readonly ListedSession[]> => {
+        const found = await stores.sessions.listOf(userIdOf(caller), clock.now());
+        return found.map(({ tokenHash, ...row }) => ({
+          ...row,
+          expiresAt: row.expiresAt < row.endsAt ? row.expiresAt : row.endsAt,
+          current: sessionHash !== undefined && tokenHash.equals(sessionHash),
+          device: deviceOf(row.userAgent),
+        }));
+      },
+    ),
+
+    /** Ends one session of the person. Throws `not_found` for another's and for one that is over. */
+    end: operation('session.end', PEOPLE, async (caller, { id }: { readonly id: string }): Promise<void> => {
+      const found = await stores.sessions.listOf(userIdOf(caller), clock.now());
+      const session = found.find((candidate) => candidate.id === id.toLowerCase());
+      if (!session) throw notFound('Session');
+      await uow.run(async (tx) => {
+        await tx.sessions.remove(session.tokenHash);
+        tx.announce('session', session.tokenHash.toString('hex'));
+        await record(tx, caller, { address: session.address, device: deviceOf(session.userAgent) });
+      });
+    }),
+
+    /** Ends every session of the person but the one that asks. */
+    endOthers: operation(
+      'session.endOthers',
+      PEOPLE,
+      async (caller, { sessionHash }: { readonly sessionHash: Buffer }): Promise<void> => {
+        await uow.run(async (tx) => {
+          await tx.sessions.removeOf(userIdOf(caller), sessionHash);
+          tx.announce('session', ALL_IDS);
+          await record(tx, caller, { others: true });
+        });
+      },
+    ),
+  };
+}

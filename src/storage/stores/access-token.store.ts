@@ -1,0 +1,114 @@
+import type { AccessToken, KnownToken } from '../../domain/people/access-token.ts';
+import type { AccessTokenStore } from '../../domain/ports/people-stores.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
+import { mapUser, presentIn, USER_COLUMNS, type UserRow } from './user.store.ts';
+
+interface TokenRow {
+  id: string;
+  user_id: string;
+  name: string;
+  permissions: string[];
+  created_at: Date;
+  expires_at: Date;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+}
+
+const COLUMNS = [
+  'id',
+  'user_id',
+  'name',
+  'permissions',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+];
+/** A token and its person have columns of the same names. */
+const TOKEN_AND_USER = [
+  ...COLUMNS.map((column) => `t.${column} AS token_${column}`),
+  ...USER_COLUMNS.map((column) => `u.${column}`),
+].join(', ');
+const LIVING = statement(
+  'access-tokens-living',
+  `SELECT ${TOKEN_AND_USER}, t.token_hash
+   FROM access_tokens t JOIN users u ON u.id = t.user_id AND ${presentIn('u')}
+   WHERE t.token_hash = ANY($1::bytea[]) AND t.revoked_at IS NULL AND t.expires_at > $2`,
+);
+const LIST = statement(
+  'access-tokens',
+  `SELECT ${COLUMNS.join(', ')} FROM access_tokens WHERE user_id = $1 ORDER BY id DESC LIMIT 200`,
+);
+const REVOKE = statement(
+  'access-token-revoke',
+  `UPDATE access_tokens SET revoked_at = coalesce(revoked_at, $3) WHERE id = $1 AND user_id = $2
+   RETURNING ${COLUMNS.join(', ')}, token_hash`,
+);
+
+/** Access tokens of people, by the hash of the token. */
+export class PgAccessTokenStore implements AccessTokenStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async insert(token: AccessToken, tokenHash: Buffer): Promise<void> {
+    await this.#sql.table('access_tokens').insert({
+      id: token.id,
+      user_id: token.userId,
+      name: token.name,
+      token_hash: tokenHash,
+      permissions: token.permissions,
+      created_at: token.createdAt,
+      expires_at: token.expiresAt,
+    });
+  }
+
+  async findLiving(tokenHashes: readonly Buffer[], now: Date) {
+    type Row = UserRow & { token_hash: Buffer } & {
+      [Column in keyof TokenRow as `token_${Column}`]: TokenRow[Column];
+    };
+    const rows = await this.#sql.query<Row>(LIVING, [tokenHashes, now]);
+    return rows.map((row): KnownToken & { readonly tokenHash: Buffer } => ({
+      tokenHash: row.token_hash,
+      user: mapUser(row),
+      token: mapToken({
+        id: row.token_id,
+        user_id: row.token_user_id,
+        name: row.token_name,
+        permissions: row.token_permissions,
+        created_at: row.token_created_at,
+        expires_at: row.token_expires_at,
+        last_used_at: row.token_last_used_at,
+        revoked_at: row.token_revoked_at,
+      }),
+    }));
+  }
+
+  async list(userId: string): Promise<readonly AccessToken[]> {
+    return (await this.#sql.query<TokenRow>(LIST, [userId])).map(mapToken);
+  }
+
+  async revoke(id: string, userId: string, at: Date) {
+    const [row] = await this.#sql.query<TokenRow & { token_hash: Buffer }>(REVOKE, [id, userId, at]);
+    return row && { token: mapToken(row), tokenHash: row.token_hash };
+  }
+
+  async recordUse(tokenHash: Buffer, at: Date): Promise<void> {
+    await this.#sql.table('access_tokens').where({ token_hash: tokenHash }).update({ last_used_at: at });
+  }
+}
+
+function mapToken(row: TokenRow): AccessToken {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    name: row.name,
+    permissions: row.permissions,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
+import { subscribe } from '../support/live.ts';
+
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const SESSIONS = '{ sessions { id current device address createdAt lastSeenAt expiresAt } }';
+const CREATE = `mutation ($input: CreateAccessTokenInput!) {
+  createAccessToken(input: $input) { token accessToken { id name permissions expiresAt lastUsedAt revokedAt } }
+}`;
+const inDays = (days: number) => new Date(Date.now() + days * 24 * 3_600_000).toISOString();
+
+let gateway: TestGateway;
+let account: TestAccount;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  account = await gateway.createAccount();
+});
+afterAll(() => gateway?.stop());
+const database = <T>(work: Parameters<typeof withKnex<T>>[1]) => withKnex(gateway.database.connection, work);
+
+async function signInWith(
+  userAgent: string,
+  { email, password }: Pick<TestAccount, 'email' | 'password'> = account,
+) {
+  const query = 'mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }';
+  const answer = await graphql(gateway, query, {
+    variables: { e: email, p: password },
+    headers: { 'User-Agent': userAgent },
+  });
+  return answer.body.data.signIn.token as string;
+}
+
+describe('sessions', () => {
+  it('are listed for their person, with device, address and times (R249)', async () => {
+    const person = await gateway.createAccount();
+    await signInWith(FIREFOX, person);
+    const token = await signInWith('curl/8.5.0', person);
+    const { sessions } = (await graphql(gateway, SESSIONS, { token })).body.data;
+    expect(sessions).toEqual([
+      expect.objectContaining({ current: true, device: 'curl', address: '127.0.0.1' }),
+      expect.objectContaining({ current: false, device: 'Firefox on Linux' }),
+    ]);
+    expect(JSON.stringify(sessions)).not.toContain(token);
+  });
+
+  it('end one by one, or all others, and never those of somebody else (R249)', async () => {
+    const person = await gateway.createAccount();
+    const [first, second, third] = [
+      await signInWith(FIREFOX, person),
+      await signInWith(FIREFOX, person),
+      await signInWith(FIREFOX, person),
+    ];
+    const listed = async (token: string) => (await graphql(gateway, SESSIONS, { token })).body.data.sessions;
+    const isOver = async (token: string) =>
+      codesOf(await graphql(gateway, '{ viewer { id } }', { token }))[0] === 'UNAUTHENTICATED';
+    const current = (await listed(second)).find((session: { current: boolean }) => session.current);
+    const end = 'mutation ($id: ID!) { endSession(id: $id) }';
+    const stranger = await signIn(gateway, account);
+    const refused = await graphql(gateway, end, { token: stranger, variables: { id: current.id } });
+    expect(codesOf(refused)).toEqual(['NOT_FOUND']);
+    await graphql(gateway, end, { token: first, variables: { id: current.id } });
+    expect(await isOver(second)).toBe(true);
+    expect(await isOver(third)).toBe(false);
+    await graphql(gateway, 'mutation { endOtherSessions }', { token: first });
+    expect(await isOver(third)).toBe(true);
+    expect(await isOver(first)).toBe(false);
+    expect(await listed(first)).toHaveLength(1);
+  });
+
+  it('end 7 days after they began, however much they are used (R249)', async () => {
+    const person = await gateway.createAccount();
+    const token = await signIn(gateway, person);
+    const [row] = await database((knex) =>
+      knex('sessions').orderBy('created_at', 'desc').limit(1).select('created_at', 'ends_at'),
+    );
+    expect(row.ends_at - row.created_at).toBe(7 * 24 * 3_600_000);
+    await database(async (knex) => {
+      await knex('sessions').update({ ends_at: new Date(Date.now() + 3_600_000), last_seen_at: new Date(0) });
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+    await graphql(gateway, '{ viewer { id } }', { token });
+    const [used] = (await graphql(gateway, SESSIONS, { token })).body.data.sessions;
+    expect(Date.parse(used.expiresAt) - Date.now()).toBeLessThanOrEqual(3_600_000);
+    await database(async (knex) => {
+      await knex('sessions').update({ ends_at: new Date() });
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+    expect(codesOf(await graphql(gateway, '{ viewer { id } }', { token }))).toEqual(['UNAUTHENTICATED']);
+  });
+});
+
+describe('access tokens', () => {
+  const create = async (token: string, permissions: readonly string[], expiresAt = inDays(30)) =>
+    graphql(gateway, CREATE, { token, variables: { input: { name: 'Dashboard', permissions, expiresAt } } });
+
+  it('are shown once, stored as a hash, and do what they name and nothing else (R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const made = (await create(owner, ['member.list'])).body.data.createAccessToken;
+    expect(made.token).toMatch(/^gat_[\w-]{43}$/);
+    expect(made.accessToken).toMatchObject({
+      name: 'Dashboard',
+      permissions: ['member.list'],
+      revokedAt: null,
+    });
+    const rows = await database((knex) => knex('access_tokens').select());
+    expect(JSON.stringify(rows)).not.toContain(made.token);
+    const { token } = made;
+    expect((await graphql(gateway, '{ members { email } }', { token })).body.data.members).toEqual([
+      { email: account.email },
+    ]);
+    expect(codesOf(await graphql(gateway, '{ viewer { id } }', { token }))).toEqual(['FORBIDDEN']);
+    const list = '{ accessTokens { id lastUsedAt } }';
+    const [known] = (await graphql(gateway, list, { token: owner })).body.data.accessTokens;
+    expect(known).toEqual({ id: made.accessToken.id, lastUsedAt: expect.any(String) });
+    // REST takes API keys only.
+    expect((await gateway.call('GET', '/account', { key: token })).status).toBe(401);
+  });
+
+  it('name only what the person may do, and nothing that sessions are for; all faults are told at once (R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const answer = await graphql(gateway, CREATE, {
+      token: owner,
+      variables: {
+        input: {
+          name: ' ',
+          permissions: ['member.list', 'account.create', 'session.endOthers', 'account.setRetention'],
+          expiresAt: inDays(366),
+        },
+      },
+    });
+    expect(answer.body.errors[0].extensions.details.fields.map(({ path }: { path: string }) => path)).toEqual(
+      ['name', 'permissions.1', 'permissions.2', 'permissions.3', 'expiresAt'],
+    );
+  });
+
+  it('never go beyond the role of their person, and end with the person (R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const member = await inviteMember(gateway, owner, 'ADMIN');
+    const memberToken = await signIn(gateway, member);
+    const { token } = (await create(memberToken, ['member.invite', 'member.list'])).body.data
+      .createAccessToken;
+    const invite = () =>
+      graphql(
+        gateway,
+        `mutation { inviteMember(email: "new${Math.random()}@test.example", role: VIEWER) { password } }`,
+        {
+          token,
+        },
+      );
+    expect(codesOf(await invite())).toEqual([]);
+    await graphql(gateway, 'mutation ($id: ID!) { setMemberRole(userId: $id, role: VIEWER) { id } }', {
+      token: owner,
+      variables: { id: member.id },
+    });
+    expect(codesOf(await invite())).toEqual(['FORBIDDEN']);
+    expect(codesOf(await graphql(gateway, '{ members { id } }', { token }))).toEqual([]);
+    await graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', {
+      token: owner,
+      variables: { id: member.id },
+    });
+    expect(codesOf(await graphql(gateway, '{ members { id } }', { token }))).toEqual(['UNAUTHENTICATED']);
+  });
+
+  it('end when they are revoked, at once, also for a stream that runs (R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const made = (await create(owner, ['live.messages', 'member.list'])).body;
+    // The name of the operation of live updates is in the list of permissions.
+    const permissions = (await graphql(gateway, '{ permissions }', { token: owner })).body.data
+      .permissions as string[];
+    const live = permissions.filter((name) => name.startsWith('live.'));
+    const { token, accessToken } = (
+      made.data?.createAccessToken ? made : (await create(owner, [...live, 'message.find'])).body
+    ).data.createAccessToken;
+    const stream = await subscribe(gateway, token, 'subscription { messageUpdated { id } }');
+    expect(stream.end).toBeUndefined();
+    await graphql(gateway, 'mutation ($id: ID!) { revokeAccessToken(id: $id) { id revokedAt } }', {
+      token: owner,
+      variables: { id: accessToken.id },
+    });
+    expect(codesOf(await graphql(gateway, '{ members { id } }', { token }))).toEqual(['UNAUTHENTICATED']);
+    await eventually(() => stream.end !== undefined);
+    stream.stop();
+  });
+
+  it('cannot be made with an access token, nor step up (R253, R254)', async () => {
+    const owner = await signIn(gateway, account);
+    const { token } = (await create(owner, ['apiKey.create'])).body.data.createAccessToken;
+    expect(codesOf(await create(token, ['apiKey.create']))).toEqual(['FORBIDDEN']);
+    const full =
+      'mutation { createApiKey(input: {name: "k", scopes: [FULL_ACCESS], environment: PRODUCTION}) { apiKey { keyId } } }';
+    expect(codesOf(await graphql(gateway, full, { token }))).toEqual(['FORBIDDEN']);
+    const stepUp = 'mutation ($p: String!) { stepUp(password: $p) }';
+    const refused = await graphql(gateway, stepUp, { token, variables: { p: account.password } });
+    expect(codesOf(refused)).toEqual(['FORBIDDEN']);
+    const narrow =
+      'mutation { createApiKey(input: {name: "k", scopes: [SEND_SMS], environment: PRODUCTION}) { apiKey { keyId } } }';
+    expect(codesOf(await graphql(gateway, narrow, { token }))).toEqual([]);
+  });
+
+  it('of an operator read what operators read', async () => {
+    const operator = await signInOperator(gateway);
+    const { token } = (await create(operator, ['account.list'])).body.data.createAccessToken;
+    expect(
+      (await graphql(gateway, '{ accounts { totalCount } }', { token })).body.data.accounts.totalCount,
+    ).toBeGreaterThan(0);
+  });
+});
