@@ -86,6 +86,7 @@ describe('the image of deploy/Dockerfile', () => {
     // The socket of the test's PostgreSQL, at the same path, for another user.
     const { host } = database.connection;
     chmodSync(host, 0o755);
+    for (const name of readdirSync(host)) chmodSync(join(host, name), 0o777);
     mkdirSync(join(root, host), { recursive: true });
     mount(['--bind', host, join(root, host)], join(root, host));
     expect(inImage(['touch', '/gateway/x']).stderr).toMatch(/Read-only file system|Permission denied/);
