@@ -1,8 +1,9 @@
 /**
- * The spool of delivery reports: append-only files of JSON lines in a directory, each written by one process. Beside
- * `<milliseconds>-<uuid>.jsonl` is a lock `<milliseconds>-<uuid>.lock`, which the operating system frees when the
- * process is gone. Then another process, or the next start, takes the file over. The files have whole phone numbers, so
- * their mode is 0600. A file is deleted when all of it is applied.
+ * The spool of delivery reports: append-only files of JSON lines in a directory, each written by one process.
+ *
+ * Beside `<milliseconds>-<uuid>.jsonl` is a lock `<milliseconds>-<uuid>.lock`, which the operating system frees when
+ * the process is gone. Then another process, or the next start, takes the file over. The files have whole phone
+ * numbers, so their mode is 0600. A file is deleted when all of it is applied.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';

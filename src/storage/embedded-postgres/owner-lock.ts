@@ -5,8 +5,9 @@ const SQLITE_BUSY = 5;
 
 /**
  * Decides which process on one DATA_DIR owns its PostgreSQL. It has at most one holder, also within one process. The
- * operating system frees it when the holder dies, so it is never stale. Node has no flock(); an exclusive transaction
- * on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
+ * operating system frees it when the holder dies, so it is never stale.
+ *
+ * Node has no flock(); an exclusive transaction on an empty SQLite file is a portable replacement (fcntl, LockFileEx).
  */
 export class OwnerLock {
   readonly #file: DatabaseSync;

@@ -4,7 +4,7 @@ import { BLOCK, SIZES } from './status-index.ts';
 const KEY = 'account_id, channel, api_key_id, size, block, environment';
 const each = (column: (status: MessageStatus) => string) => MESSAGE_STATUSES.map(column).join(', ');
 const LARGER = SIZES.filter((size) => size !== BLOCK);
-/** The sizes that count a message: all of them without its API key, and the larger ones with it. */
+/** The block sizes that count a message: all sizes without its API key, and the larger ones with it. */
 const LEVELS = [
   ...SIZES.map((size) => `(${size}, false)`),
   ...LARGER.map((size) => `(${size}, true)`),

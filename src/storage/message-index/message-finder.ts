@@ -14,11 +14,11 @@ import {
 } from './status-index.ts';
 
 /**
- * Finding messages by their place in a channel's sequence, at any size (R20). Two facts make it cheap. `seq` is
- * dense within an account and channel, and `created_at` never goes back along it (intake sees to both): so a span of
- * time is a range of numbers, found by bisection, its total is a difference, and page N of it is a range again. And
- * messages are counted in blocks of such numbers by status, environment and key: so where a filter asks for those, only
- * the blocks that hold the page are taken apart.
+ * Finds messages by their place in a channel's sequence, in lists of any size (R20). `seq` has no gaps within an
+ * account and channel, and `created_at` never goes back along it; intake guarantees both. So a span of time is a range
+ * of numbers, found by binary search; its total is a difference; and page N of it is a range again. Messages are also
+ * counted in blocks of numbers by status, environment and key, so that a filter on these reads only the blocks of the
+ * page.
  */
 export interface SeqFilter extends TimeFilter {
   readonly status?: MessageStatus | undefined;
@@ -31,7 +31,7 @@ export interface Part {
   readonly skipped: number;
   readonly limit: number;
 }
-/** A message, and where it stands in the list of its channel. */
+/** A message, and its place in the list of its channel. */
 export interface KeyRow {
   readonly id: string;
   readonly channel: Channel;
@@ -44,8 +44,8 @@ interface Found<Row> {
 }
 
 /**
- * The messages $7 and older that match and whose text, sender or a recipient is like $8: a search looks so far back from
- * the end of its span of time, since no index holds parts of texts.
+ * The matching messages at or below $7 whose text, sender or a recipient is like $8. A text search scans only this far
+ * back from the end of its time span, because no index holds parts of texts.
  */
 const WALKED = `WITH RECURSIVE ${rangeOf('$6')}, walked AS MATERIALIZED (
     SELECT least(up_to, $7::bigint) AS up_to,
@@ -58,7 +58,7 @@ const walked = (from: string, seq: string) => `FROM ${from}
       OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $8))
     AND ${MATCHING}`;
 const ALL = walked('messages m', 'm.seq');
-/** What failed is rare, and has an index of its own. */
+/** Failed messages are rare, and have an index of their own. */
 const FAILED = walked(
   `(SELECT * FROM failed_messages WHERE account_id = $1 AND channel = $2) f CROSS JOIN LATERAL (
     SELECT * FROM messages m WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = f.seq OFFSET 0) m`,
@@ -69,11 +69,11 @@ const newestWalked = (from: string, seq: string) =>
 /** The newest $9 of them, one after another. */
 const KEY_WALK = statement('key-walk', newestWalked(ALL, 'm.seq'));
 const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq'));
-/** How many these are. */
+/** The number of these. */
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
-/** The messages that match a status or an environment, by their place among those: a page that may be jumped to. */
+/** The messages with a status or an environment, by their offset: a page that can be jumped to. */
 export async function findPart(
   sql: Sql,
   accountId: string,
@@ -84,7 +84,7 @@ export async function findPart(
   return findPage<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, null, part);
 }
 
-/** The newest `limit` messages that match and have a smaller number than `before`. */
+/** The newest `limit` matching messages with a smaller number than `before`. */
 export async function findBefore(
   sql: Sql,
   accountId: string,
@@ -101,7 +101,7 @@ export async function findBefore(
   return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, before - 1, part)).rows;
 }
 
-/** How many messages match. */
+/** Number of matching messages. */
 export async function countMatching(
   sql: Sql,
   accountId: string,
@@ -121,23 +121,23 @@ export async function countMatching(
   return row?.total ?? 0;
 }
 
-/** Whether the filter asks for what messages are counted by. */
+/** True if the filter is on something that blocks count. */
 export function isNarrow({ status, environment, apiKeyId }: SeqFilter): boolean {
   return status !== undefined || environment !== undefined || apiKeyId !== undefined;
 }
 
-/** Whether no count helps: any message fits, or its text must be looked at. */
+/** True if no count helps: every message matches, or texts must be read. */
 function isWalked(filter: SeqFilter): boolean {
   return filter.search !== undefined || !isNarrow(filter);
 }
 
-/** What all statements here take first. */
+/** The first parameters of all statements here. */
 function matching(accountId: string, channel: Channel, filter: SeqFilter): unknown[] {
   const { status, environment, apiKeyId } = filter;
   return [accountId, channel, status ?? null, environment ?? null, apiKeyId ?? null];
 }
 
-/** What those that look at one message after another take. */
+/** The parameters of statements that scan message by message. */
 function walking(accountId: string, channel: Channel, filter: SeqFilter, highest: number | null): unknown[] {
   const pattern = filter.search === undefined ? null : containing(filter.search);
   return [...matching(accountId, channel, filter), timesOf(filter), highest, pattern];
@@ -164,5 +164,5 @@ async function findPage<Row extends { id: string }>(
   return { rows: rows.filter((row) => row.id !== null) as unknown as Row[], total: rows[0]?.total ?? 0 };
 }
 
-/** A row tells the total beside what it is about, which is nothing where the page is empty. */
+/** Each row has the total; without rows on the page, one row has the total only. */
 type PageRow<Row> = { readonly total: number } & { readonly [Column in keyof Row]: Row[Column] | null };

@@ -22,12 +22,12 @@ const BY_SEQS = statement(
 type Filter = MessageFilter & { readonly environment?: Environment | undefined };
 
 interface Found {
-  /** In falling order. */
+  /** In descending order. */
   readonly seqs: readonly number[];
   readonly total: number;
 }
 
-/** One page of a channel's messages, newest first; a page past the end is empty. */
+/** One page of a channel's messages, newest first; empty after the last page. */
 export async function messageHistory(
   sql: Sql,
   accountId: string,
@@ -49,7 +49,7 @@ export async function messageHistory(
   return { rows: rows.map(mapMessage), total };
 }
 
-/** Numbers are dense, so a part of a range is a range. */
+/** Numbers have no gaps, so a part of a range is a range. */
 function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): Found {
   const first = upTo - skipped;
   const length = Math.max(0, Math.min(limit, first - above));
@@ -62,7 +62,7 @@ const SENT_TO = `hashtextextended(address, uuid_hash_extended(account_id, 0))
 const NAMED_IN_PUSH = `coalesce(payload -> 'userIds', '[]') || coalesce(payload -> 'deviceIds', '[]') @> to_jsonb(?::text)
   AND account_id = ? AND channel = 'push'`;
 
-/** Messages to one recipient are few: an index gives them, and the rest is looked at one by one. */
+/** Messages to one recipient are few: an index finds them, and the other filters are applied to each. */
 async function toRecipient(
   sql: Sql,
   accountId: string,
@@ -75,7 +75,7 @@ async function toRecipient(
     .table('recipients')
     .whereRaw(SENT_TO, [to, accountId, accountId, to])
     .select('message_id');
-  // Push messages show whom they were sent to, not the devices that this led to.
+  // The recipients of a push message are users, not the devices that it was sent to.
   if (channel === 'push') {
     named.union(sql.table('messages').whereRaw(NAMED_IN_PUSH, [to, accountId]).select('id'));
   }
@@ -94,6 +94,6 @@ async function toRecipient(
     .orderBy('m.seq', 'desc')
     .limit(limit)
     .offset(skipped);
-  // A page past the end has no row to tell the total.
+  // After the last page no row has the total.
   return { seqs: rows.map((row) => row.seq), total: rows[0]?.total ?? (await sql.count(matching)) };
 }

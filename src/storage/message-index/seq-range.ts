@@ -2,38 +2,38 @@ import { shiftedTime } from '../../domain/iso-time.ts';
 import type { Channel } from '../../domain/messages/message.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 
-/** Numbers above one, up to another. */
+/** Numbers above `above`, up to `upTo`. */
 export interface SeqRange {
   readonly above: number;
   readonly upTo: number;
 }
-/** Both ends belong to the span of time. */
+/** Both ends are included. */
 export interface TimeFilter {
   readonly from?: Date | undefined;
   readonly until?: Date | undefined;
 }
 
-/** What is kept of the list $2 of the account $1: the numbers above that of the last `removed` message, up to the `last`. */
+/** The kept messages of list $2 of account $1: numbers above the last `removed` one, up to the `last`. */
 const KEPT = `SELECT CASE $2::text WHEN 'sms' THEN sms_seq WHEN 'email' THEN email_seq WHEN 'push' THEN push_seq
         ELSE whatsapp_seq END AS last, coalesce(r.removed_seq, 0) AS removed
     FROM accounts a LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = $2 WHERE a.id = $1`;
-/** A common table expression `range` of what is kept: the numbers `above` one, `up_to` another, and the `last` of all. */
+/** A common table expression `range` of the kept messages: numbers `above` and `up_to`, and the `last` of all. */
 export const KEPT_RANGE = `range AS (SELECT removed AS above, last AS up_to, last FROM (${KEPT}) list)`;
-/** So many numbers are looked at one after another: to halve them would take longer. */
+/** At most this many numbers are scanned: binary search would take longer. */
 const FEW = 32;
 /**
- * A number a little before, then one a little after where the time would be, were messages sent evenly: most of what is
- * left is then left out from both sides.
+ * A guess a little before, then one a little after the place of the time, as if messages were sent evenly. Most of the
+ * rest is then excluded from both sides.
  */
 const GUESS = `s.low + (s.turn % 3 - 1.5::float8) * sqrt(s.high - s.low) + (s.high - s.low)
         * date_part('epoch', s.time - s.low_at) / date_part('epoch', s.high_at - s.low_at)`;
-/** Where they were not, guesses are in vain: two come after each step that halves, six at the most. */
+/** For unevenly sent messages guesses do not help: after each halving step come two, six at most. */
 const MIDDLE = `CASE WHEN s.turn % 3 > 0 AND s.turn < 9
         THEN greatest(s.low + 1, least(s.high, (${GUESS})::bigint)) ELSE (s.low + s.high + 1) / 2 END`;
 /**
- * Common table expressions, the last of which is the `range` that a span of time holds; `timesOf` the filter is the
- * parameter `times`. `created_at` never goes back along the numbers, so both ends are found by looking at a number
- * between those that are left, both at once.
+ * Common table expressions whose last one is the `range` of a time span; `timesOf` the filter is the parameter `times`.
+ * `created_at` never goes back along the numbers, so both ends are found by a search between low and high numbers, at
+ * the same time.
  */
 export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   ), search (place, time, turn, low, low_at, high, high_at) AS (
@@ -66,12 +66,12 @@ export const rangeOf = (times: string) => `list AS MATERIALIZED (${KEPT}
   )`;
 const RANGE = statement('finder-range', `WITH RECURSIVE ${rangeOf('$3')} SELECT above, up_to FROM range`);
 
-/** The first moment of a span of time, and the first after it. */
+/** The first moment of a time span, and the first after it. */
 export function timesOf({ from, until }: TimeFilter): (Date | null)[] {
   return [from ?? null, until === undefined ? null : shiftedTime(until, 1)];
 }
 
-/** The numbers of the messages that the span of time holds; without one, of all that are kept. */
+/** The numbers of the messages in the time span; without one, of all kept messages. */
 export async function seqRange(
   sql: Sql,
   accountId: string,

@@ -4,18 +4,18 @@ import { MESSAGE_COLUMNS, STATUS_OF_MESSAGE, WITH_RECIPIENTS } from '../stores/m
 import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 
 /**
- * How many messages the smallest blocks count, and how many of each size make one of the next. Block `b` of a size
- * begins above the number `b * size`. The smallest blocks tell which of their messages have a status, too: its `bitmap`
- * are bits, the lowest that of the first message.
+ * Number of messages in the smallest blocks, and number of blocks in one of the next size. Block `b` of a size begins
+ * above the number `b * size`. The smallest blocks also know which of their messages have a status: the lowest bit of
+ * `bitmap` is the first message.
  */
 export const BLOCK = 64;
 const FANOUT = 32;
 const MIDDLE = BLOCK * FANOUT;
 const LARGE = MIDDLE * FANOUT;
 export const SIZES = [BLOCK, MIDDLE, LARGE] as const;
-/** The smallest block that a message's `seq` is in, in SQL. */
+/** The smallest block of a message's `seq`, in SQL. */
 export const BLOCK_OF_SEQ = `(seq - 1) / ${BLOCK}`;
-/** The bitmap in their block that messages come to or leave; who is told of twice has gone on. */
+/** The bits of messages that entered or left a status in a block; a message that did both cancels out. */
 export const BITMAP_OF_SEQ = `bit_xor(1::bigint << ((seq - 1) % ${BLOCK})::int)`;
 /** The smallest blocks, `(account_id, channel, block)` of all accounts, that may hold a pending message. */
 export const PENDING_BLOCKS = `(
@@ -29,16 +29,16 @@ export const PENDING_BLOCKS = `(
         AND size = ${BLOCK} AND pending <> 0
         AND block >= l.block * ${LARGE / BLOCK} AND block < (l.block + 1) * ${LARGE / BLOCK} OFFSET 0) s
     UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
-/** Above every number, and where a block of each size ends. */
+/** Above every number, and the end of a block of each size. */
 const NO_END = LARGE * FANOUT ** 5;
 
-/** The filter that $1 to $5 are, over `messages m`: account, channel, status, environment, API key; null is none. */
+/** The filter in $1 to $5, over `messages m`: account, channel, status, environment, API key; null matches all. */
 export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
   AND ($5::text IS NULL OR m.api_key_id = $5) AND ($3::text IS NULL OR ${STATUS_OF_MESSAGE} = $3)`;
 
 /**
- * Of part `p` the blocks in which some match, and how many, in what is folded and in what is not yet. As a lateral query
- * that groups, it is executed once a part, with the index.
+ * The blocks of part `p` with matching messages, and their number, folded or not. As a lateral query with a GROUP BY it
+ * runs once for a part, with the index.
  */
 function counted(statuses: readonly MessageStatus[]): string {
   const matches = statuses.map((status) => `n.${status}`).join(' + ');
@@ -55,25 +55,25 @@ function counted(statuses: readonly MessageStatus[]): string {
       )`;
 }
 
-/** How a list is looked through. */
+/** How a list is searched. */
 interface Way {
-  /** Of the blocks that it is taken apart into, the smallest first. */
+  /** The block sizes to descend through, smallest first. */
   readonly sizes: readonly number[];
-  /** What part `p` is taken apart into, given the blocks that match: `block`, `matches`, `bitmap`. */
+  /** What a part `p` is split into, given its matching blocks: `block`, `matches`, `bitmap`. */
   readonly taken: (blocks: string) => string;
   /** The numbers on the page. */
   readonly page: string;
 }
 
-/** Whether some of a part are on the page: `through` is how many match in it and in all newer ones. */
+/** True if a part overlaps the page: `through` counts its matches and those of all newer parts. */
 const ON_PAGE = 'through > $7::bigint AND through - matches < $7::bigint + $8::bigint';
-/** Whether the range begins or ends within a block. */
+/** True if the range begins or ends inside a block. */
 const AT_END = `p.size = ${BLOCK} AND (r.above > b.block * ${BLOCK} OR r.up_to < (b.block + 1) * ${BLOCK})`;
-/** The bits from the range's first message in it on, and those up to its last. */
+/** The bits of the block that are inside the range. */
 const IN_RANGE = `b.bitmap
           & CASE WHEN r.above > b.block * ${BLOCK} THEN -1::bigint << (r.above - b.block * ${BLOCK})::int ELSE -1 END
           & CASE WHEN r.up_to < (b.block + 1) * ${BLOCK} THEN ~(-1::bigint << (r.up_to - b.block * ${BLOCK})::int) ELSE -1 END`;
-/** The smallest blocks tell where messages are, and so how many of theirs are in the range. */
+/** The bitmaps of the smallest blocks tell the places of messages, so their matches in the range can be counted. */
 const BY_BITMAP: Way = {
   sizes: [BLOCK, MIDDLE, LARGE],
   taken: (
@@ -81,15 +81,15 @@ const BY_BITMAP: Way = {
   ) => `SELECT b.block, CASE WHEN ${AT_END} THEN bit_count((${IN_RANGE})::bit(${BLOCK}))::int ELSE b.matches END AS matches,
           CASE WHEN ${AT_END} THEN ${IN_RANGE} ELSE b.bitmap END AS bitmap
         FROM ${blocks} b CROSS JOIN asked r`,
-  // As many match in its part, but older, as there are bits below its own.
+  // The offset of a message in its part is the number of bits above its own.
   page: `SELECT low + i + 1 FROM (
         SELECT low, bitmap, through, generate_series(0, ${BLOCK - 1}) AS i FROM part WHERE size = 0 AND ${ON_PAGE}
       ) l WHERE bitmap >> i & 1 = 1
         AND through - bit_count((bitmap & ~(-1::bigint << i))::bit(${BLOCK})) BETWEEN $7::bigint + 1 AND $7::bigint + $8::bigint`,
 };
 /**
- * Without the smallest blocks: messages are looked at one by one, no more than the page may need; and then no blocks are
- * looked for in each of many parts.
+ * Without the smallest blocks: scans message by message, no more than the page may need, instead of looking for blocks
+ * in each of many parts.
  */
 const oneByOne = (from: string, seq: string, where: string, most: string): Way => ({
   sizes: [1, MIDDLE, LARGE],
@@ -100,9 +100,9 @@ const oneByOne = (from: string, seq: string, where: string, most: string): Way =
          LIMIT least(p.matches, $7::bigint + $8::bigint - (p.through - p.matches), ${most}))`,
   page: 'SELECT low + 1 FROM part WHERE size = 0 AND through > $7::bigint AND through <= $7::bigint + $8::bigint',
 });
-/** No smallest blocks are counted by API key. Nobody asks for a page and the total at once. */
+/** The smallest blocks do not count by API key. No caller asks for a page and the total at once. */
 const BY_API_KEY = oneByOne('messages m', 'm.seq', MATCHING, 'nullif($8::bigint, 0)');
-/** What failed is rare, and stays so: it has an index, in which it is cheaper to skip than to read many blocks. */
+/** Failed messages are rare, and have an index: skipping in it is cheaper than reading many blocks. */
 const FAILED = oneByOne(
   `failed_messages f LEFT JOIN LATERAL (
            SELECT * FROM messages m WHERE ($4::text IS NOT NULL OR $5::text IS NOT NULL)
@@ -114,7 +114,7 @@ const FAILED = oneByOne(
   'NULL',
 );
 
-/** So has the sandbox, whatever the status. */
+/** The sandbox has an index too, for any status. */
 const SANDBOX = oneByOne(
   'messages m',
   'm.seq',
@@ -123,8 +123,8 @@ const SANDBOX = oneByOne(
 );
 
 /**
- * The blocks that a range is covered with, the largest that fit: of each size those from `low` to before `high` that the
- * next larger size leaves over at its ends; of the smallest those, too, that only begin or end in it.
+ * The blocks that cover a range, the largest that fit. Of each size those that the next larger size leaves at its ends,
+ * from `low` to before `high`; of the smallest size also those that only begin or end in the range.
  */
 function cover(sizes: readonly number[]): string {
   const top = sizes.length - 1;
@@ -149,9 +149,9 @@ function cover(sizes: readonly number[]): string {
 }
 
 /**
- * Covers the range with blocks, as if it went on where it ends with the list: what these count is the `total`. So the
- * parts that hold the page are known; they are taken apart into smaller ones, and these again. A row of `part` tells
- * into blocks of what `size`, from `low` to before `high`, the next turn takes it apart; 0 is none.
+ * Covers the range with blocks, as if it ended with the list; the sum of their counts is the `total`. Parts that
+ * overlap the page are split into smaller blocks, and these again. A row of `part` says into blocks of which `size` the
+ * next turn splits it, from `low` to before `high`; 0 means none.
  */
 function pageText(
   range: string,
@@ -188,9 +188,11 @@ function pageText(
     ) f ON true ORDER BY f.seq DESC`;
 }
 
-/** A statement for each status, one for the sandbox whatever the status, and one for everything else. */
+/** A statement for each status, one for the sandbox, and one for everything else. */
 type ByNarrow = { readonly [Narrow in MessageStatus | 'sandbox' | 'any']: Statement };
-/** Of the whole list or of a span of time: what finds the span would be made ready for each page, also where there is none. */
+/**
+ * Statements for the whole list and for a time span: the search of the span would otherwise be planned for every page.
+ */
 export interface PageStatements {
   readonly whole: ByNarrow;
   readonly span: ByNarrow;
@@ -211,22 +213,22 @@ function pages(name: string, way: Way, shown: Shown): PageStatements {
   return { whole: within('whole', KEPT_RANGE), span: within('span', rangeOf('$9')) };
 }
 
-/** What a page shows of a message `m`, and what it needs for that. */
+/** The columns of a message `m` on a page, and the joins they need. */
 interface Shown {
   readonly columns: string;
   readonly joins: string;
 }
 const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
 /**
- * A page of the messages that match, with their total, found by what the blocks tell of them. They take the filter
- * (`MATCHING`), $6 the highest number that is asked for, $7 how many to skip and $8 how many to show, and of a span of
- * time $9 its ends (`rangeOf`). This one shows messages with their recipients, by status and environment.
+ * A page of the matching messages with their total, found through the blocks. Parameters: the filter (`MATCHING`), $6
+ * the highest number, $7 the offset, $8 the limit, and for a time span $9 its ends (`rangeOf`). This one returns
+ * messages with their recipients, by status and environment.
  */
 export const MESSAGE_PAGE = pages('message-page', BY_BITMAP, {
   columns: `${MESSAGE_COLUMNS}, r.*`,
   joins: WITH_RECIPIENTS,
 });
-/** Keys of messages, by status and environment. */
+/** Ids and numbers of messages, by status and environment. */
 export const KEY_PAGE = pages('key-page', BY_BITMAP, KEY);
-/** Keys of messages sent with one API key; without a page, their total. */
+/** Ids and numbers of messages sent with one API key; without a page, their total. */
 export const KEY_PAGE_OF_API_KEY = pages('key-page-of-api-key', BY_API_KEY, KEY);

@@ -1,12 +1,12 @@
 import { isoTime } from '../../domain/iso-time.ts';
 
-/** JSON's escapes but those of quote and backslash, which PostgreSQL reads as the letter that follows. */
+/** JSON's escapes except those of quote and backslash. PostgreSQL reads them as the letter after the backslash. */
 const FOREIGN_ESCAPE = /\\[^"\\]/;
 
 /**
- * An array as PostgreSQL reads it: of strings, numbers, booleans, times and nulls. Its text is that of JSON but for the
- * brackets, unless a string holds control characters. The driver's own way makes a dozen short-lived strings of each
- * element, and statements over many rows are mostly arrays.
+ * An array in PostgreSQL's text format, of strings, numbers, booleans, times and nulls. It equals JSON except for the
+ * brackets, unless a string has control characters. The driver's own conversion makes a dozen short-lived strings for
+ * each element, and statements over many rows are mostly arrays.
  */
 export function arrayLiteral(given: readonly unknown[]): string {
   const values = given.find((value) => value !== null) instanceof Date ? given.map(timeText) : given;

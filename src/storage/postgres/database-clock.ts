@@ -1,7 +1,7 @@
 /**
- * The time of the **database** is what decides about rows: each process works it out from PostgreSQL's answer and the
- * process's **monotonic** clock, which nobody sets. The **wall** clock of the machine decides nothing; how far it is from the
- * database's is the **skew**. Above the tolerance one of the two clocks is wrong, and nobody can tell which
+ * The **database's** time decides about rows. Each process computes it from PostgreSQL's answer and its own
+ * **monotonic** clock, which nobody sets. The **wall** clock of the machine decides nothing; its difference from the
+ * database's clock is the **skew**. Above the tolerance one of the two clocks is wrong, and nobody can tell which
  * (docs/decisions/ADR-0021-database-time-decides-about-rows.md).
  */
 
@@ -10,29 +10,29 @@ import type { AgreedClock } from '../../domain/ports/system.ts';
 import { OutageLog } from '../../runtime/outage-log.ts';
 import { type Sql, statement } from './sql.ts';
 
-/** The skew up to which the clocks of a process and of the database agree, ms. */
+/** Skew up to which the clocks of process and database agree, in ms. */
 export const CLOCK_TOLERANCE_MS = 5_000;
-/** The database is asked again after this time. */
+/** The database is asked again at this interval, in ms. */
 const ASK_EVERY_MS = 5_000;
-/** Of so many questions the one that is answered the fastest counts. */
+/** The fastest of this many answers counts. */
 const QUESTIONS = 3;
-/** Wall and monotonic clock part by more only when the wall clock is set, or the machine was suspended. */
+/** Wall and monotonic clock diverge by more only if the wall clock was set or the machine was suspended, in ms. */
 const PARTED_MS = 500;
 
 const NOW = statement('clock-now', 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms');
 
 const NOT_ASKED = 'the database was not asked for its time yet';
 
-/** What the process's clocks say, ms. */
+/** The clocks of the process, in ms. */
 export interface ProcessClocks {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
-/** Lets `work` ask the database for its time (ms since 1970) several times, without waiting for a connection in between. */
+/** Lets `work` ask the database for its time (ms since 1970) several times on one connection. */
 export type AskDatabase = (work: (databaseMs: () => Promise<number>) => Promise<void>) => Promise<void>;
 
-/** An answer of the database: its time minus the monotonic clock, which is wrong by `errorMs` at the most. */
+/** An answer of the database: its time minus the monotonic clock, wrong by at most `errorMs`. */
 interface Anchor {
   readonly offsetMs: number;
   readonly errorMs: number;
@@ -43,7 +43,7 @@ const apartOf = ({ monotonicMs, wallMs }: ProcessClocks) => wallMs - monotonicMs
 const haveParted = (apartMs: number, clocks: ProcessClocks) =>
   Math.abs(apartOf(clocks) - apartMs) > PARTED_MS;
 
-/** The database's time, by the statement that asks for it. */
+/** Asks for the database's time. */
 export function askOn(sql: Sql): AskDatabase {
   return (work) =>
     sql.onOneConnection((one) =>
@@ -76,45 +76,45 @@ export class DatabaseClock implements AgreedClock {
     );
   }
 
-  /** Asks the database, and goes on doing so. Rejects when it does not answer; before, there is no time. */
+  /** Asks the database, and again at the interval. Rejects when it does not answer; until then there is no time. */
   async start(ask: AskDatabase): Promise<void> {
     this.#askDatabase = ask;
     await this.#ask();
     this.#schedule();
   }
 
-  /** Resolves when nothing is asked any more. */
+  /** Resolves when the last question is answered. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#asking?.catch(() => undefined);
   }
 
-  /** The database's time, to some hundred microseconds; no way to PostgreSQL. */
+  /** The database's time, without a round trip, within some hundred microseconds. */
   now(): Date {
     const clocks = this.#read();
     const now = new Date(Math.floor(this.#databaseMs(clocks)));
     if (haveParted(this.#apartMs, clocks)) {
-      // Once for each time they part: where the database is away, the timer goes on.
+      // Once for each divergence. While the database is unreachable, the timer keeps trying.
       this.#apartMs = apartOf(clocks);
       this.#askSoon();
     }
     return now;
   }
 
-  /** Wall clock minus the database's, ms: positive where this machine is ahead. */
+  /** Wall clock minus the database's, in ms: positive if this machine is ahead. */
   get skewMs(): number {
     const clocks = this.#read();
     return clocks.wallMs - this.#databaseMs(clocks);
   }
 
-  /** Asks the database now: whether the skew is within the tolerance. Rejects when it does not answer. */
+  /** Asks the database now. True if the skew is within the tolerance. Rejects when it does not answer. */
   async agrees(): Promise<boolean> {
     await this.#ask();
     return this.fault() === undefined;
   }
 
-  /** What is wrong with the clocks, in a sentence for operators; undefined while they agree. */
+  /** What is wrong with the clocks, as a sentence for operators; undefined while they agree. */
   fault(): string | undefined {
     const { skewMs } = this;
     if (Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return undefined;
@@ -136,12 +136,12 @@ export class DatabaseClock implements AgreedClock {
     }, ASK_EVERY_MS).unref();
   }
 
-  /** A failure is that of every statement; until the next answer the monotonic clock goes on. */
+  /** Other statements report the same failure. Until the next answer the monotonic clock is used. */
   #askSoon(): void {
     if (!this.#isStopped) this.#ask().catch(() => undefined);
   }
 
-  /** All that ask at once share the answer. */
+  /** Callers at the same time share the answer. */
   #ask(): Promise<void> {
     this.#asking ??= this.#question().finally(() => {
       this.#asking = undefined;
@@ -156,7 +156,7 @@ export class DatabaseClock implements AgreedClock {
         const before = this.#read();
         const answeredMs = await databaseMs();
         const after = this.#read();
-        // While a machine is suspended its monotonic clock stands still: what was answered before is too old.
+        // The monotonic clock stops while a machine is suspended, so earlier answers are too old.
         if (haveParted(apartOf(before), after)) best = undefined;
         else best = better(best, anchorOf(before, answeredMs, after));
       }
@@ -170,7 +170,7 @@ export class DatabaseClock implements AgreedClock {
   }
 }
 
-/** The answer was given some time between `before` and `after`; half of the way is taken for the way back. */
+/** The answer was given between `before` and `after`; half of the round trip counts as the way back. */
 function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClocks): Anchor {
   const errorMs = (after.monotonicMs - before.monotonicMs) / 2;
   return { offsetMs: answeredMs + errorMs - after.monotonicMs, errorMs };
@@ -179,12 +179,12 @@ function anchorOf(before: ProcessClocks, answeredMs: number, after: ProcessClock
 const better = (one: Anchor | undefined, other: Anchor): Anchor =>
   one && one.errorMs <= other.errorMs ? one : other;
 
-/** An answer that says no more than what is known already moves nothing: time would go back and forth with each. */
+/** An answer within the known error changes nothing, so that time does not jump with each answer. */
 function corrected(known: Anchor | undefined, found: Anchor): Anchor {
   return known && Math.abs(found.offsetMs - known.offsetMs) <= found.errorMs ? known : found;
 }
 
-/** The largest unit of which there are two or more says how much. */
+/** The largest unit with a count of two or more is used. */
 const UNITS = [
   { name: 'days', ms: 86_400_000 },
   { name: 'h', ms: 3_600_000 },

@@ -19,17 +19,17 @@ const SEALED_SAMPLES = statement(
    ) AS secrets`,
 );
 
-/** What PREPARE does not take, and no version refuses. */
+/** PREPARE does not accept this one, and every version runs it. */
 const UTILITY = /^SET /;
 const CHANNEL = 'gateway_doctor';
 const HEARD_MS = 3_000;
 
-/** What the command line's doctor asks of the database. */
+/** The checks of the database for the command line's doctor. */
 export class PgDiagnostics {
   readonly #sql: Sql;
   readonly #listener: PgListener;
   readonly #queueStatements: readonly Statement[];
-  /** What the server said of itself at the start. */
+  /** What the server reported at the start. */
   readonly server: ServerFacts;
 
   constructor(sql: Sql, server: ServerFacts, listener: PgListener, queueStatements: readonly Statement[]) {
@@ -39,7 +39,7 @@ export class PgDiagnostics {
     this.#queueStatements = queueStatements;
   }
 
-  /** Settings that a connection should have and has not, such as `jit is on`. */
+  /** Settings that a connection should have and does not have, such as `jit is on`. */
   async settingsNotHeld(): Promise<string[]> {
     const rows = await this.#sql.query<{ name: string; setting: string }>(SETTINGS, [
       Object.keys(SESSION_SETTINGS),
@@ -49,7 +49,10 @@ export class PgDiagnostics {
       .map(({ name, setting }) => `${name} is ${setting}`);
   }
 
-  /** Has the server analyse each of the gateway's statements, and run none: those that it refuses, with its words. */
+  /**
+   * Has the server parse each of the gateway's statements without running it. Returns those that it refuses, with its
+   * error.
+   */
   async refusedStatements(): Promise<{ readonly all: number; readonly refused: readonly string[] }> {
     const all = [...knownStatements(), ...this.#queueStatements].filter(({ text }) => !UTILITY.test(text));
     const refused: string[] = [];
@@ -57,7 +60,7 @@ export class PgDiagnostics {
       try {
         await this.#sql.pool.query({ text: `PREPARE diagnosed AS ${text}; DEALLOCATE diagnosed` });
       } catch (error) {
-        // Anything without a code is no answer of the server.
+        // An error without a code does not come from the server.
         if (!(error as { code?: string }).code) throw error;
         refused.push(`${name} (${(error as Error).message})`);
       }
@@ -65,7 +68,7 @@ export class PgDiagnostics {
     return { all: all.length, refused };
   }
 
-  /** Whether this process hears what is notified on another connection. */
+  /** True if this process receives NOTIFY from another connection. */
   async hearsNotifications(): Promise<boolean> {
     const word = randomUUID();
     const heard = Promise.withResolvers<true>();
@@ -82,7 +85,7 @@ export class PgDiagnostics {
     }
   }
 
-  /** One sealed secret for each master key under which any is stored. */
+  /** One sealed secret for each master key that has sealed any. */
   async sealedSamples(): Promise<string[]> {
     const rows = await this.#sql.query<{ sealed: string }>(SEALED_SAMPLES, []);
     return rows.map((row) => row.sealed);

@@ -8,7 +8,7 @@ import {
 import { isUndecided } from './pipeline.ts';
 import { isUnanswered } from './unanswered.ts';
 
-/** What ends a connection, or the search for where it goes; whatever a connect fails with counts besides. */
+/** Codes of lost connections and failed lookups. Every error of a connect counts too. */
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -19,23 +19,23 @@ const NETWORK_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** Canceled, as by statement_timeout; no lock within lock_timeout; a transaction that was idle or lasted for too long. */
+/** Canceled by a timeout: statement_timeout, lock_timeout, or those of idle and long transactions. */
 const OUT_OF_TIME = /^(57014|55P03|25P0[34])$/;
-/** Of transactions that stand in each other's way (deadlock, serialization failure) PostgreSQL gave this one up. */
+/** PostgreSQL canceled this transaction because of a conflict (deadlock, serialization failure). */
 const GAVE_WAY = /^(40P01|40001)$/;
 
-/** The driver's own words for it, which have no code; Knex puts the statement of its builder before them. */
+/** The driver's messages for a lost connection, which have no code. Knex puts its statement before them. */
 const UNREACHABLE =
   /(^| - )(Connection terminated|Unable to acquire a connection|timeout expired|Client has encountered a connection error)|not queryable|timeout exceeded when trying to connect/;
 
-/** Whether an error says that PostgreSQL cannot be reached, is shutting down, is a standby or is out of connections. */
+/** True if PostgreSQL is unreachable, shutting down, a standby, or out of connections. */
 export function isUnreachable(error: unknown): boolean {
-  // An error of Node's own is no `instanceof Error` in another realm, such as a test's.
+  // An error of Node in another realm, such as a test's, is no `instanceof Error`.
   if (!isNativeError(error)) return false;
   const code = codeOf(error);
   return (
     NETWORK_CODES.has(code) ||
-    // Such as ENETUNREACH, and of a local socket ENOENT when it is gone and EAGAIN when too many wait there.
+    // Such as ENETUNREACH; for a local socket ENOENT when it is gone, and EAGAIN when too many wait.
     ('syscall' in error && error.syscall === 'connect') ||
     // 25006: the server has become a standby.
     /^(08|57P0|53|25006)/.test(code) ||
@@ -45,9 +45,9 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /**
- * The `service_unavailable` that an error stands for when PostgreSQL cannot serve now, and the same may be asked again
- * (R3); `outcome_unknown` where it may have been done; undefined for any other error. What is asked in a transaction that has failed (25P02) is a fault of the
- * gateway's own, which must be seen.
+ * The `service_unavailable` for an error that means PostgreSQL cannot serve now, and the request can be retried (R3);
+ * `outcome_unknown` if it may have been done; undefined for any other error. A statement in a failed transaction
+ * (25P02) is a bug of the gateway and must be visible.
  */
 export function databaseFault(error: unknown): DomainError | undefined {
   if (isUndecided(error)) return outcomeUnknown(undefined, error);
@@ -57,7 +57,7 @@ export function databaseFault(error: unknown): DomainError | undefined {
 
 type FaultKind = Extract<UnavailableReason, `database_${string}`>;
 
-/** What callers are told: that they may try again, and nothing that only the operator can do something about. */
+/** Messages for callers: that they may retry, without what only the operator can fix. */
 const MESSAGES: Readonly<Record<FaultKind, string>> = {
   database_unreachable: 'The database cannot be reached at the moment. Try again.',
   database_silent: 'The database does not answer at the moment. Try again.',
@@ -69,16 +69,16 @@ const MESSAGES: Readonly<Record<FaultKind, string>> = {
   database_busy: 'The database is too busy for this at the moment. Try again.',
 };
 
-/** PostgreSQL's own codes of a server that is there and cannot serve. */
+/** PostgreSQL's codes of a server that is reachable but cannot serve. */
 const KINDS: Readonly<Record<string, FaultKind>> = {
   '53100': 'database_full',
   '25006': 'database_read_only',
   '53300': 'database_connections',
   '53200': 'database_memory',
-  // An error of the disk below a file of the database.
+  // An I/O error of the disk.
   '58030': 'database_disk',
 };
-/** It has no code of its own for these: they come as an internal error, or as one of permissions. */
+/** PostgreSQL has no code for a full quota: it reports an internal error or one of permissions. */
 const OVER_QUOTA = /disk quota exceeded/i;
 const READ_ONLY_DISK = /read-only file system/i;
 
@@ -94,7 +94,10 @@ function faultKind(error: unknown): FaultKind | undefined {
   return OUT_OF_TIME.test(code) || GAVE_WAY.test(code) ? 'database_busy' : undefined;
 }
 
-/** Whether what failed together may pass one by one: not where the database serves nobody, or each would wait as long. */
+/**
+ * True if items that failed together may be retried one by one: not if the database serves nobody, because each would
+ * wait as long.
+ */
 export function mayPassAlone(error: unknown): boolean {
   return databaseFault(error) === undefined || GAVE_WAY.test(codeOf(error));
 }

@@ -1,8 +1,8 @@
 import { type Sql, statement } from './sql.ts';
 
-/** Above this a sort of PostgreSQL goes to its disk. */
+/** Below this memory PostgreSQL sorts on its disk. */
 const LITTLE_MEMORY = statement('heartbeat-memory', `SELECT set_config('work_mem', '64kB', true)`);
-// About half a megabyte: a row that is written over takes no room, but the next message may need some.
+// About half a megabyte. Updating a row needs no disk space, but the next message may need some.
 const ROOM = statement(
   'heartbeat-room',
   `SELECT count(text) FROM (
@@ -18,7 +18,7 @@ const BEAT = statement(
    ON CONFLICT (process) DO UPDATE SET beat_at = excluded.beat_at`,
 );
 
-/** The sign of life of one process. */
+/** The heartbeat of a process, and the check that the database can store a message. */
 export class PgHeartbeat {
   readonly #sql: Sql;
   readonly #process: string;
@@ -29,8 +29,8 @@ export class PgHeartbeat {
   }
 
   /**
-   * Resolves when PostgreSQL has committed a row of this process, and had room for half a megabyte more on the disk of
-   * the database. Rejects with PostgreSQL's error.
+   * Resolves when PostgreSQL has committed a row of this process, and had room for half a megabyte more on its disk.
+   * Rejects with PostgreSQL's error.
    */
   async beat(): Promise<void> {
     await this.#sql.transaction(async (sql) => {

@@ -1,4 +1,4 @@
-/** The LIKE pattern for text that holds `part`, taken literally. */
+/** The LIKE pattern for text that contains `part` literally. */
 export function containing(part: string): string {
   return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 }

@@ -6,9 +6,9 @@ import type { Logger } from '../../domain/ports/logger.ts';
 import { ON_DISK } from './pipeline.ts';
 import { createKnex, type DatabaseConnection } from './sql.ts';
 
-/** Any number: it names the lock under which one process at a time migrates. */
+/** Any number for the advisory lock of migrations. */
 const MIGRATION_LOCK = 4_872_390;
-/** One holds the lock, Knex takes the others. */
+/** One for the lock, the others for Knex. */
 const MIGRATION_CONNECTIONS = 4;
 const LOCK_PAUSE_MS = 200;
 
@@ -20,34 +20,37 @@ const source: Knex.MigrationSource<Migration> = {
 const CONFIG = {
   migrationSource: source,
   tableName: 'schema_migrations',
-  // A process may find steps that it does not know: another one with a newer release has already started.
+  // A newer release may have run steps that this one does not know.
   disableMigrationsListValidation: true,
 };
 /** The newest step of this release. */
 const KNOWN = migrations.at(-1)?.name.split('_')[0] ?? 'none';
 
-/** From which step to which the schema was brought, by the times in their names; `none` is an empty database. */
+/** The steps before and after, by the numbers in their names; `none` is an empty database. */
 export interface Migrated {
   readonly from: string;
   readonly to: string;
-  /** The newest step that this release knows, where the database is at a newer one. */
+  /** The newest step of this release, if the database is at a newer one. */
   readonly newerThan?: string;
 }
 
 /**
- * Brings the schema to the newest migration and gives the planner its statistics. One process migrates at a time;
- * a lock that a killed one left behind is freed. Does nothing where a newer release has taken all steps. Throws an error
- * that says what to do where the database is too old to be taken over.
+ * Runs all missing migrations and updates the planner's statistics. One process migrates at a time; the lock of a
+ * killed process is freed. Does nothing if a newer release has run more steps. Throws an error that says what to do if
+ * the database is too old.
  */
 export async function migrate(knex: Knex): Promise<Migrated> {
-  // Whoever may not do it could store a message, and not tell whether it is on the disk.
+  // A user who may not call this could store a message but not know whether it is on the disk.
   await knex.raw(ON_DISK.text);
   const began = (await hasEveryStep(knex)) ? undefined : await migrateAlone(knex);
   const to: string = await knex.migrate.currentVersion(CONFIG);
   return { from: began ?? to, to, ...(to > KNOWN ? { newerThan: KNOWN } : {}) };
 }
 
-/** Whether no step of this release is missing. Whoever takes a newer one may take long, and is not waited for. */
+/**
+ * True if all steps of this release have run. A newer release may be running a long step; this process does not wait
+ * for it.
+ */
 async function hasEveryStep(knex: Knex): Promise<boolean> {
   const { rows } = await knex.raw(`SELECT to_regclass('schema_migrations') IS NOT NULL AS "isThere"`);
   if (!rows[0].isThere) return false;
@@ -55,7 +58,7 @@ async function hasEveryStep(knex: Knex): Promise<boolean> {
   return migrations.every(({ name }) => done.has(name));
 }
 
-/** Takes the steps that are missing while no other process does; returns where it began. */
+/** Runs the missing steps under the lock. Returns the step before them. */
 async function migrateAlone(knex: Knex): Promise<string> {
   const connection = await knex.client.acquireConnection();
   try {
@@ -73,9 +76,9 @@ async function migrateAlone(knex: Knex): Promise<string> {
 }
 
 /**
- * Gives the planner its statistics. A table that is known to be empty is planned for as if it stayed so, and a
- * statement's plan stays until the server analyses the table by itself; one of which nothing is known is taken for a
- * few hundred rows, for which an index is worth while.
+ * Updates the planner's statistics. For a table known to be empty the planner expects no rows, and a statement keeps
+ * such a plan until the server analyses the table. For an unknown table it expects some hundred rows, for which it uses
+ * an index.
  */
 async function analyze(knex: Knex): Promise<void> {
   const filled = `SELECT oid::regclass::text AS name FROM pg_class
@@ -84,14 +87,14 @@ async function analyze(knex: Knex): Promise<void> {
   for (const { name } of rows) await knex.raw(`ANALYZE ${name}`);
 }
 
-/** Asks again and again: who waits inside a statement would be waited for by an index that is built concurrently. */
+/** Polls: waiting inside a statement would block an index that is built concurrently. */
 async function lock(knex: Knex, connection: unknown): Promise<void> {
   const ask = 'SELECT pg_try_advisory_lock(?) AS mine';
   while (!(await knex.raw(ask, [MIGRATION_LOCK]).connection(connection)).rows[0].mine)
     await sleep(LOCK_PAUSE_MS);
 }
 
-/** `migrate` on a pool of its own, on which a step may take as long as it needs. */
+/** `migrate` on a pool of its own without time limits. */
 export async function migrateDatabase(connection: DatabaseConnection, logger: Logger): Promise<Migrated> {
   const knex = createKnex(connection, logger, MIGRATION_CONNECTIONS, 0);
   try {
@@ -107,7 +110,7 @@ export async function migrateDatabase(connection: DatabaseConnection, logger: Lo
   }
 }
 
-/** Takes back every migration, the newest first. */
+/** Runs all migrations down, newest first. */
 export async function rollbackAll(knex: Knex): Promise<void> {
   await knex.migrate.rollback(CONFIG, true);
 }

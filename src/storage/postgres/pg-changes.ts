@@ -12,7 +12,7 @@ export function changePayload(change: Change): string {
   return `${change.kind} ${change.id}`;
 }
 
-/** Changes of all processes, heard through NOTIFY. */
+/** Changes by all processes, received through NOTIFY. */
 export class PgChanges implements Changes {
   readonly #listener: PgListener;
   readonly #subscribers: { kind: ChangeKind; onChange: (id: string | undefined) => void }[] = [];
@@ -32,7 +32,7 @@ export class PgChanges implements Changes {
         const [kind, id] = payload.split(' ');
         if (kind !== undefined && id !== undefined) this.deliver({ kind: kind as ChangeKind, id });
       },
-      // What was announced while nobody listened is not known, so everything may have changed.
+      // Announcements during an outage of the listener are lost, so everything may have changed.
       () => {
         for (const subscriber of this.#subscribers) subscriber.onChange(undefined);
       },
@@ -43,7 +43,7 @@ export class PgChanges implements Changes {
     this.#subscribers.push({ kind, onChange });
   }
 
-  /** Tells this process's subscribers. */
+  /** Calls this process's subscribers. */
   deliver(change: Change): void {
     for (const subscriber of this.#subscribers) {
       if (subscriber.kind !== change.kind) continue;

@@ -6,7 +6,9 @@ import type { DatabaseConnection } from './sql.ts';
 
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
-/** Half the time a cache may be wrong for: asked this often, a dead connection is known within a second (R9). */
+/**
+ * Half the time that a cache may be stale: with this interval, a dead connection is found within a second (R9), in ms.
+ */
 const CHECK_MS = 400;
 
 interface Subscription {
@@ -16,8 +18,8 @@ interface Subscription {
 }
 
 /**
- * One connection that listens to NOTIFY for the whole process. What is sent while it is down is lost, so every
- * subscriber is told when it is back, and `isListening` says whether a cache may rely on it.
+ * One connection that listens to NOTIFY for the whole process. Notifications during an outage are lost, so every
+ * subscriber is called after it, and `isListening` says whether a cache may rely on the listener.
  */
 export class PgListener {
   readonly #connection: DatabaseConnection;
@@ -45,7 +47,9 @@ export class PgListener {
     await this.#connect();
   }
 
-  /** Calls back for each message on `channel`, and after each reconnection. Returns the way to end it. */
+  /**
+   * Calls back for each notification on `channel`, and after each reconnection. Returns a function that unsubscribes.
+   */
   async listen(
     channel: string,
     onMessage: (payload: string) => void,
@@ -104,13 +108,13 @@ export class PgListener {
     }
   }
 
-  /** A connection that died without a word is found by asking it something. */
+  /** A query finds a connection that died silently. */
   async #check(client: pg.Client): Promise<void> {
     let isAnswered = false;
     const giveUp = () => {
       if (!isAnswered) this.#lost(client);
     };
-    // When this process stood still, the answer may have come and not been read: that comes first in the next turn.
+    // If this process was stopped, the answer may have arrived unread: the next turn reads it first.
     const deadline = setTimeout(() => setImmediate(giveUp), CHECK_MS).unref();
     try {
       await client.query('SELECT 1');

@@ -9,13 +9,13 @@ import type { PgListener } from './pg-listener.ts';
 import type { Sql } from './sql.ts';
 
 const CHANNEL = 'gateway_live';
-/** A payload has less than 8,000 bytes: a kind, an account and so many ids of 36 characters. */
+/** A payload must be below 8,000 bytes: a kind, an account and this many ids of 36 characters. */
 const IDS_PER_NOTICE = 200;
-/** Who watches keeps no more than this anyway, so more of one account are not named. */
+/** A watcher keeps no more than this, so more ids of one account are not sent. */
 const IDS_PER_ACCOUNT = 1_000;
 const MANY = '*';
 
-/** Announces changed objects with the commit of the transaction that `sql` is on. */
+/** Announces changed objects at the commit of `sql`'s transaction. */
 export function announceLive(sql: Sql, kind: LiveKind, objects: readonly LiveObject[]): void {
   for (const [accountId, own] of Map.groupBy(objects, (object) => object.accountId)) {
     const isNamed = own.length <= IDS_PER_ACCOUNT && own.every((object) => object.id !== undefined);
@@ -26,7 +26,7 @@ export function announceLive(sql: Sql, kind: LiveKind, objects: readonly LiveObj
   }
 }
 
-/** What all processes announce, heard through NOTIFY. */
+/** Announcements of all processes, received through NOTIFY. */
 export class PgLiveFeed implements LiveFeed {
   readonly #listener: PgListener;
 

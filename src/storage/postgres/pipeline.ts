@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 
-/** A statement with its values; one with a name is parsed and planned once a connection. */
+/** A statement with its values. With a name it is parsed and planned once for a connection. */
 export interface BoundStatement {
   readonly name?: string;
   readonly text: string;
@@ -11,11 +11,11 @@ export interface BoundStatement {
 type Told = (error: unknown, result?: pg.QueryResult) => void;
 interface Waiting extends BoundStatement {
   readonly told: Told;
-  /** Whether what comes after it in a group is no more of its transaction. */
+  /** True for the last statement of a transaction in a group. */
   readonly isCommit?: true;
 }
 
-/** What pg's client asks of a query, and tells it as its answers come. */
+/** The interface between pg's client and a query. */
 interface DriverQuery {
   name?: string;
   text: string;
@@ -30,14 +30,14 @@ interface DriverQuery {
 
 interface DriverConnection {
   readonly stream: Pick<Socket, 'write'>;
-  /** Statements whose parsing has been asked for and not been confirmed. */
+  /** Statements sent for parsing and not confirmed yet. */
   readonly submittedNamedStatements: Record<string, string>;
   sync(): void;
 }
 
-/** A COMMIT was sent, and it is not known whether the transaction is there and on the disk. */
+/** A COMMIT was sent, and it is unknown whether the transaction is committed and on the disk. */
 class Undecided extends Error {
-  /** What PostgreSQL calls a transaction whose end is unknown. */
+  /** PostgreSQL's code for a transaction with an unknown outcome. */
   readonly code = '08007';
 
   constructor(cause: unknown) {
@@ -45,16 +45,16 @@ class Undecided extends Error {
   }
 }
 
-/** Whether it is unknown if a transaction was committed: asked again, it might be done twice. */
+/** True if it is unknown whether a transaction committed: retrying it might do it twice. */
 export const isUndecided = (error: unknown): boolean => error instanceof Undecided;
 
-/** PostgreSQL ends all connections because one of its processes crashed: commits under way may be done or not. */
+/** PostgreSQL closed all connections because one of its processes crashed. Commits in progress may be done or not. */
 const CRASHED = '57P02';
-/** Whether an error says nothing of the statement itself: the answer never came. */
+/** True if the error says nothing about the statement, because its answer was lost. */
 const isAnswerLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || error.code === CRASHED;
 
-/** pg's types tell less of its queries than pg does. */
+/** pg's types omit a part of its queries. */
 const Query = pg.Query as unknown as new (
   text: string,
   values: readonly unknown[] | undefined,
@@ -62,21 +62,21 @@ const Query = pg.Query as unknown as new (
 ) => DriverQuery;
 
 /**
- * Statements that go to PostgreSQL in one piece and are synchronised once, after the last (protocol-flow, "Pipelining"):
- * it answers all of them in one piece, too, and does none of those after one that failed.
+ * Statements that are sent to PostgreSQL in one write with one Sync at the end (protocol-flow, "Pipelining").
+ * PostgreSQL answers all of them in one piece, and skips those after a failed one.
  */
 class Group extends Query {
   readonly #queries: readonly DriverQuery[];
-  /** So many of them are its transaction. */
+  /** This many of them belong to its transaction. */
   readonly #ownCount: number;
-  /** Once they are done, the transaction is committed. */
+  /** True if the group commits the transaction. */
   readonly #commits: boolean;
   #isSent = false;
-  /** How many have been answered. */
+  /** Number of answered statements. */
   #answered = 0;
   #failure: unknown;
 
-  /** `isWhole`: the statements are a transaction by themselves, without BEGIN and COMMIT. */
+  /** `isWhole`: the statements are a whole transaction, without BEGIN and COMMIT. */
   constructor(statements: readonly Waiting[], isWhole: boolean, told: Told) {
     super('', undefined, told);
     const commit = statements.findIndex(({ isCommit }) => isCommit);
@@ -88,7 +88,7 @@ class Group extends Query {
         told(error, result);
       });
       if (name !== undefined) query.name = name;
-      // By the simple protocol a statement would be synchronised by itself.
+      // The simple protocol would sync after each statement.
       query.queryMode = 'extended';
       return query;
     });
@@ -104,7 +104,7 @@ class Group extends Query {
     }) as DriverConnection;
     for (const query of this.#queries) {
       const refusal = query.submit(collector) ?? this.#failure;
-      // A transaction must not commit without what could not be written: then nothing of it is.
+      // A transaction must not commit without a statement that could not be encoded.
       if (refusal) return refusal as Error;
     }
     connection.sync.call(collector);
@@ -143,7 +143,7 @@ class Group extends Query {
     super.handleReadyForQuery(connection);
   }
 
-  /** pg's client takes these for what PostgreSQL has parsed when it says so. */
+  /** pg's client reads these to know what PostgreSQL has parsed. */
   #follow(): void {
     const { name = '', text = '' } = this.#queries[this.#answered] ?? {};
     this.name = name;
@@ -151,7 +151,7 @@ class Group extends Query {
   }
 }
 
-/** Throws an error that leads back to who asked instead of to the socket. */
+/** Throws an error with the stack of the caller instead of the socket's. */
 function traced(error: unknown): never {
   if (error instanceof Error) Error.captureStackTrace(error);
   throw error;
@@ -161,14 +161,17 @@ const rolledBack = () => new Error('the transaction was rolled back');
 const unheard = () => undefined;
 const BEGIN = { name: 'begin', text: 'BEGIN' };
 const COMMIT = { name: 'commit', text: 'COMMIT' };
-/** A transaction whose commit does not wait for the disk. */
+/** Sets a transaction's commit not to wait for the disk. */
 const NO_WAIT = { name: 'no-wait', text: `SELECT set_config('synchronous_commit', 'off', true)` };
-/** Writes next to nothing and commits as the database is set to: whatever was committed before is on the disk, too, then. */
+/**
+ * Writes almost nothing and commits with the database's setting. Afterwards everything committed before is on the disk
+ * too.
+ */
 export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(true, '', '')` };
 /**
- * Behind a read in the same piece: writes, and so waits for the disk, only where the log is not on the disk up to what
- * the read can have seen. Readers that wait at once share one write to the disk, as all commits do. How far standbys
- * are is not compared: where there are synchronous ones, every such read waits for them.
+ * Sent after a read in the same write. It writes, and so waits for the disk, only if the log up to what the read can
+ * have seen is not on the disk yet. Concurrent readers share one disk write, as commits do. It does not look at
+ * standbys: with synchronous ones, every such read waits for them.
  */
 const READ_ON_DISK = {
   name: 'read-on-disk',
@@ -177,25 +180,25 @@ const READ_ON_DISK = {
 };
 
 /**
- * One connection, on which what is asked within one turn goes to PostgreSQL as one group. A transaction that fits in one
- * group needs neither BEGIN nor COMMIT: PostgreSQL takes a group as a whole.
+ * One connection. Statements of one event loop turn go to PostgreSQL as one group. A transaction that fits in one group
+ * needs no BEGIN and COMMIT, because PostgreSQL runs a group as one transaction.
  */
 export class Pipeline {
   static readonly #of = new WeakMap<pg.Client, Pipeline>();
   readonly #client: pg.Client;
   readonly #query: (query: Group) => unknown;
   #waiting: Waiting[] = [];
-  /** Whether a transaction has begun, and whether PostgreSQL knows. */
+  /** Whether a transaction has begun, and whether PostgreSQL has been told. */
   #transaction: 'none' | 'asked' | 'open' = 'none';
-  /** Whether it commits, and lets go of its locks, before it is on the disk. */
+  /** True if it commits, and releases its locks, before the disk has the commit. */
   #isEarly = false;
-  /** Whether what it reads is told to others, even where it writes nothing. */
+  /** True if its reads leave the process, even if it writes nothing. */
   #isTold = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
     this.#query = client.query.bind(client) as (query: Group) => unknown;
-    // Whatever else is asked on the connection, such as by Knex's builder, comes after what waits.
+    // Other queries on the connection, such as those of Knex's builder, run after the waiting statements.
     client.query = ((...given: unknown[]) => {
       this.#flush();
       return (this.#query as (...given: unknown[]) => unknown)(...given);
@@ -210,7 +213,7 @@ export class Pipeline {
     return made;
   }
 
-  /** The statement's rows, once it and those that went together with it have succeeded. */
+  /** Returns the statement's rows when it and the rest of its group have succeeded. */
   add<Row>(statement: BoundStatement): Promise<Row[]> {
     if (this.#waiting.length === 0) process.nextTick(() => this.#waiting.length > 0 && this.#flush());
     const rows = new Promise<Row[]>((resolve, reject) => {
@@ -221,32 +224,35 @@ export class Pipeline {
   }
 
   /**
-   * The statement's rows, once all that it can have seen is on the disk. On this connection, so that rows of before a
-   * crash are never held for stored by a PostgreSQL that began anew without them.
+   * Returns the statement's rows when everything that it can have seen is on the disk. It uses the same connection, so
+   * that rows from before a crash are never confirmed by a PostgreSQL that restarted without them.
    */
   async addOnDisk<Row>(statement: BoundStatement): Promise<Row[]> {
     const [rows] = await Promise.all([this.add<Row>(statement), this.add(READ_ON_DISK)]);
     return rows;
   }
 
-  /** What follows is one transaction. */
+  /** Begins a transaction. */
   begin(): void {
     this.#transaction = 'asked';
     this.#isEarly = false;
     this.#isTold = false;
   }
 
-  /** Has `commit` resolve when all that the transaction has read is on the disk, too: one that writes does so anyway. */
+  /** Makes `commit` wait until everything that the transaction read is on the disk. One that writes waits anyway. */
   tellWhatIsRead(): void {
     this.#isTold = true;
   }
 
-  /** Has the transaction commit before it is on the disk, so that others wait less; `commit` resolves when it is, as ever. */
+  /**
+   * Makes the transaction commit before the disk has it, so that others wait less for its locks. `commit` still
+   * resolves when it is on the disk.
+   */
   letGoEarly(): void {
     this.#isEarly = true;
   }
 
-  /** Commits what was added since `begin`; rejects where any of it that has not been answered fails, or nothing is committed. */
+  /** Commits the statements since `begin`. Rejects if any of them fails; then nothing is committed. */
   async commit(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const hasBegun = this.#transaction === 'open' || this.#isEarly;
@@ -269,7 +275,7 @@ export class Pipeline {
     this.#transaction = 'none';
   }
 
-  /** Takes back what was added since `begin`. */
+  /** Rolls back the statements since `begin`. */
   async rollBack(): Promise<void> {
     const state = this.#transaction;
     this.#transaction = 'none';
@@ -280,7 +286,7 @@ export class Pipeline {
     for (const { told } of this.#waiting.splice(0)) told(rolledBack());
   }
 
-  /** Sends what waits, and before it the beginning of a transaction that has not been sent. */
+  /** Sends the waiting statements, after the begin of the transaction if it was not sent yet. */
   #flush(): void {
     if (this.#transaction === 'asked') {
       this.#transaction = 'open';

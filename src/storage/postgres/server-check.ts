@@ -1,23 +1,23 @@
 import pg from 'pg';
 import { type DatabaseConnection, POOL_SIZE } from './sql.ts';
 
-/** What a server says of itself. */
+/** What a server reports about itself. */
 export interface ServerFacts {
   /** Such as `18.4`, and as a number, 180004. */
   readonly version: string;
   readonly versionNumber: number;
-  /** It replays what another server writes. */
+  /** True if it replays another server's writes. */
   readonly isStandby: boolean;
-  /** Where `default_transaction_read_only` is on, what turned it on, in the words of pg_settings: `database`, `user`, … */
+  /** If `default_transaction_read_only` is on: what set it, in the words of pg_settings (`database`, `user`, …). */
   readonly readOnlyBy: string | null;
-  /** Whether something between answers for it, such as PgBouncer. */
+  /** True if a pool such as PgBouncer is in between. */
   readonly isPooled: boolean;
 }
 
-/** The oldest major version that every statement here is written for. */
+/** The oldest supported major version. */
 const OLDEST_MAJOR = 14;
 const TIMEOUT_MS = 5_000;
-/** Of a pool that another client uses at the same moment, one round may meet the same connections by chance. */
+/** In a pool that another client uses at the same time, one round may get the same connections by chance. */
 const ROUNDS = 3;
 
 const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
@@ -25,8 +25,8 @@ const FACTS = `SELECT pg_backend_pid() AS pid, current_setting('server_version')
   (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only' AND setting = 'on') AS "readOnlyBy"`;
 
 /**
- * Looks whether a gateway can work on this server, before anything is written. Throws an Error that says why not: the
- * server is too old, only reads, or stands behind a pool that changes connections between transactions.
+ * Checks that a gateway can work on this server, before anything is written. Throws an Error that says why not: the
+ * server is too old, read-only, or behind a pool that changes connections between transactions.
  */
 export async function checkServer(connection: DatabaseConnection): Promise<ServerFacts> {
   const first = connect(connection);
@@ -34,7 +34,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
   try {
     await first.connect();
     const { pid, ...found } = (await first.query<ServerFacts & { pid: number }>(FACTS)).rows[0]!;
-    // A pooler answers a login itself, and makes up the process number that belongs to it.
+    // A pool answers the login itself, with an invented process number.
     const facts = { ...found, isPooled: first.processID !== pid };
     const fault = faultOfServer(facts);
     if (fault !== undefined) throw new Error(fault);
@@ -45,7 +45,7 @@ export async function checkServer(connection: DatabaseConnection): Promise<Serve
   }
 }
 
-/** Why a gateway cannot work on such a server, and what to do; undefined where it can. */
+/** Why a gateway cannot work on such a server, and the fix; undefined if it can. */
 export function faultOfServer(facts: ServerFacts): string | undefined {
   if (facts.versionNumber < OLDEST_MAJOR * 10_000) {
     return (
@@ -70,11 +70,11 @@ export function faultOfServer(facts: ServerFacts): string | undefined {
 }
 
 /**
- * Throws where connections are not kept: prepared statements, LISTEN, settings and locks of a session are lost then.
- * While a client is connected to PostgreSQL, or through a pool of sessions, its process number stays and no other client
- * has it. A pool of transactions breaks that. An idle one hands the connection used last to whoever comes next, so the
- * same client keeps meeting the same process: a second client must hold a transaction meanwhile. A pool that hands out
- * the connection used longest ago shows when one client asks twice.
+ * Throws when a pool gives a client different connections: it would lose prepared statements, LISTEN, session settings
+ * and locks. With a direct connection, or a pool of sessions, a client keeps its backend process and no other client
+ * has it. A pool of transactions that is idle hands out the connection used last, so one client alone always meets the
+ * same process: a second client must hold a transaction meanwhile. A pool that hands out the connection unused longest
+ * is found with one client that asks twice.
  */
 async function checkPooling(first: Probe, second: Probe, pid: number): Promise<void> {
   await second.connect();
@@ -113,7 +113,7 @@ async function pidOf(client: Probe): Promise<number> {
   return (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
 }
 
-/** pg's types do not tell of the process number that the login was answered with. */
+/** pg's types omit the process number of the login. */
 type Probe = pg.Client & { readonly processID?: number };
 
 function connect(connection: DatabaseConnection): Probe {
@@ -124,7 +124,7 @@ function connect(connection: DatabaseConnection): Probe {
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
   });
-  // The statement under way fails with it.
+  // The running statement fails with the same error.
   client.on('error', () => undefined);
   return client;
 }

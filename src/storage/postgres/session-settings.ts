@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
 /**
- * What every connection is set to. A statement's plan, and that of each foreign key's check, is made once a connection,
- * often while the tables are still small; a sequential scan chosen then would stay when they have grown. Every query
- * has its index, and compiling it would take longer than it takes.
+ * Planner settings of every connection. A statement's plan, and that of each foreign key check, is made once for a
+ * connection, often while the tables are small; a sequential scan chosen then would stay when they have grown. Every
+ * query has its index, and JIT compilation would take longer than the query.
  */
 const PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
@@ -13,9 +13,9 @@ const PLANS: Readonly<Record<string, string>> = {
 };
 
 /**
- * PostgreSQL gives up before the gateway does (`STATEMENT_TIMEOUT_MS` of sql.ts): a whole transaction may lie at the server
- * up to its COMMIT, and would be done after its request was told that it was not. A process that stands still inside a
- * transaction holds the locks of others no longer than its last limit here.
+ * PostgreSQL times out before the gateway (`STATEMENT_TIMEOUT_MS` in sql.ts). Otherwise a whole transaction, sent up to
+ * its COMMIT, could be done after its request was told that it failed. A process that is frozen inside a transaction
+ * holds its locks no longer than the last limit.
  */
 const LIMITS: Readonly<Record<string, string>> = {
   lock_timeout: '5s',
@@ -23,12 +23,13 @@ const LIMITS: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: '5s',
 };
 
-/** What a connection for requests and jobs is set to; `doctor` looks whether it holds. */
+/** Settings of connections for requests and jobs. `doctor` checks that they are in force. */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = { ...PLANS, ...LIMITS };
 
 /**
- * A host that is gone without a word keeps its locks no longer than some 20 seconds, and a client that went away none.
- * PostgreSQL ignores the first four on a local socket, and refuses the last one where its system cannot tell.
+ * Releases the locks of a host that vanished silently within some 20 seconds, and of a client that disconnected at
+ * once. PostgreSQL ignores the first four on a local socket, and refuses the last one on systems that do not support
+ * it.
  */
 const GONE_CLIENTS = `SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2;
   SET tcp_user_timeout = '20s';
@@ -42,8 +43,8 @@ const BOUNDED = `${sets(SESSION_SETTINGS)}; ${GONE_CLIENTS}`;
 const UNBOUNDED = sets(PLANS);
 
 /**
- * Makes the settings of a new connection, in one round trip. Not by the startup parameter `options`, which PgBouncer
- * refuses. `isBounded` is false for work that may take long, such as a migration.
+ * Makes the settings of a new connection, in one round trip. The startup parameter `options` is not used, because
+ * PgBouncer refuses it. `isBounded` is false for long work, such as a migration.
  */
 export async function setSession(client: pg.Client, isBounded: boolean): Promise<void> {
   await client.query(isBounded ? BOUNDED : UNBOUNDED);

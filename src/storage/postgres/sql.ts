@@ -6,20 +6,19 @@ import { type BoundStatement, isUndecided, Pipeline } from './pipeline.ts';
 import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
-// Whole numbers come back as numbers: amounts, sequences and counts stay far below 2^53, and a value that
-// does not is a fault to be seen, not to be rounded.
+// Integers become numbers: amounts, sequences and counts stay far below 2^53. A larger value must fail, not be rounded.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new Error(`bigint ${text} is out of range`);
   return value;
 });
 
-/** Where PostgreSQL is: a connection string, or its parts (`host` may be a socket directory). */
+/** A connection string, or its parts (`host` may be a socket directory). */
 export type DatabaseConnection =
   | string
   | { host: string; port: number; user: string; database: string; password?: string };
 
-/** Throws an Error that says what of a connection string cannot be used, and never its password. Connects to nothing. */
+/** Throws an Error that says what is wrong with a connection string, without its password. Does not connect. */
 export function checkDatabaseUrl(url: string): void {
   let port: number;
   try {
@@ -36,21 +35,21 @@ export function checkDatabaseUrl(url: string): void {
   if (!(port >= 0 && port <= 65_535)) throw new Error('its port must be a whole number from 0 to 65535');
 }
 
-/** A statement is sent without waiting for the answer to the one before it. Knex's types do not know of it. */
+/** Statements are sent without waiting for the answer to the one before. Knex's types omit this option. */
 const PIPELINED: object = { pipeline: true };
 
-/** Event of the pool: what was to happen after a transaction's end threw. */
+/** Event of the pool: a callback after a transaction's end threw. */
 const CALLBACK_ERROR = 'callback-error';
 
-/** A process holds so many connections at the most, and one more that listens. */
+/** Limit of connections of a process, besides the one that listens. */
 export const POOL_SIZE = 12;
-/** PostgreSQL gives up any statement before (session-settings.ts): one without an answer by then waits for a peer that is gone. */
+/** PostgreSQL cancels every statement earlier (session-settings.ts): without an answer by then, the peer is gone. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
 /**
- * The pool. `plan_cache_mode` makes named statements keep one plan; an idle connection that breaks is only
- * logged, since the pool replaces it. Where a statement got no answer in time, or was refused for a read-only connection,
- * no connection made before is used again. `statementTimeoutMs` 0 is for work that may take long.
+ * The pool. `plan_cache_mode` makes named statements keep one plan. An idle connection that breaks is only logged,
+ * because the pool replaces it. After a statement without an answer in time, or refused as read-only, no connection
+ * made before is used again. `statementTimeoutMs` 0 is for long work.
  */
 export function createKnex(
   connection: DatabaseConnection,
@@ -62,7 +61,7 @@ export function createKnex(
   const connections = new Set<pg.Client & { __knex__disposed?: unknown }>();
   const knex = knexModule({
     client: 'pg',
-    // Knex writes to stdout by itself otherwise.
+    // Otherwise Knex writes to stdout.
     log: {
       warn: (detail: unknown) => logger.debug({ detail: String(detail) }, 'knex'),
       error: (detail: unknown) => logger.warn({ detail: String(detail) }, 'knex'),
@@ -89,7 +88,7 @@ export function createKnex(
         setSession(client, statementTimeoutMs > 0).then(
           () => done(null, client),
           (error: Error) => {
-            // Knex forgets it then.
+            // Knex then drops the connection.
             client.end().catch(() => undefined);
             done(error, client);
           },
@@ -98,7 +97,7 @@ export function createKnex(
     },
   });
   knex.on('query-error', (error: unknown) => {
-    // The mark by which Knex's pool knows a connection that must not be handed out.
+    // Knex's pool does not hand out a connection with this mark.
     if (isUseless(error)) for (const client of connections) client.__knex__disposed = error;
   });
   knex.on(CALLBACK_ERROR, (error: unknown) =>
@@ -108,13 +107,13 @@ export function createKnex(
 }
 
 /**
- * Whether an error says that the connections are of no use any more: they get no answer, or are read-only, which they stay
- * when the database takes writes again, or when another is the primary.
+ * True if the connections are useless now: they get no answers, or are read-only, which they stay when the database
+ * accepts writes again or another server is the primary.
  */
 const isUseless = (error: unknown) =>
   isUnanswered(error) || (error as { code?: unknown } | undefined)?.code === '25006';
 
-/** A statement with a name: PostgreSQL parses and plans it once a connection. */
+/** A named statement, which PostgreSQL parses and plans once for a connection. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -122,30 +121,30 @@ export interface Statement {
 
 const statements: Statement[] = [];
 
-/** Gives each hot statement a name of its own; the name must be unique within the project. */
+/** Names a hot statement; the name must be unique in the project. */
 export function statement(name: string, text: string): Statement {
   const made = { name, text };
   statements.push(made);
   return made;
 }
 
-/** All that `statement` has made. */
+/** All statements made by `statement`. */
 export const knownStatements = (): readonly Statement[] => statements;
 
-/** Values: channels; what is heard on each. */
+/** Values: channels, and a payload for each. */
 const NOTIFY = statement(
   'notify',
   'SELECT pg_notify(channel, payload) FROM unnest($1::text[], $2::text[]) AS n (channel, payload)',
 );
 
-/** Queries on the pool, or on one transaction's connection: what every store is built on. */
+/** Queries on the pool, or on one transaction's connection. All stores are built on it. */
 export class Sql {
   readonly #knex: Knex;
   readonly #connection: pg.Client | undefined;
   readonly #pipeline: Pipeline | undefined;
   readonly #notices: { readonly channel: string; readonly payload: string }[] = [];
   readonly #onEnd: ((isCommitted: boolean) => void)[] = [];
-  /** Statements on their way, in their order; what each resolves with is its failure. */
+  /** Statements in flight, in order; each resolves with its failure. */
   readonly #sent: Promise<{ readonly error: unknown } | undefined>[] = [];
 
   constructor(knex: Knex, connection?: pg.Client) {
@@ -154,13 +153,13 @@ export class Sql {
     this.#pipeline = connection && Pipeline.of(connection);
   }
 
-  /** Starts a query with Knex's builder, on this transaction when there is one. */
+  /** Starts a query with Knex's builder, in this transaction if there is one. */
   table<Row extends object>(name: string): Knex.QueryBuilder<Row, Row[]> {
     const query = this.#knex<Row>(name) as unknown as Knex.QueryBuilder<Row, Row[]>;
     return this.#connection ? query.connection(this.#connection) : query;
   }
 
-  /** How many rows a builder query matches. */
+  /** Number of rows that a builder query matches. */
   async count<Row extends object>(query: Knex.QueryBuilder<Row, Row[]>): Promise<number> {
     const counted: { count: number }[] = await query.clone().select(this.#knex.raw('count(*) AS count'));
     return counted[0]?.count ?? 0;
@@ -179,9 +178,9 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement whose rows are told to others, and resolves when all that it can have seen is on the disk:
-   * other transactions are seen before they are there, and a crash of PostgreSQL would give their numbers again. In a
-   * transaction the rows come at once, and it is the transaction that waits.
+   * Runs a prepared statement whose rows leave the process, and resolves when everything that it can have seen is on
+   * the disk. Otherwise it could show a commit that is not on the disk yet and that a crash of PostgreSQL undoes. In a
+   * transaction the rows come at once, and the commit waits.
    */
   async queryOnDisk<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     const bound = bind(prepared, values);
@@ -192,8 +191,8 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement whose rows nobody needs. A transaction does not wait for it: it fails with it, and
-   * whatever comes later in the transaction sees what it did.
+   * Runs a prepared statement without rows. A transaction does not wait for it: it fails if the statement fails, and
+   * later statements see its effect.
    */
   async execute(prepared: Statement, values: readonly unknown[]): Promise<void> {
     if (this.#pipeline) this.#add(bind(prepared, values));
@@ -201,14 +200,14 @@ export class Sql {
   }
 
   /**
-   * Runs a prepared statement of a transaction whose rows are needed only when that has committed: until then they must
-   * not be waited for, and what comes later does not wait either.
+   * Runs a prepared statement whose rows are needed only after the commit. Do not await them before; later statements
+   * do not wait either.
    */
   send<Row extends object>(prepared: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#add(bind(prepared, values));
   }
 
-  /** This transaction as a thing that runs statements whose rows nobody needs. */
+  /** This transaction, for statements without rows. */
   get sender() {
     return {
       query: async (bound: { name?: string; text: string; values?: unknown[] }) => {
@@ -218,7 +217,7 @@ export class Sql {
     };
   }
 
-  /** Sends a statement of a transaction, and takes note of how it ends. */
+  /** Sends a statement of a transaction, and records how it ends. */
   #add<Row>(bound: BoundStatement): Promise<Row[]> {
     if (!this.#pipeline) throw new Error('only a transaction sends');
     const rows = this.#pipeline.add<Row>(bound);
@@ -231,17 +230,17 @@ export class Sql {
     return rows;
   }
 
-  /** Runs `work` on one connection, and in no transaction. */
+  /** Runs `work` on one connection, without a transaction. */
   onOneConnection<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#onConnection((connection) => work(new Sql(this.#knex, connection)));
   }
 
-  /** The first of the statements that failed: it is why all that follow did. */
+  /** The first statement that failed, which is the cause of the later failures. */
   async #failure(): Promise<{ readonly error: unknown } | undefined> {
     return (await Promise.all(this.#sent)).find((failure) => failure !== undefined);
   }
 
-  /** The pool as a thing that runs statements: each on a connection of its own. */
+  /** The pool, for statements on a connection each. */
   get pool() {
     return {
       query: (config: { name?: string; text: string; values?: unknown[] }) =>
@@ -249,8 +248,8 @@ export class Sql {
           try {
             return await connection.query(config);
           } catch (error) {
-            // A text without a name may be several statements that begin a transaction and end it: its failure ends
-            // the text, not the transaction, in which whoever is next on the connection would be.
+            // A text without a name may contain BEGIN and COMMIT. If it fails, its transaction stays open for the next
+            // user of the connection, so it is rolled back.
             if (config.name === undefined && !isUnanswered(error))
               await connection.query('ROLLBACK').catch(() => undefined);
             throw error;
@@ -259,18 +258,18 @@ export class Sql {
     };
   }
 
-  /** Notifies of what this transaction does: heard when it commits, which may be before that is on the disk. */
+  /** Sends a notification with this transaction's commit, which may be before the commit is on the disk. */
   notify(channel: string, payload: string): void {
     if (!this.#pipeline) throw new Error('only a transaction notifies');
     this.#notices.push({ channel, payload });
   }
 
-  /** Calls back when this transaction has ended; `isCommitted` is false also where nobody can tell. */
+  /** Calls back when this transaction has ended; `isCommitted` is false if the outcome is unknown. */
   onEnd(callback: (isCommitted: boolean) => void): void {
     this.#onEnd.push(callback);
   }
 
-  /** Runs `work` on one connection as one transaction; rolls back when it throws. */
+  /** Runs `work` as one transaction on one connection; rolls back when it throws. */
   async transaction<T>(work: (sql: Sql, connection: pg.Client) => Promise<T>): Promise<T> {
     return this.#onConnection(async (connection) => {
       const pipeline = Pipeline.of(connection);
@@ -287,9 +286,9 @@ export class Sql {
         return result;
       } catch (error) {
         const failure = await inside.#failure();
-        // What was sent before the commit may have no answer either: that the commit has none is what counts.
+        // Statements before the commit may lack an answer too; only the commit's counts.
         const cause = failure && !isUndecided(error) ? failure.error : error;
-        // A connection that cannot even roll back is broken; the pool drops it on its own validation.
+        // A connection that cannot roll back is broken; the pool drops it when it validates it.
         if (!isUnanswered(cause)) await pipeline.rollBack().catch(() => undefined);
         throw cause;
       } finally {
@@ -298,7 +297,10 @@ export class Sql {
     });
   }
 
-  /** Tells each callback. One that throws must not make a committed transaction look failed: it would be run again. */
+  /**
+   * Runs the callbacks. One that throws must not make a committed transaction look failed, because it would be run
+   * again.
+   */
   #end(isCommitted: boolean): void {
     for (const callback of this.#onEnd) {
       try {
@@ -316,7 +318,8 @@ export class Sql {
       this.#notices.map(({ payload }) => payload),
     ];
     this.#add(bind(NOTIFY, columns));
-    // Of all that notify PostgreSQL commits one at a time: with the disk waited for, none could wait together.
+    // PostgreSQL commits notifying transactions one at a time: while each waited for the disk, none could share the
+    // wait.
     this.#pipeline?.letGoEarly();
   }
 
@@ -325,7 +328,7 @@ export class Sql {
     try {
       return await work(connection);
     } catch (error) {
-      // Knex tells only of its own builder's queries.
+      // Knex reports only queries of its own builder.
       if (isUseless(error)) this.#knex.emit('query-error', error);
       throw error;
     } finally {
@@ -334,7 +337,7 @@ export class Sql {
   }
 }
 
-/** Bytes are left to the driver. */
+/** Byte arrays are left to the driver. */
 const isTextArray = (value: unknown): value is unknown[] =>
   Array.isArray(value) && !(value[0] instanceof Uint8Array);
 

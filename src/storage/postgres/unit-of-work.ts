@@ -32,16 +32,16 @@ import { CHANGES_CHANNEL, type Change, changePayload, type PgChanges } from './p
 import { announceLive } from './pg-live.ts';
 import type { Sql } from './sql.ts';
 
-/** A way to write with a transaction, and to hear of its end. */
+/** Writes jobs in a transaction, and calls back at its end. */
 export interface JobTransaction {
   readonly connection: Sql['sender'];
   onEnd(callback: (isCommitted: boolean) => void): void;
 }
 
-/** Gives the job sink whose jobs commit with the transaction. */
+/** Returns the job sink whose jobs commit with the transaction. */
 export type JobSinkFor = (transaction: JobTransaction) => JobSink;
 
-/** Every store, on the pool or on one transaction. */
+/** All stores, on the pool or on one transaction. */
 export function createStores(sql: Sql, heads: AuditHeads): Stores {
   return {
     accounts: new PgAccountStore(sql),
@@ -76,7 +76,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
   };
 }
 
-/** Transactions on the pool of `sql`; what they announce is sent with the commit. */
+/** Transactions on the pool of `sql`. Their announcements are sent with the commit. */
 export function createUnitOfWork(
   sql: Sql,
   jobsFor: JobSinkFor,

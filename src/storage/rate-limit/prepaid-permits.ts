@@ -2,30 +2,30 @@ import { LRUCache } from 'lru-cache';
 import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
 import { countsBySecond, type TakeRow, verdict } from './rate-log.ts';
 
-/** For how long permits taken in advance should last, as the bucket's requests have come lately. */
+/** Time that prepaid permits should last at the current rate, in ms. */
 const AHEAD_MS = 100;
-/** A pace is reckoned over no less than this: a few that come together are none. */
+/** The rate is measured over at least this time, so that a few requests together do not count as a rate, in ms. */
 const LEAST_PACE_MS = 25;
-/** Where fewer come, none are worth that some may have to be given back. */
+/** Fewer permits are not worth taking, because unused ones must be given back. */
 const LEAST_AHEAD = 20;
-/** Of what is left in the minute at most this part is taken in advance: near the limit nobody holds anything. */
+/** At most this part of what is left in the minute is taken, so that nobody holds permits near the limit. */
 const PART_OF_LEFT = 8;
 const MAX_BUCKETS = 10_000;
 
-/** What the log granted a bucket when it was last asked; times in ms of the clock that the caller hands in. */
+/** The last grant of the log to a bucket; times in ms of the caller's clock. */
 interface Grant {
   readonly limits: RateLimits;
   readonly row: TakeRow;
   readonly askedAt: number;
-  /** Up to the last millisecond of the second that counts them: in it another second's leave the window. */
+  /** Until the last millisecond of the second that counts them: in it, entries of another second leave the window. */
   readonly usableUntil: number;
-  /** How many of the granted have been used. */
+  /** Used permits of the grant. */
   used: number;
-  /** How many were used in advance of the next time that the log is asked. */
+  /** Permits used since the log was asked. */
   usedSince: number;
 }
 
-/** Requests that were counted and did not take place, and the time of the entry that counts them. */
+/** Requests that were counted but did not happen, and the time of the entry that counts them. */
 export interface Unused {
   readonly bucket: string;
   readonly count: number;
@@ -33,15 +33,15 @@ export interface Unused {
 }
 
 /**
- * Permits in advance: of a bucket whose requests are counted by the second, a process under load has the log count
- * the requests of the next tenth of a second before they come, and then lets them through without asking. They are
- * used in the second that counts them or given back, so the limit holds; another process may see up to so many fewer
- * left. What a process held when it died stays counted until its second has left the window.
+ * Prepaid permits: for a bucket that is counted by the second, a process under load has the log count the requests of
+ * the next tenth of a second before they arrive, and then passes them without a query. Permits are used in the second
+ * that counts them or given back, so the limit holds; meanwhile another process may see that many fewer left. Permits
+ * of a process that died stay counted until their second has left the window.
  */
 export class PrepaidPermits {
   readonly #grants = new LRUCache<string, Grant>({ max: MAX_BUCKETS });
 
-  /** Uses a permit that was taken in advance under just these limits, if there is one; `nowMs` only goes forward. */
+  /** Uses a prepaid permit for exactly these limits, if there is one; `nowMs` never goes back. */
   use(bucket: string, limits: RateLimits, nowMs: number): RateVerdict | undefined {
     const grant = this.#grants.get(bucket);
     if (!grant || grant.used >= grant.row.granted || nowMs > grant.usableUntil) return undefined;
@@ -50,7 +50,7 @@ export class PrepaidPermits {
     return verdict(grant.row, limits, grant.used++);
   }
 
-  /** How many to take in advance, beside the `asked` requests that are there. */
+  /** How many permits to take besides the `asked` requests that are waiting. */
   ahead(bucket: string, limits: RateLimits, asked: number, nowMs: number): number {
     const grant = countsBySecond(limits) ? this.#grants.get(bucket) : undefined;
     if (!grant) return 0;
@@ -62,14 +62,14 @@ export class PrepaidPermits {
     return ahead < LEAST_AHEAD ? 0 : ahead;
   }
 
-  /** Keeps what the log granted beyond the `asked` requests; `askedAt` is a time before the log was asked. */
+  /** Keeps the permits that the log granted beyond the `asked` requests; `askedAt` is a time before the query. */
   keep(row: TakeRow, limits: RateLimits, asked: number, askedAt: number): void {
     if (!countsBySecond(limits)) return;
     const usableUntil = askedAt + row.latest - row.now - 1;
     this.#grants.set(row.bucket, { limits, row, askedAt, usableUntil, used: asked, usedSince: 0 });
   }
 
-  /** Takes away what is left of these buckets' permits. */
+  /** Removes and returns the unused permits of these buckets. */
   takeUnused(buckets: readonly string[]): Unused[] {
     return buckets.flatMap((bucket) => {
       const grant = this.#grants.get(bucket);

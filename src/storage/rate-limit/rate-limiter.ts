@@ -6,7 +6,7 @@ import type { Sql } from '../postgres/sql.ts';
 import { isSameLimits, PrepaidPermits } from './prepaid-permits.ts';
 import { COUNT_MASK, GIVE_BACK, SWEEP, TAKE, type TakeRow, verdict } from './rate-log.ts';
 
-/** Requests that one statement decides at the most, those that are not there yet left out. */
+/** Limit of requests that one statement decides, without prepaid ones. */
 const MAX_BATCH = 500;
 
 interface Ask {
@@ -14,20 +14,20 @@ interface Ask {
   readonly limits: RateLimits;
 }
 
-/** The requests of one bucket in a batch, in order; all under the same limits. */
+/** The requests of one bucket in a batch, in order and under the same limits. */
 interface Group {
   readonly limits: RateLimits;
   readonly places: number[];
 }
 
 /**
- * The rate limiter that all processes share (R12): exact up to 1,000 a minute, and above that never over the
- * limit and at most one second's requests below it. Any change of limits holds from the next request, on what the
- * minute has counted so far. A limit above 2,097,151 a minute works as that one.
+ * The rate limiter that all processes share (R12): exact up to 1,000 a minute; above that it never exceeds the limit
+ * and is at most one second's requests short of it. A change of limits applies from the next request, to what the
+ * minute has counted. A limit above 2,097,151 a minute works as that number.
  *
- * Requests that arrive while a batch is under way are decided by the next one, in one statement, those of one
- * bucket in the order they came. Under load most need no statement: they were counted in advance (`PrepaidPermits`).
- * `take` rejects when the database cannot be reached: nothing is let through uncounted.
+ * Requests that arrive during a batch are decided by the next batch, in one statement, in order for each bucket. Under
+ * load most need no statement, because they were counted in advance (`PrepaidPermits`). `take` rejects when the
+ * database is unreachable: nothing passes uncounted.
  */
 export class PgRateLimiter implements RateLimiter {
   readonly #sql: Sql;
@@ -35,7 +35,7 @@ export class PgRateLimiter implements RateLimiter {
   readonly #batches: Batcher<Ask, RateVerdict>;
   readonly #permits = new PrepaidPermits();
 
-  /** Without a `clock` time is the database's, which all processes share; tests hand in one of their own. */
+  /** Without `clock` the database's time counts, which all processes share; tests pass their own. */
   constructor(sql: Sql, clock?: Clock) {
     this.#sql = sql;
     this.#clock = clock;
@@ -54,7 +54,7 @@ export class PgRateLimiter implements RateLimiter {
     await this.#sql.query(GIVE_BACK, [[bucket], [1], [null]]);
   }
 
-  /** Deletes the rows of buckets not asked about for 2 minutes, some hundred a statement; returns how many. */
+  /** Deletes rows unused for 2 minutes, some hundred in a statement. Returns how many. */
   async sweep(): Promise<number> {
     let deleted = 0;
     for (let after: string | null = ''; after !== null; ) {
@@ -78,11 +78,11 @@ export class PgRateLimiter implements RateLimiter {
   }
 
   async #decide(batch: readonly Ask[]): Promise<RateVerdict[]> {
-    // The batch before may have taken permits in advance.
+    // The last batch may have taken prepaid permits.
     const verdicts = batch.map(({ bucket, limits }) => this.#permits.use(bucket, limits, this.#elapsedMs()));
     let waiting = [...batch.keys()].filter((place) => verdicts[place] === undefined);
     while (waiting.length > 0) {
-      // One row is written once a statement: requests under other limits than their bucket's first take the next.
+      // One statement writes a row once: requests of a bucket under other limits wait for the next statement.
       const { groups, later } = group(batch, waiting);
       await this.#giveBackUnused([...groups.keys()]);
       for (const row of await this.#take(groups)) {

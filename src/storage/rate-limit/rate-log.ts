@@ -1,18 +1,18 @@
 /**
- * The sliding log of counted requests on PostgreSQL (R12): its format and its statements.
+ * The sliding log of counted requests in PostgreSQL (R12): its format and its statements.
  *
- * Terms. Entry: one bigint of `hits`, the Unix millisecond of counted requests shifted left by 21 bits, and below
- * it how many requests the row has counted up to and with that entry, modulo 2^21. The difference of two entries'
- * low bits is the number of requests between them, so each question is a binary search (`width_bucket`).
- * Base: the first element of `hits`; it has left the window and is only subtracted.
+ * Terms. Entry: one bigint of `hits`, the Unix millisecond of counted requests shifted left by 21 bits, and in the low
+ * bits how many requests the row has counted up to and with that entry, modulo 2^21. The difference of two entries' low
+ * bits is the number of requests between them, so each question is a binary search (`width_bucket`). Base: the first
+ * element of `hits`; it has left the window and is only subtracted.
  *
- * Up to 1,000 a minute an entry stands for the requests of one millisecond. Above, it stands for those of one
- * second and bears the time of that second's last millisecond: so never more than the limit pass in 60 s, also
- * when what is counted passes later in the second. With a rule for the second, entries stay exact and the ones
- * older than a second are merged when there are many.
+ * Up to 1,000 a minute an entry counts the requests of one millisecond. Above that it counts those of one second and
+ * has the time of that second's last millisecond, so that the limit holds in any 60 s, also for requests later in the
+ * second. With a limit for the second, entries stay exact, and those older than a second are merged when there are
+ * many.
  *
- * Invariants. A row is decided under its lock, on a clock read after the lock was taken. Rows are locked in the
- * order of their buckets' names, and whoever locks otherwise (`SWEEP`) never waits.
+ * Invariants. A row is decided under its lock, with a clock that is read after the lock was taken. Rows are locked in
+ * the order of their buckets' names; `SWEEP`, which does not, never waits.
  */
 import type { RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
 import { statement } from '../postgres/sql.ts';
@@ -20,18 +20,18 @@ import { statement } from '../postgres/sql.ts';
 const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 const COUNT_BITS = 21;
-/** The most that a row can count. */
+/** The highest count of a row. */
 export const COUNT_MASK = 2 ** COUNT_BITS - 1;
 /** The highest limit a minute that is exact. */
 const EXACT_LIMIT = 1_000;
-/** A log above the exact limit is merged once it has more entries. */
+/** A log above the exact limit is merged when it has more entries than this. */
 const MERGE_ABOVE = 256;
-/** A clock set back by up to this counts on where it is; by more, and the log is moved to the new time. */
+/** A clock that was set back by at most this stands still; set back further, the log is moved to the new time. */
 const CLOCK_SLACK_MS = 5_000;
 const IDLE_MS = 120_000;
 const SWEEP_ROWS = 500;
 
-/** Whether the requests of one second are counted as one. */
+/** True if the requests of one second share an entry. */
 export function countsBySecond({ perMinute, perSecond }: RateLimits): boolean {
   return perMinute > EXACT_LIMIT && perSecond === 0;
 }
@@ -42,22 +42,22 @@ const timeOf = (entry: string) => `(${entry} >> ${COUNT_BITS})`;
 const secondOf = (entry: string) => `((${entry} >> ${COUNT_BITS}) / ${SECOND_MS})`;
 const lastOf = (hits: string) => `${hits}[cardinality(${hits})]`;
 const countBetween = (later: string, earlier: string) => `((${later} - ${earlier}) & ${COUNT_MASK})`;
-/** `countsBySecond`, of the limits in `row`. */
+/** `countsBySecond` for the limits in `row`. */
 const bySecond = (row: string) => `(${row}.per_minute > ${EXACT_LIMIT} AND ${row}.per_second = 0)`;
-/** The time that an entry made now bears. */
+/** The time of an entry made now. */
 const stampOf = (row: string) =>
   `(now + CASE WHEN ${bySecond(row)} THEN ${SECOND_MS - 1} - now % ${SECOND_MS} ELSE 0 END)`;
-/** How many entries, the base always among them, are as old as the start of a window of `ms` or older. */
+/** Number of entries at or before the start of a window of `ms`, always including the base. */
 const entriesBefore = (ms: number) =>
   `greatest(1, width_bucket((now - ${ms}) << ${COUNT_BITS} | ${COUNT_MASK}, log))`;
-/** When the requests counted come below `limit`, if they have reached it. */
+/** When the count falls below `limit`, if it has reached it. */
 const freeAt = (limit: string, windowMs: number) =>
   `(SELECT ${timeOf('min(hit)')} + ${windowMs} FROM unnest(hits) AS hit
     WHERE ${countBetween(lastOf('hits'), 'hit')} < ${limit})`;
 
 /**
- * Values: buckets in order, requests of each, limits a minute and a second; the time in ms, null for the
- * database's own clock. `OFFSET 0` keeps each step from being worked out again for every use of its columns.
+ * Values: buckets in order, requests of each, limits a minute and a second; the time in ms, null for the database's
+ * clock. `OFFSET 0` keeps PostgreSQL from computing a step again for each use of its columns.
  */
 export const TAKE = statement(
   'rate-limit-take',
@@ -118,7 +118,7 @@ export const TAKE = statement(
      CASE WHEN granted < asked AND per_second > 0 THEN ${freeAt('per_second', SECOND_MS)} END AS second_free_at`,
 );
 
-/** What `TAKE` says of a bucket; times in Unix ms. */
+/** The result of `TAKE` for a bucket; times in Unix ms. */
 export interface TakeRow {
   readonly bucket: string;
   readonly granted: number;
@@ -126,13 +126,13 @@ export interface TakeRow {
   /** Requests counted in the minute that ends now. */
   readonly counted: number;
   readonly oldest: number | null;
-  /** The time of the entry that counts what was granted. */
+  /** Time of the entry that counts what was granted. */
   readonly latest: number;
   readonly minute_free_at: number | null;
   readonly second_free_at: number | null;
 }
 
-/** The verdict on the request that was the `index`-th of its bucket in the statement. */
+/** The verdict for the `index`-th request of the bucket in the statement. */
 export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number): RateVerdict {
   const isAllowed = index < row.granted;
   const left = Math.max(0, Math.min(perMinute, COUNT_MASK) - row.counted);
@@ -144,7 +144,7 @@ export function verdict(row: TakeRow, { perMinute }: RateLimits, index: number):
     return { isAllowed, limit, resetAt, remaining, retryAfterSeconds: 0, rule: null };
   }
   const isMinute = left === 0;
-  // A limit of 0 never frees: then the minute is named.
+  // With a limit of 0 no request ever passes; then the minute is named.
   const minuteFreeAt = isMinute ? (row.minute_free_at ?? row.now + MINUTE_MS) : 0;
   const waitMs = Math.max(minuteFreeAt, row.second_free_at ?? 0) - row.now;
   return {
@@ -161,8 +161,8 @@ const lessGiven = (entry: string) =>
   `(${timeOf(entry)} << ${COUNT_BITS} | ((${entry} - given) & ${COUNT_MASK}))`;
 
 /**
- * Values: buckets; requests of each that did not take place; the times of the entries that count them, null for the
- * latest entry. These entries count so many less, down to none, and then go.
+ * Values: buckets, the number of requests to give back for each, and the times of the entries that count them, null for
+ * the latest. These entries are reduced, at most to none, and then deleted.
  */
 export const GIVE_BACK = statement(
   'rate-limit-give-back',
@@ -180,7 +180,7 @@ export const GIVE_BACK = statement(
    WHERE r.bucket = c.bucket`,
 );
 
-/** Values: the bucket after which to go on, the time in ms or null. One slice of the table in bucket order. */
+/** Values: the bucket to continue after, and the time in ms or null. One slice of the table in bucket order. */
 export const SWEEP = statement(
   'rate-limit-sweep',
   `WITH slice AS MATERIALIZED (
