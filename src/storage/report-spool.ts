@@ -84,7 +84,9 @@ export class FileReportSpool implements ReportSpool {
   async read(spool: string, from: number, most: number): Promise<SpoolBatch> {
     const file = this.#files.find(({ id }) => id === spool);
     if (!file) throw new Error(`there is no file ${spool} in the spool`);
-    const buffer = Buffer.alloc(Math.max(0, Math.min(READ_BYTES, file.size - from)));
+    // What is appended meanwhile is no part of this batch: it would pass for applied.
+    const { size } = file;
+    const buffer = Buffer.alloc(Math.max(0, Math.min(READ_BYTES, size - from)));
     await using handle = await open(`${file.base}.jsonl`, 'r');
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, from);
     const reports: KeptReport[] = [];
@@ -97,7 +99,7 @@ export class FileReportSpool implements ReportSpool {
       taken = end + 1;
     }
     // An incomplete last line was being written when its process died, so it was never acknowledged.
-    const to = taken === 0 ? Math.max(from, file.size) : from + taken;
+    const to = taken === 0 ? Math.max(from, size) : from + taken;
     return { spool, from, to, reports };
   }
 

@@ -70,6 +70,23 @@ describe('the spool of delivery reports', () => {
     expect(await drain(spool)).toEqual(['a', 'b']);
   });
 
+  it('[R15] loses nothing that is appended while it is read to its end', async () => {
+    const spool = openSpool();
+    const drained: string[] = [];
+    let isOver = false;
+    const draining = (async () => {
+      while (!isOver || !spool.isEmpty) {
+        drained.push(...(await drain(spool)));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    // Each is on the disk at another moment of a read.
+    for (let sid = 0; sid < 500; sid++) await spool.append([report(String(sid))]);
+    isOver = true;
+    await draining;
+    expect(drained).toEqual(Array.from({ length: 500 }, (_, sid) => String(sid)));
+  });
+
   it('is readable only by its user', async () => {
     if (process.platform === 'win32') return;
     await openSpool().append([report('a')]);
