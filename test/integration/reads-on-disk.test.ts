@@ -46,6 +46,18 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
       groupBy: ['status'],
       environment: undefined,
     }),
+  'an account': ({ accounts }, accountId) => accounts.findOnDisk(accountId),
+  'a list of accounts': ({ accounts }) => accounts.list(undefined, { limit: 10, after: undefined }),
+  'the number of accounts': ({ accounts }) => accounts.count(undefined),
+  'the number of accounts found': ({ accounts }) => accounts.count('somebody'),
+  'the number of messages': ({ messageLists }, accountId) => messageLists.count(accountId, {}),
+  'the number of ledger entries': ({ ledger }, accountId) => ledger.count(accountId, {}),
+  'the number of deliveries': ({ lists }, accountId) => lists.countDeliveries(accountId, { webhookId: ANY }),
+  'entries in a list of the audit log': ({ lists }, accountId) =>
+    lists.auditEntries(accountId, {}, { limit: 10, after: undefined }),
+  'the number of audit entries': ({ lists }, accountId) => lists.countAuditEntries(accountId, {}),
+  'the number of audit entries of an action': ({ lists }, accountId) =>
+    lists.countAuditEntries(accountId, { action: 'key.create' }),
   'the audit log': ({ audit }) => audit.chainedAfter(0, 10),
   'the end of the audit log': ({ audit }) => audit.heads(),
 };

@@ -46,7 +46,7 @@ export function accountOperations(deps: Dependencies) {
       'account.get',
       { scopes: 'any', roles: ACCOUNT_ROLES },
       async (caller, _input: Record<string, never>) => {
-        const account = await stores.accounts.find(accountIdOf(caller));
+        const account = await stores.accounts.findOnDisk(accountIdOf(caller));
         if (!account) throw notFound('Account');
         return account;
       },
@@ -61,7 +61,7 @@ export function accountOperations(deps: Dependencies) {
         const id = input.id ?? ownId;
         if (id === undefined) throw validationError([{ path: 'id', message: 'must name an account' }]);
         const isVisible = ownId === undefined || id.toLowerCase() === ownId;
-        const account = isVisible && isUuid(id) ? await stores.accounts.find(id) : undefined;
+        const account = isVisible && isUuid(id) ? await stores.accounts.findOnDisk(id) : undefined;
         if (!account) throw notFound('Account');
         return account;
       },

@@ -6,6 +6,8 @@ import type { UsageQuery, UsageRow } from '../usage/usage.ts';
 export interface AccountStore {
   insert(account: Account): Promise<void>;
   find(id: string): Promise<Account | undefined>;
+  /** `find`, for showing: resolves when what it read is on the disk. */
+  findOnDisk(id: string): Promise<Account | undefined>;
   /** Accounts by id, newest first. `search` matches name and email. */
   list(search: string | undefined, range: KeyRange): Promise<readonly Account[]>;
   count(search: string | undefined): Promise<number>;

@@ -117,7 +117,7 @@ export async function countMatching(
     return (await findPage<KeyRow>(sql, keyPages(filter), accountId, channel, filter, null, none)).total;
   }
   const count = filter.status === 'failed' ? WALKED_COUNT_FAILED : WALKED_COUNT;
-  const [row] = await sql.query<{ total: number }>(count, walking(accountId, channel, filter, null));
+  const [row] = await sql.queryOnDisk<{ total: number }>(count, walking(accountId, channel, filter, null));
   return row?.total ?? 0;
 }
 

@@ -79,7 +79,7 @@ export async function seqRange(
   filter: TimeFilter,
 ): Promise<SeqRange> {
   const values = [accountId, channel, timesOf(filter)];
-  const [row] = await sql.query<{ above: number; up_to: number }>(RANGE, values);
+  const [row] = await sql.queryOnDisk<{ above: number; up_to: number }>(RANGE, values);
   const above = row?.above ?? 0;
   return { above, upTo: Math.max(above, row?.up_to ?? 0) };
 }

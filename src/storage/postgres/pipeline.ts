@@ -173,7 +173,7 @@ export const ON_DISK = { name: 'on-disk', text: `SELECT pg_logical_emit_message(
  * have seen is not on the disk yet. Concurrent readers share one disk write, as commits do. It does not look at
  * standbys: with synchronous ones, every such read waits for them.
  */
-const READ_ON_DISK = {
+export const READ_ON_DISK = {
   name: 'read-on-disk',
   text: `SELECT pg_logical_emit_message(true, '', '')
     WHERE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() OR current_setting('synchronous_standby_names') <> ''`,

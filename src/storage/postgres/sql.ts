@@ -2,7 +2,7 @@ import knexModule, { type Knex } from 'knex';
 import pg from 'pg';
 import type { Logger } from '../../domain/ports/logger.ts';
 import { arrayLiteral } from './array-literal.ts';
-import { type BoundStatement, isUndecided, Pipeline } from './pipeline.ts';
+import { type BoundStatement, isUndecided, Pipeline, READ_ON_DISK } from './pipeline.ts';
 import { setSession } from './session-settings.ts';
 import { endWhenUnanswered, isUnanswered } from './unanswered.ts';
 
@@ -188,6 +188,19 @@ export class Sql {
       return this.#onConnection((connection) => Pipeline.of(connection).addOnDisk<Row>(bound));
     this.#pipeline.tellWhatIsRead();
     return this.#pipeline.add<Row>(bound);
+  }
+
+  /** `queryOnDisk` for reads by Knex's builder: `read` is given one connection, on which the disk is waited for, too. */
+  async readOnDisk<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    if (this.#pipeline) {
+      this.#pipeline.tellWhatIsRead();
+      return read(this);
+    }
+    return this.#onConnection(async (connection) => {
+      const result = await read(new Sql(this.#knex, connection));
+      await Pipeline.of(connection).add(READ_ON_DISK);
+      return result;
+    });
   }
 
   /**

@@ -140,7 +140,15 @@ export class PgAccountStore implements AccountStore {
     return row && mapRow(row);
   }
 
+  findOnDisk(id: string): Promise<Account | undefined> {
+    return this.#sql.readOnDisk((sql) => new PgAccountStore(sql).find(id));
+  }
+
   async list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
+    return this.#sql.readOnDisk((sql) => new PgAccountStore(sql).#list(search, { limit, after }));
+  }
+
+  async #list(search: string | undefined, { limit, after }: KeyRange): Promise<readonly Account[]> {
     const query = this.#withPlan().orderBy('accounts.id', 'desc').limit(limit);
     if (after !== undefined) query.where('accounts.id', '<', after);
     if (search !== undefined) {
@@ -160,8 +168,12 @@ export class PgAccountStore implements AccountStore {
   }
 
   async count(search: string | undefined): Promise<number> {
-    if (search === undefined) return this.#sql.count(this.#withPlan());
-    const [counted] = await this.#sql.query<{ total: number }>(COUNT_FOUND, [search, containing(search)]);
+    if (search === undefined)
+      return this.#sql.readOnDisk((sql) => sql.count(new PgAccountStore(sql).#withPlan()));
+    const [counted] = await this.#sql.queryOnDisk<{ total: number }>(COUNT_FOUND, [
+      search,
+      containing(search),
+    ]);
     return counted?.total ?? 0;
   }
 

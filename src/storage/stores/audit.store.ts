@@ -97,30 +97,32 @@ export class PgAuditStore implements AuditStore {
     filter: AuditFilter,
     { limit, after }: KeyRange,
   ): Promise<readonly AuditEntry[]> {
-    const query = this.#matching(accountId, filter).orderBy('id', 'desc').limit(limit);
-    if (after !== undefined) query.where('id', '<', after);
-    const rows: AuditRow[] = await query.select(...COLUMNS);
+    const rows = await this.#sql.readOnDisk(async (sql): Promise<AuditRow[]> => {
+      const query = matching(sql, accountId, filter).orderBy('id', 'desc').limit(limit);
+      if (after !== undefined) query.where('id', '<', after);
+      return query.select(...COLUMNS);
+    });
     return rows.map(mapRow);
   }
 
   count(accountId: string | undefined, filter: AuditFilter): Promise<number> {
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (accountId !== undefined && !isFiltered) return ownRows(this.#sql, accountId, 'audit_entries');
-    return this.#sql.count(this.#matching(accountId, filter));
+    return this.#sql.readOnDisk((sql) => sql.count(matching(sql, accountId, filter)));
   }
+}
 
-  #matching(accountId: string | undefined, filter: AuditFilter) {
-    const query = this.#sql.table<AuditRow>('audit_entries');
-    if (accountId !== undefined) query.where('account_id', accountId);
-    if (filter.action !== undefined) query.where('action', filter.action);
-    if (filter.actor !== undefined) query.where('actor', filter.actor);
-    if (filter.target !== undefined) query.where('target', filter.target);
-    // The index is on ids, and an id contains its time.
-    const { from, to } = filter;
-    if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
-    if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
-    return query;
-  }
+function matching(sql: Sql, accountId: string | undefined, filter: AuditFilter) {
+  const query = sql.table<AuditRow>('audit_entries');
+  if (accountId !== undefined) query.where('account_id', accountId);
+  if (filter.action !== undefined) query.where('action', filter.action);
+  if (filter.actor !== undefined) query.where('actor', filter.actor);
+  if (filter.target !== undefined) query.where('target', filter.target);
+  // The index is on ids, and an id contains its time.
+  const { from, to } = filter;
+  if (from !== undefined) query.where('at', '>=', from).where('id', '>=', idAround(from, -ID_SLACK_MS));
+  if (to !== undefined) query.where('at', '<=', to).where('id', '<', idAround(to, ID_SLACK_MS));
+  return query;
 }
 
 function endOf([end]: readonly HeadRow[]): HeadRow {

@@ -409,7 +409,7 @@ export class PgDeliveryStore implements DeliveryStore {
   }
 
   async attempts(accountId: string, deliveryIds: readonly string[]) {
-    const rows = await this.#sql.query<AttemptRow>(ATTEMPTS, [accountId, deliveryIds]);
+    const rows = await this.#sql.queryOnDisk<AttemptRow>(ATTEMPTS, [accountId, deliveryIds]);
     const byDelivery = Map.groupBy(rows, (row) => row.delivery_id);
     return new Map([...byDelivery].map(([id, own]) => [id, own.map(mapAttempt)]));
   }
@@ -506,7 +506,9 @@ export class PgDeliveryListStore implements DeliveryListStore {
   async count(accountId: string, filter: DeliveryListFilter): Promise<number> {
     if (filter.messageId !== undefined) {
       const values = ofMessage(accountId, filter);
-      const [counted] = values ? await this.#sql.query<{ total: number }>(COUNT_OF_MESSAGE, values) : [];
+      const [counted] = values
+        ? await this.#sql.queryOnDisk<{ total: number }>(COUNT_OF_MESSAGE, values)
+        : [];
       return counted?.total ?? 0;
     }
     return countMatching(this.#sql, await this.#endpoints(accountId, filter), filter);
@@ -603,13 +605,15 @@ async function idsOfEachBefore(
 
 /** Number of matching deliveries to the webhooks. */
 async function countMatching(sql: Sql, webhookIds: readonly string[], filter: DeliveryFilter) {
-  const [row] = await sql.query<{ count: number }>(TOTAL, matching(webhookIds, filter));
+  const [row] = await sql.queryOnDisk<{ count: number }>(TOTAL, matching(webhookIds, filter));
   return row?.count ?? 0;
 }
 
 /** Number of deliveries to each webhook in each status. */
 async function countsByStatus(sql: Sql, webhookIds: readonly string[]) {
-  return sql.query<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [webhookIds]);
+  return sql.queryOnDisk<{ webhook_id: string; status: DeliveryStatus; count: number }>(BY_STATUS, [
+    webhookIds,
+  ]);
 }
 
 /** The statement on an index that has the matching deliveries and few others, if there is one. */
@@ -631,7 +635,7 @@ function hourCounts(
   limit: number | null,
 ) {
   const values = [...matching(webhookIds, filter), newest ?? 'infinity', limit];
-  return sql.query<HourCount>(HOURS, values);
+  return sql.queryOnDisk<HourCount>(HOURS, values);
 }
 
 async function idsIn(

@@ -95,7 +95,7 @@ export class PgLedgerStore implements LedgerStore {
     // Entries between these numbers are inside the period for certain.
     const [sureLow, sureHigh] = lowEnd < highStart ? [lowEnd, highStart] : [high, high];
     const values = [accountId, from ?? null, to ?? null, low, sureLow, sureHigh, high];
-    const [row] = await this.#sql.query<{ count: number }>(COUNT, values);
+    const [row] = await this.#sql.queryOnDisk<{ count: number }>(COUNT, values);
     return (row?.count ?? 0) + (sureHigh - sureLow);
   }
 

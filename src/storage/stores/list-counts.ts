@@ -21,6 +21,6 @@ export async function ownRows(
   accountId: string,
   list: 'contacts' | 'contacts_sandbox' | 'devices' | 'devices_sandbox' | 'api_keys' | 'audit_entries',
 ): Promise<number> {
-  const [row] = await sql.query<{ rows: number }>(COUNT, [accountId, list]);
+  const [row] = await sql.queryOnDisk<{ rows: number }>(COUNT, [accountId, list]);
   return row?.rows ?? 0;
 }

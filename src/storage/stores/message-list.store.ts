@@ -63,7 +63,7 @@ export class PgMessageListStore implements MessageListStore {
   }
 
   async counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>> {
-    const rows = await this.#sql.query<ChannelCounter & { channel: Channel }>(COUNTERS, [accountId]);
+    const rows = await this.#sql.queryOnDisk<ChannelCounter & { channel: Channel }>(COUNTERS, [accountId]);
     const counters = new Map(rows.map(({ channel, last, kept }) => [channel, { last, kept }]));
     return new Map(CHANNELS.map((channel) => [channel, counters.get(channel) ?? { last: 0, kept: 0 }]));
   }
