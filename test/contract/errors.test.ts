@@ -146,6 +146,25 @@ describe('a database that is reachable but cannot answer (R3)', () => {
     expect(await sql.query('SELECT name FROM api_keys WHERE name = $1', [input.name])).toHaveLength(1);
   });
 
+  it('[R217] does not refuse a cancellation that was made and could not be read', async () => {
+    const scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
+    const sms = { to: '0700123456', message: 'Canceled once', scheduledFor };
+    const { id } = (await post(JSON.stringify(sms))).body;
+    await using sql = await openSql(gateway.database);
+    await sql.query('BEGIN');
+    // Of a cancellation only its answer needs it.
+    await sql.query('LOCK TABLE timeline_notes IN ACCESS EXCLUSIVE MODE');
+    const answer = await send('DELETE', `/developers/messages/${id}`);
+    await sql.query('ROLLBACK');
+    expectRefusal(answer, 503, 'outcome_unknown');
+    expect([answer.headers['retry-after'], answer.body.error.details]).toEqual([
+      undefined,
+      { messageId: id },
+    ]);
+    const { body } = await send('GET', `/developers/messages/${id}`);
+    expect(body.recipients[0]).toMatchObject({ status: 'failed', error: { code: 'canceled' } });
+  });
+
   it('gives 503 service_unavailable with Retry-After, over REST and GraphQL, until it works again', async () => {
     const token = await signIn(gateway, account);
     const ask = {

@@ -9,7 +9,7 @@ import {
   visibilityOf,
 } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DomainError, notFound, validationError } from '../errors.ts';
+import { DomainError, doneButUnread, notFound, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
 import { EMPTY_PAGE, type Page, type PageRequest } from '../paging.ts';
 import type { SendAnswer } from '../ports/intake.ts';
@@ -62,7 +62,10 @@ export function messageOperations(deps: Dependencies) {
       { scopes: Object.values(SEND_SCOPES), roles: SENDER_ROLES },
       async (caller, input: { id: string }): Promise<MessageDetails> => {
         await cancelMessage(deps, caller, input.id);
-        return detailsOf(visibilityOf(caller), input.id);
+        return detailsOf(visibilityOf(caller), input.id).catch((error) => {
+          // A refusal would say that the message is not canceled.
+          throw doneButUnread({ messageId: input.id }, error);
+        });
       },
     ),
 
