@@ -232,7 +232,6 @@ const MONEY = `
     CHECK (kind <> 'refund' OR (amount_minor > 0 AND message_id IS NOT NULL AND position IS NOT NULL)),
     CHECK (kind NOT IN ('opening', 'topup') OR (amount_minor > 0 AND message_id IS NULL AND actor IS NOT NULL))
   ) WITH (${GROWING});
-  -- Nothing here refuses a second charge of a message: an index costs each message 31 bytes, a trigger 7 to 10 µs of 90.
   CREATE UNIQUE INDEX ledger_one_refund ON ledger_entries (message_id, position) WHERE kind = 'refund';
   CREATE UNIQUE INDEX ledger_reference ON ledger_entries (account_id, reference) WHERE reference IS NOT NULL;
   CREATE FUNCTION ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS

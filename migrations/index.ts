@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import * as baseline from './0001_baseline.ts';
 import * as dataCopy from './0002_data_copy.ts';
+import * as oneCharge from './0003_one_charge.ts';
 import * as people from './0010_people.ts';
 
 /** One step of the schema. A released step never changes. */
@@ -16,5 +17,6 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { name: '0001_baseline', up: baseline.up, down: baseline.down },
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },
+  { name: '0003_one_charge', up: oneCharge.up, down: oneCharge.down },
   { name: '0010_people', up: people.up, down: people.down },
 ];

@@ -395,6 +395,7 @@ CREATE TABLE ledger_entries (
 CREATE UNIQUE INDEX ledger_entries_pkey ON ledger_entries USING btree (account_id, seq) WITH (fillfactor='100');
 CREATE UNIQUE INDEX ledger_one_refund ON ledger_entries USING btree (message_id, "position") WHERE (kind = 'refund'::text);
 CREATE UNIQUE INDEX ledger_reference ON ledger_entries USING btree (account_id, reference) WHERE (reference IS NOT NULL);
+CREATE TRIGGER charged_once AFTER INSERT ON ledger_entries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION charge_once();
 CREATE TRIGGER ledger_append_only BEFORE DELETE OR UPDATE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION ledger_is_append_only();
 CREATE TRIGGER ledger_never_emptied BEFORE TRUNCATE ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
 CREATE TRIGGER refunded_at_most BEFORE INSERT ON ledger_entries FOR EACH ROW WHEN ((new.kind = 'refund'::text)) EXECUTE FUNCTION check_refund();
@@ -863,6 +864,26 @@ CREATE TABLE whatsapp_writers (
 );
 CREATE INDEX whatsapp_writers_message ON whatsapp_writers USING btree (message_id);
 CREATE UNIQUE INDEX whatsapp_writers_pkey ON whatsapp_writers USING btree (number);
+
+CREATE OR REPLACE FUNCTION charge_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+    DECLARE
+      own CONSTANT xid := pg_current_xact_id()::xid;
+      doubled uuid;
+    BEGIN
+      SELECT c.message_id INTO doubled FROM (
+        SELECT message_id, count(*) AS charges FROM added WHERE kind = 'charge' GROUP BY message_id) c
+      LEFT JOIN LATERAL (SELECT xmin AS maker FROM messages WHERE id = c.message_id OFFSET 0) m ON true
+      WHERE c.charges > 1 OR m.maker IS DISTINCT FROM own LIMIT 1;
+      IF FOUND THEN
+        RAISE EXCEPTION 'message % is charged once, by the transaction that accepts it', doubled
+          USING ERRCODE = 'integrity_constraint_violation';
+      END IF;
+      RETURN NULL;
+    END $function$
+;
 
 CREATE OR REPLACE FUNCTION check_refund()
  RETURNS trigger

@@ -42,6 +42,22 @@ describe('PostgreSQL itself refuses', () => {
       [owner.accountId, amount, messageId, position, kind],
     );
 
+  it('[R17] a second charge of a message, later or in the same statement', async () => {
+    const id = await send('0004', 'sent');
+    await expect(enter('charge', -30, id, null)).rejects.toThrow(`message ${id} is charged once`);
+    await expect(enter('charge', -30, randomUUID(), null)).rejects.toThrow('is charged once');
+    const twice = sql.query(
+      `WITH message AS (
+         INSERT INTO messages (id, account_id, seq, cost_minor, unit_price_minor, created_at, expires_at, channel,
+           environment, currency, sender, content)
+         VALUES ($2, $1, 1, 30, 30, now(), now(), 'sms', 'production', 'UGX', 'SERVICE', 'Hello'))
+       INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, message_id, kind)
+       SELECT $1, seq, -30, 5000, now(), $2, 'charge' FROM generate_series(10, 11) AS seq`,
+      [other.accountId, randomUUID()],
+    );
+    await expect(twice).rejects.toThrow('is charged once');
+  });
+
   it("a refund above the recipient's cost, to another account, or for a recipient that did not fail", async () => {
     const failed = await send('0001', 'failed');
     const delivered = await send('0123', 'delivered');
