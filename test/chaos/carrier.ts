@@ -1,11 +1,23 @@
 /** The carrier of a run: an SMSC that misbehaves as it is told, and remembers what it took and reported. */
+import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import { type Smsc, type SubmitAnswer, startSmsc } from '../support/smsc.ts';
 import type { ReceivedSubmit, ReportPlan } from '../support/smsc-pdus.ts';
-import type { HandedOver } from './judge.ts';
 import type { Random } from './random.ts';
 import type { Disorder } from './schedule.ts';
 
 type Misbehaviour = Extract<Disorder, { kind: 'carrier' }>['how'];
+type Stat = 'DELIVRD' | 'UNDELIV';
+
+/** What the carrier knows of one hand-over: one part of a text to one number. */
+export interface HandedOver {
+  readonly to: string;
+  /** From 1. */
+  readonly part: number;
+  /** It answered with success, for now not, never, not at all, or by cutting the connection. */
+  readonly answer: 'accepted' | 'throttled' | 'rejected' | 'none' | 'cut';
+  /** What it reports on it, in the order in which that was planned. */
+  readonly reports: readonly Stat[];
+}
 
 export class Carrier {
   readonly handedOver: HandedOver[] = [];
@@ -19,29 +31,24 @@ export class Carrier {
   }
 
   static async start(random: Random): Promise<Carrier> {
-    const smsc = await startSmsc();
+    const smsc = await startSmsc({ reportsOver: 'each', answerDelayMs: ANSWER_MS });
     const carrier = new Carrier(smsc, random);
-    const plans = new Map<string, ReportPlan | undefined>();
+    const plans = new Map<number, readonly ReportPlan[]>();
     smsc.behave({
       answer: (submit) => {
-        const answer = carrier.#answerTo();
+        const answer = carrier.#answerTo(submit);
         const isTaken = answer === 'accept' || answer === 'late';
-        const plan = isTaken ? carrier.#reportOn() : undefined;
-        plans.set(key(submit), plan);
+        const own = isTaken ? carrier.#reportsOn() : [];
+        plans.set(submit.index, own);
         carrier.handedOver.push({
           to: submit.destination.address.replace(/^\+?/, '+'),
-          answer: isTaken
-            ? 'accepted'
-            : answer === 'throttle'
-              ? 'refused'
-              : answer === 'drop'
-                ? 'cut'
-                : 'none',
-          report: plan?.stat as HandedOver['report'],
+          part: partOf(submit),
+          answer: isTaken ? 'accepted' : (WORDS.get(answer) ?? 'rejected'),
+          reports: own.map(({ stat }) => stat as Stat),
         });
         return answer;
       },
-      reports: (submit) => plans.get(key(submit)),
+      reports: ({ index }) => plans.get(index),
     });
     return carrier;
   }
@@ -49,35 +56,61 @@ export class Carrier {
   misbehave(how: Misbehaviour): void {
     this.#how = how;
     if (how === 'reversed') this.smsc.behave({ answersReversedBy: 4 });
+    if (how === 'slow') this.smsc.behave({ answerDelayMs: 200 });
   }
 
   behave(): void {
     this.#how = undefined;
-    this.smsc.behave({ answersReversedBy: 1 });
+    this.smsc.behave({ answersReversedBy: 1, answerDelayMs: ANSWER_MS });
     this.smsc.answerLate();
   }
 
-  #answerTo(): SubmitAnswer {
+  /** Whether all that it reported was acknowledged, once each or more often. */
+  get isHeard(): boolean {
+    return this.smsc.reports.every(({ answers }) => answers.at(-1) === 0);
+  }
+
+  #answerTo(submit: ReceivedSubmit): SubmitAnswer {
     switch (this.#how) {
       case 'late':
       case 'silent':
       case 'throttle':
       case 'drop':
-        return this.#random.chance(0.5) ? this.#how : 'accept';
-      default:
-        return 'accept';
+        if (this.#random.chance(0.5)) return this.#how;
     }
+    // Of a text that has begun to leave it refuses no part: carriers refuse numbers.
+    return partOf(submit) === 1 && this.#random.chance(0.03) ? REJECTED : 'accept';
   }
 
-  #reportOn(): ReportPlan | undefined {
-    if (this.#random.chance(0.2)) return undefined;
+  /** None, one, the same twice, or two that contradict each other. */
+  #reportsOn(): ReportPlan[] {
+    if (this.#random.chance(0.2)) return [];
+    const first = this.#report(this.#random.chance(0.85) ? 'DELIVRD' : 'UNDELIV');
+    if (this.#random.chance(0.8)) return [first];
+    const stat = this.#random.chance(0.8) ? (first.stat as Stat) : 'UNDELIV';
+    // Behind the first in the same breath, or on its own.
+    return [first, this.#random.chance(0.5) ? { ...first, stat } : this.#report(stat)];
+  }
+
+  #report(stat: Stat): ReportPlan {
     return {
       form: this.#random.pick(['text', 'payload', 'tlv'] as const),
-      stat: this.#random.chance(0.85) ? 'DELIVRD' : 'UNDELIV',
+      stat,
       when: this.#random.chance(0.3) ? 'before' : 'after',
       delayMs: this.#random.chance(0.5) ? 0 : this.#random.between(1, 1_500),
     };
   }
 }
 
-const key = ({ index }: ReceivedSubmit) => String(index);
+/** What a carrier takes to answer. */
+const ANSWER_MS = 2;
+const REJECTED = smpp.errors.ESME_RINVDSTADR as number;
+const WORDS = new Map<SubmitAnswer, HandedOver['answer']>([
+  ['throttle', 'throttled'],
+  ['drop', 'cut'],
+  ['silent', 'none'],
+]);
+
+/** Which part of a text it is, by the header that long texts have. */
+const partOf = ({ esmClass, octets }: ReceivedSubmit): number =>
+  (esmClass & 0x40) === 0 ? 1 : (octets[5] ?? 1);

@@ -1,135 +1,280 @@
 /**
- * Judges a run by what clients, carrier and receiver saw. It knows the rules of money and states by itself and imports
+ * Judges a run by what clients, carrier and receivers saw. It knows the rules of money and states by itself and imports
  * nothing of the gateway.
  */
 import type pg from 'pg';
-import type { FedEvent, Wanted } from './clients.ts';
-
-/** What the carrier knows of one hand-over. */
-export interface HandedOver {
-  readonly to: string;
-  /** It answered with success, with an error, not at all, or by cutting the connection. */
-  readonly answer: 'accepted' | 'refused' | 'none' | 'cut';
-  /** What it reported, if anything. */
-  readonly report: 'DELIVRD' | 'UNDELIV' | undefined;
-}
+import type { HandedOver } from './carrier.ts';
+import type { KnownEndpoint } from './changers.ts';
+import { type FedEvent, mayFollow } from './readers.ts';
+import type { Hook } from './receiver.ts';
+import type { Told, Wanted } from './senders.ts';
 
 export interface Seen {
   readonly wanted: readonly Wanted[];
   readonly fed: readonly FedEvent[];
+  /** The last status that somebody was told, by message id and number. */
+  readonly statuses: ReadonlyMap<string, string>;
+  readonly endpoints: readonly KnownEndpoint[];
   readonly handedOver: readonly HandedOver[];
-  /** Delivery id and event sequence of each hook that the receiver answered with success. */
-  readonly hooks: readonly { readonly deliveryId: string; readonly body: string }[];
+  readonly hooks: readonly Hook[];
   /** Hand-overs that may have been cut off: so many messages may have left twice. */
   readonly mayBeTwice: number;
+  /** What the account had before the first message. */
+  readonly openingBalance: number;
+  /** What it is told to have now, and each list of messages by status as it was walked; undefined: nobody answered. */
+  readonly balance: number | undefined;
+  readonly walks: ReadonlyMap<
+    string | undefined,
+    { readonly ids: readonly string[]; readonly total: number }
+  >;
 }
 
-interface StoredMessage {
+interface Stored {
   readonly id: string;
   readonly content: string;
   readonly to: string;
   readonly status: string;
+  readonly code: string | null;
   readonly sent: boolean;
+  readonly cost: number;
   readonly refunds: number;
 }
 
-const STORED = `SELECT m.id, m.content, r.address AS "to", r.status, r.sent_at IS NOT NULL AS sent,
-    (SELECT count(*)::int FROM ledger_entries l WHERE l.message_id = m.id AND l.kind = 'refund') AS refunds
-  FROM messages m JOIN recipients r ON r.message_id = m.id`;
+const STORED = `SELECT m.id, m.content, r.address AS "to", r.status, r.error_code AS code, r.sent_at IS NOT NULL AS sent,
+    r.cost_minor::int AS cost,
+    (SELECT count(*)::int FROM ledger_entries l
+      WHERE l.message_id = m.id AND l.position = r.position AND l.kind = 'refund') AS refunds
+  FROM messages m JOIN recipients r ON r.message_id = m.id ORDER BY m.seq, r.position`;
+const EVENT = `concat_ws(' ', e.type, e.message_id, r.address) AS event`;
+const RECIPIENT = 'LEFT JOIN recipients r ON r.message_id = e.message_id AND r.position = e.position';
+const EVENTS = `SELECT ${EVENT} FROM events e ${RECIPIENT} ORDER BY e.seq`;
+const OWED = `SELECT d.id, d.status, ${EVENT} FROM webhook_deliveries d
+  JOIN events e ON e.account_id = d.account_id AND e.seq = d.event_seq ${RECIPIENT}`;
+/** What is owed to an endpoint after its last change. */
+const OWED_SINCE = `SELECT e.seq::int FROM events e WHERE e.type = ANY ($2) AND e.recorded_at > $3
+  AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.account_id = e.account_id AND d.event_seq = e.seq AND d.webhook_id = $1)`;
+
+interface Owed {
+  readonly id: string;
+  readonly status: string;
+  /** Type, message and recipient of its event. */
+  readonly event: string;
+}
+
+/** Shipped price of an SMS, for each 160 characters and recipient. */
+const PRICE = 30;
+const UNIT = 160;
+/** A text in plain letters goes in one part up to 160 of them, and in parts of 153 above. */
+const partsOf = (text: string) => (text.length <= 160 ? 1 : Math.ceil(text.length / 153));
+/** How far clocks that agree may be apart, ms. */
+const TOLERANCE_MS = 5_000;
+
+type Accepted = Extract<Told, { kind: 'accepted' }>;
+const acceptedOf = ({ told }: Wanted): Accepted[] => told.filter((one) => one.kind === 'accepted');
 
 /** What is wrong, in sentences. */
 export async function judge(client: pg.Client, seen: Seen): Promise<string[]> {
-  const { rows } = await client.query<StoredMessage>(STORED);
-  const wrong = [...judgeAcceptance(rows, seen.wanted), ...judgeCarrier(rows, seen)];
-  const { rows: events } = await client.query<FedEvent>(
-    'SELECT type AS event, message_id AS "messageId" FROM events ORDER BY seq',
-  );
-  wrong.push(...judgeFeed(events, seen.fed));
-  const { rows: owed } = await client.query<{ id: string; status: string }>(
-    'SELECT id, status FROM webhook_deliveries',
-  );
-  wrong.push(...judgeHooks(owed, seen));
-  return wrong;
-}
-
-function judgeAcceptance(stored: readonly StoredMessage[], wanted: readonly Wanted[]): string[] {
-  const byText = Map.groupBy(stored, ({ content }) => content);
-  const wrong: string[] = [];
-  for (const { text, told, key } of wanted) {
-    const found = byText.get(text) ?? [];
-    const ids = new Set(told.flatMap((one) => (one.kind === 'accepted' ? [one.id] : [])));
-    const unknown = told.some(({ kind }) => kind === 'unknown');
-    const whom = `${text}${key === undefined ? '' : ' (with a key)'} was told ${JSON.stringify(told)}`;
-    if (ids.size > 1) wrong.push(`${whom}: several ids for one message`);
-    if (found.length > 1) wrong.push(`${whom}: it was accepted ${found.length} times`);
-    for (const id of ids) if (!found.some((one) => one.id === id)) wrong.push(`${whom}: it is not there`);
-    if (ids.size === 0 && !unknown && found.length > 0) wrong.push(`${whom}: it was accepted all the same`);
+  const { rows: stored } = await client.query<Stored>(STORED);
+  const { rows: events } = await client.query<{ event: string }>(EVENTS);
+  const { rows: owed } = await client.query<Owed>(OWED);
+  const wrong = [
+    ...judgeAcceptance(stored, seen.wanted),
+    ...judgeCancellation(stored, seen),
+    ...judgeCarrier(stored, seen),
+    ...judgeReading(stored, seen),
+    ...judgeFeed(
+      events.map(({ event }) => event),
+      seen.fed,
+    ),
+    ...judgeHooks(owed, seen),
+  ];
+  for (const { id, state, since } of seen.endpoints) {
+    if (!state?.isActive || state.isDeleted) continue;
+    const { rows } = await client.query(OWED_SINCE, [id, state.events, new Date(since)]);
+    if (rows.length > 0)
+      wrong.push(`endpoint ${id} is not owed ${rows.length} events, the first: ${rows[0].seq}`);
   }
   return wrong;
 }
 
-function judgeCarrier(stored: readonly StoredMessage[], { handedOver, mayBeTwice }: Seen): string[] {
+function judgeAcceptance(stored: readonly Stored[], wanted: readonly Wanted[]): string[] {
+  const byText = Map.groupBy(stored, ({ content }) => content);
+  const wrong: string[] = [];
+  for (const one of wanted) {
+    const { text, told, key, to, askedAt } = one;
+    const found = byText.get(text) ?? [];
+    const ids = new Set(found.map(({ id }) => id));
+    const accepted = acceptedOf(one);
+    const toldIds = new Set(accepted.map(({ id }) => id));
+    const whom = `"${text}"${key === undefined ? '' : ' (with a key)'}`;
+    const said = told.map((each) => (each.kind === 'accepted' ? each.id : each.kind)).join(', ');
+    const fault = (what: string) => wrong.push(`${whom} was told ${said}: ${what}`);
+    if (toldIds.size > 1) fault('several ids for one message');
+    if (ids.size > 1) fault(`it was accepted ${ids.size} times`);
+    for (const id of toldIds) if (!ids.has(id)) fault('it is not there');
+    if (toldIds.size === 0 && !told.some(({ kind }) => kind === 'unknown') && ids.size > 0)
+      fault('it was accepted all the same');
+    if (ids.size === 1 && found.map(({ to }) => to).join() !== to.join()) fault('it has other recipients');
+    if (new Set(accepted.map(({ answer }) => answer.text)).size > 1) fault('repeats got different answers');
+    for (const { cost, createdAt, answer } of accepted) {
+      if (cost !== costOf(text) * to.length) fault(`it cost ${cost}`);
+      const at = Date.parse(createdAt);
+      if (at < askedAt - TOLERANCE_MS || at > answer.answeredAt + TOLERANCE_MS)
+        fault(`it was created at ${createdAt}, asked for at ${new Date(askedAt).toISOString()}`);
+    }
+  }
+  return wrong;
+}
+
+const costOf = (text: string) => PRICE * Math.ceil(text.length / UNIT);
+
+/** What was told to be canceled is, and never left; nothing else is canceled. */
+function judgeCancellation(stored: readonly Stored[], { wanted, handedOver }: Seen): string[] {
+  const byText = Map.groupBy(stored, ({ content }) => content);
+  const left = new Set(handedOver.map(({ to }) => to));
+  const wrong: string[] = [];
+  for (const { text, canceled } of wanted) {
+    for (const { id, to, code, refunds, status } of byText.get(text) ?? []) {
+      const isCanceled = status === 'failed' && code === 'canceled';
+      const what = `message ${id} to ${to} is ${status} (${code})`;
+      if (canceled.includes('canceled') && !isCanceled) wrong.push(`${what}, and was told to be canceled`);
+      if (isCanceled && !canceled.some((said) => said === 'canceled' || said === 'unknown'))
+        wrong.push(`${what}, and who asked for that was told ${canceled.join(', ')}`);
+      if (isCanceled && left.has(to)) wrong.push(`${what}, and the carrier got it`);
+      if (isCanceled && refunds !== 1) wrong.push(`${what}, and refunded ${refunds} times`);
+    }
+  }
+  return wrong;
+}
+
+function judgeCarrier(stored: readonly Stored[], { handedOver, mayBeTwice }: Seen): string[] {
   const byNumber = Map.groupBy(handedOver, ({ to }) => to);
   const wrong: string[] = [];
   let twice = 0;
   const known = new Set(stored.map(({ to }) => to));
   for (const number of byNumber.keys())
     if (!known.has(number)) wrong.push(`${number} got a message that is not there`);
-  for (const { id, to, status, sent, refunds } of stored) {
+  for (const { id, to, content, status, code, sent, cost, refunds } of stored) {
     const submits = byNumber.get(to) ?? [];
-    const accepted = submits.filter(({ answer }) => answer === 'accepted');
-    const reports = new Set(submits.flatMap(({ report }) => report ?? []));
-    twice += Math.max(0, submits.filter(({ answer }) => answer !== 'refused').length - 1);
-    const what = `message ${id} to ${to} is ${status}`;
-    // What the carrier never answered is tried again after minutes only.
-    if (status === 'pending' && submits.every(({ answer }) => answer === 'refused' || answer === 'accepted'))
-      wrong.push(`${what} at rest`);
-    if (status === 'sent' && accepted.length === 0 && submits.every(({ answer }) => answer === 'refused'))
+    const parts = Array.from({ length: partsOf(content) }, (_, index) =>
+      submits.filter(({ part }) => part === index + 1),
+    );
+    const mayHaveTaken = submits.filter(({ answer }) => answer !== 'throttled' && answer !== 'rejected');
+    const reports = submits.flatMap((submit) => submit.reports);
+    const what = `message ${id} to ${to} is ${status}${code === null ? '' : ` (${code})`}`;
+    // A text of which a part is refused for now goes again as a whole.
+    if (parts.length === 1 || mayHaveTaken.length === submits.length)
+      for (const own of parts)
+        twice += Math.max(0, own.filter((submit) => mayHaveTaken.includes(submit)).length - 1);
+    if (cost !== costOf(content)) wrong.push(`${what} and cost ${cost}`);
+    if (status === 'sent' && parts.some((own) => !own.some((submit) => mayHaveTaken.includes(submit))))
       wrong.push(`${what}, and the carrier took none`);
-    if (status === 'delivered' && !reports.has('DELIVRD'))
+    if (
+      status === 'delivered' &&
+      !parts.every((own) => own.some((submit) => submit.reports.includes('DELIVRD')))
+    )
       wrong.push(`${what}, and the carrier never said so`);
-    if (status === 'failed' && sent && !reports.has('UNDELIV'))
+    if (status === 'failed' && sent && !reports.includes('UNDELIV'))
       wrong.push(`${what} after it was sent, and the carrier never said so`);
-    if (status === 'sent' && accepted.length === 1 && submits.length === 1 && reports.size === 1)
-      wrong.push(`${what}, and its only report said ${[...reports]}`);
-    if (refunds > 0 && submits.some(({ answer }) => answer !== 'refused'))
+    if (
+      status === 'failed' &&
+      !sent &&
+      code !== 'canceled' &&
+      !submits.some(({ answer }) => answer === 'rejected')
+    )
+      wrong.push(`${what}, and the carrier never refused it`);
+    if (refunds > 0 && mayHaveTaken.length > 0)
       wrong.push(`${what} and refunded, though the carrier may have taken it`);
+    const due = dueStatus(parts);
+    if (status === 'sent' && due !== undefined && due !== 'sent')
+      wrong.push(`${what}, and its reports said ${reports.join(', ')}`);
   }
   if (twice > mayBeTwice)
     wrong.push(`${twice} messages left twice, at most ${mayBeTwice} hand-overs were cut off`);
   return wrong;
 }
 
-/** Followers of the feed have seen each event, once, and no others. */
-function judgeFeed(stored: readonly FedEvent[], fed: readonly FedEvent[]): string[] {
-  const nameOf = ({ event, messageId }: FedEvent) => `${event} of ${messageId}`;
-  const given = fed.map(nameOf);
-  const there = new Set(stored.map(nameOf));
-  const seen = new Set(given);
-  const missed = [...there].filter((name) => !seen.has(name));
+/** What the reports make of a recipient whose parts were each handed over once and accepted; undefined otherwise. */
+function dueStatus(parts: readonly (readonly HandedOver[])[]): 'sent' | 'final' | undefined {
+  const only = parts.map((own) => (own.length === 1 && own[0]?.answer === 'accepted' ? own[0] : undefined));
+  if (only.includes(undefined)) return undefined;
+  const failed = only.some((own) => own?.reports[0] === 'UNDELIV');
+  return failed || only.every((own) => own && own.reports.length > 0) ? 'final' : 'sent';
+}
+
+/** Lists, single messages and the balance say what is so. */
+function judgeReading(
+  stored: readonly Stored[],
+  { statuses, walks, balance, openingBalance, wanted }: Seen,
+): string[] {
   const wrong: string[] = [];
-  if (missed.length > 0)
-    wrong.push(`the feed's follower missed ${missed.length} events, the first: ${missed[0]}`);
-  if (given.length !== seen.size) wrong.push(`the feed gave ${given.length - seen.size} events twice`);
-  const stray = given.filter((name) => !there.has(name));
-  if (stray.length > 0)
-    wrong.push(`the feed gave ${stray.length} events that are not there, the first: ${stray[0]}`);
+  const now = new Map(stored.map(({ id, to, status }) => [`${id} ${to}`, status]));
+  for (const [key, told] of statuses) {
+    const status = now.get(key);
+    if (status === undefined) wrong.push(`${key} was told to be ${told}, and is not there`);
+    else if (!mayFollow(told, status)) wrong.push(`${key} was told to be ${told}, and is ${status}`);
+  }
+  const messages = [...Map.groupBy(stored, ({ id }) => id)].map(([id, own]) => ({
+    id,
+    status: messageStatus(own),
+  }));
+  for (const [status, { ids, total }] of walks) {
+    const there = messages.filter((message) => status === undefined || message.status === status);
+    const list = `the list of ${status ?? 'all'} messages`;
+    if (total !== there.length) wrong.push(`${list} counts ${total}, and there are ${there.length}`);
+    if (ids.toReversed().join() !== there.map(({ id }) => id).join())
+      wrong.push(`${list} has others than there are`);
+  }
+  const spent = stored.reduce((sum, { cost, refunds }) => sum + cost * (1 - refunds), 0);
+  if (balance !== undefined && balance !== openingBalance - spent)
+    wrong.push(`the balance is told to be ${balance}, and should be ${openingBalance - spent}`);
+  const texts = new Set(wanted.map(({ text }) => text));
+  for (const { content, id } of stored) if (!texts.has(content)) wrong.push(`nobody asked for message ${id}`);
   return wrong;
 }
 
-function judgeHooks(
-  owed: readonly { readonly id: string; readonly status: string }[],
-  { hooks }: Seen,
-): string[] {
-  const taken = new Set(hooks.map(({ deliveryId }) => deliveryId));
+function messageStatus(recipients: readonly Stored[]): string {
+  const counted = (status: string) => recipients.filter((one) => one.status === status).length;
+  if (counted('pending') > 0) return 'pending';
+  if (counted('failed') === recipients.length) return 'failed';
+  return counted('failed') + counted('delivered') === recipients.length ? 'delivered' : 'sent';
+}
+
+/** Type, message and recipient of an event as it is told. */
+function eventOf(told: string): string {
+  const { event, messageId, data } = JSON.parse(told) as {
+    event: string;
+    messageId?: string;
+    data: { to?: string };
+  };
+  return [event, messageId, data.to].filter((each) => each !== undefined).join(' ');
+}
+
+/** Followers of the feed were given every event, once, in order. */
+function judgeFeed(there: readonly string[], fed: readonly FedEvent[]): string[] {
+  const given = fed.map(eventOf);
+  const first = there.findIndex((event, index) => given[index] !== event);
+  if (first === -1 && given.length === there.length) return [];
+  const at = first === -1 ? there.length : first;
+  return [
+    `the feed's follower was given ${given.length} of ${there.length} events, the first that differs (${at}): ${given[at]}, and there is ${there[at]}`,
+  ];
+}
+
+/** Endpoints got what they are owed, and in the words of the feed. */
+function judgeHooks(owed: readonly Owed[], { hooks, fed }: Seen): string[] {
+  const taken = Map.groupBy(hooks, ({ deliveryId }) => deliveryId);
   const wrong: string[] = [];
-  for (const { id, status } of owed) {
-    if (status === 'pending') wrong.push(`delivery ${id} is pending at rest`);
+  const there = new Map(owed.map(({ id, event }) => [id, event]));
+  const told = new Set(fed);
+  for (const { id, status } of owed)
     if (status === 'success' && !taken.has(id))
       wrong.push(`delivery ${id} is a success that the receiver never saw`);
+  for (const [id, own] of taken) {
+    const event = there.get(id);
+    if (event === undefined) wrong.push(`the receiver got delivery ${id}, which is not there`);
+    else if (own.some(({ body }) => eventOf(body) !== event || !told.has(body)))
+      wrong.push(`the receiver got another event with delivery ${id}, or in other words than the feed's`);
   }
-  const there = new Set(owed.map(({ id }) => id));
-  for (const id of taken)
-    if (!there.has(id)) wrong.push(`the receiver got delivery ${id}, which is not there`);
   return wrong;
 }

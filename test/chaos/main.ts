@@ -3,7 +3,7 @@
  * saw and by the tables. `--seeds N` runs N seeds, from `--seed` on.
  */
 import { parseArgs } from 'node:util';
-import { buildWorkplace, type Workplace } from '../support/server-process.ts';
+import { type Arena, openArena } from './arena.ts';
 import { type RunOptions, type RunResult, run } from './run.ts';
 
 const { values } = parseArgs({
@@ -11,6 +11,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '60' },
+    rest: { type: 'string', default: '90' },
     only: { type: 'string' },
     shorten: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
@@ -18,11 +19,12 @@ const { values } = parseArgs({
   },
 });
 if (values.help) {
-  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--only 1,2,…] [--shorten] [--verbose]
+  process.stdout.write(`Usage: npm run chaos -- [--seed N] [--seconds S] [--seeds COUNT] [--rest S] [--only 1,2,…] [--shorten] [--verbose]
 
 --seed     where the disorder comes from; the same seed makes the same disorder
 --seconds  for how long clients send (60)
 --seeds    runs so many seeds, one after the other, and ends with 1 when one failed
+--rest     how many seconds everything may take to come to rest (90)
 --only     of the planned disorders these only
 --shorten  of a failing seed, looks for fewer disorders that fail too
 --verbose  shows each disorder as it begins, and the gateways' logs of a failing run
@@ -33,19 +35,24 @@ const first = Number(values.seed);
 const seconds = Number(values.seconds);
 const log = values.verbose ? (line: string) => void process.stderr.write(`${line}\n`) : () => undefined;
 
-const workplace = await buildWorkplace();
+const arena = await openArena();
 let failed = 0;
 try {
   for (let seed = first; seed < first + Number(values.seeds); seed += 1) {
     const only = values.only?.split(',').map(Number);
-    const options: RunOptions = { seed, seconds, only, log };
-    const result = await run(workplace, options);
-    process.stdout.write(`seed ${seed}: ${wordsOf(result)}\n`);
+    const options: RunOptions = { seed, seconds, only, restSeconds: Number(values.rest), log };
+    const startedAt = performance.now();
+    const result = await run(arena, options).catch((error: Error): RunResult => {
+      // What cannot be judged is no success.
+      return { planned: [], wrong: [error.stack ?? error.message], messages: 0, events: 0, restMs: 0 };
+    });
+    const tookSeconds = Math.round((performance.now() - startedAt) / 1_000);
+    process.stdout.write(`seed ${seed}: ${wordsOf(result)} in ${tookSeconds} s\n`);
     if (result.wrong.length === 0) continue;
     failed += 1;
     for (const fault of result.wrong.slice(0, 20)) process.stdout.write(`  ${fault}\n`);
     const numbers = values.shorten
-      ? await shorten(workplace, options, result)
+      ? await shorten(arena, options, result)
       : result.planned.map((_, number) => number);
     for (const number of numbers)
       process.stdout.write(`  ${number} ${JSON.stringify(result.planned[number])}\n`);
@@ -54,23 +61,23 @@ try {
     );
   }
 } finally {
-  await workplace.remove();
+  await arena.remove();
 }
 process.exit(failed > 0 ? 1 : 0);
 
-function wordsOf({ wrong, messages, events, planned }: RunResult): string {
+function wordsOf({ wrong, messages, events, planned, restMs }: RunResult): string {
   const verdict = wrong.length === 0 ? 'ok' : `${wrong.length} faults`;
-  return `${verdict} (${planned.length} disorders, ${messages} messages, ${events} events)`;
+  return `${verdict} (${planned.length} disorders, ${messages} messages, ${events} events, rest after ${Math.round(restMs / 1_000)} s)`;
 }
 
 /** Leaves out halves of the disorder, then quarters, for as long as the run still fails. */
-async function shorten(workplace: Workplace, options: RunOptions, { planned }: RunResult): Promise<number[]> {
+async function shorten(arena: Arena, options: RunOptions, { planned }: RunResult): Promise<number[]> {
   let left = options.only ? [...options.only] : planned.map((_, number) => number);
   for (let parts = 2; parts <= 8 && left.length > 1; parts *= 2) {
     const size = Math.ceil(left.length / parts);
     for (let start = 0; start < left.length && left.length > 1; start += size) {
       const without = left.filter((_, index) => index < start || index >= start + size);
-      const { wrong } = await run(workplace, { ...options, only: without });
+      const { wrong } = await run(arena, { ...options, only: without });
       if (wrong.length === 0) continue;
       left = without;
       start -= size;

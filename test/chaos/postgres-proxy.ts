@@ -1,26 +1,29 @@
-/** A proxy between one gateway and PostgreSQL, which delays and loses what passes. */
+/**
+ * A proxy between one gateway and PostgreSQL that reads the protocol. A **group** is what a client sends up to a Sync, or
+ * one simple query: PostgreSQL does all of it or nothing. In seeded order a group that commits is lost with its
+ * connection, before PostgreSQL has it or after it is done.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { ServerConnection } from '../support/database.ts';
+import type { Random } from './random.ts';
 
-/** `lose`: a commit's answer is lost. `drop`: the commit itself is. Both end the connection. */
-export type CommitFate = 'pass' | 'lose' | 'drop';
+/** `lose`: the answer to a commit is lost. `drop`: the commit itself is. Both end the connection. */
+export type CommitFate = 'lose' | 'drop';
 
 export interface PostgresProxy {
   /** DATABASE_URL of the database behind it. */
   readonly url: string;
   /** Each piece is held back for so many milliseconds, in both directions. */
   delayMs: number;
-  commits: CommitFate;
+  /** What may happen to groups that commit, and to which share of them; undefined: nothing. */
+  commits: { readonly fate: CommitFate; readonly share: number } | undefined;
   /** While set, connections end and no new ones begin. */
   setCut(isCut: boolean): void;
   stop(): Promise<void>;
 }
 
-/** The gateway sends a group of statements in one piece; this is in the one that ends a transaction. */
-const COMMIT = 'COMMIT';
-
-export async function startPostgresProxy(server: ServerConnection): Promise<PostgresProxy> {
+export async function startPostgresProxy(server: ServerConnection, random: Random): Promise<PostgresProxy> {
   const clients = new Set<Socket>();
   let isCut = false;
   const listener = createServer((client) => {
@@ -35,7 +38,6 @@ export async function startPostgresProxy(server: ServerConnection): Promise<Post
       upstream.destroy();
     };
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end);
-    let isLost = false;
     /** Pieces keep their order, also while the delay changes. */
     const passing = (to: Socket) => {
       let last = Promise.resolve();
@@ -50,16 +52,29 @@ export async function startPostgresProxy(server: ServerConnection): Promise<Post
     };
     const up = passing(upstream);
     const down = passing(client);
+    const requests = new Messages(true);
+    const answers = new Messages(false);
+    const groups = new Groups();
     client.on('data', (piece: Buffer) => {
-      if (proxy.commits !== 'pass' && piece.includes(COMMIT)) {
-        if (proxy.commits === 'drop') return end();
-        isLost = true;
+      for (const message of requests.read(piece)) {
+        const group = groups.add(message);
+        if (!group) continue;
+        const { commits } = proxy;
+        if (commits && group.commits && random.chance(commits.share)) {
+          if (commits.fate === 'drop') return end();
+          group.isLost = true;
+        }
+        up(group.bytes);
       }
-      up(piece);
     });
     upstream.on('data', (piece: Buffer) => {
-      if (isLost) end();
-      else down(piece);
+      for (const message of answers.read(piece)) {
+        const isLost = groups.isAnswerLost;
+        if (message.type === READY) groups.answered(message);
+        if (!isLost) down(message.bytes);
+        // What is lost is done by now, and on the disk.
+        else if (message.type === READY) return end();
+      }
     });
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -68,7 +83,7 @@ export async function startPostgresProxy(server: ServerConnection): Promise<Post
   const proxy: PostgresProxy = {
     url: `postgres://${server.user}${password}@127.0.0.1:${port}/${server.database}`,
     delayMs: 0,
-    commits: 'pass',
+    commits: undefined,
     setCut(cut) {
       isCut = cut;
       if (cut) for (const client of clients) client.destroy();
@@ -81,3 +96,106 @@ export async function startPostgresProxy(server: ServerConnection): Promise<Post
   };
   return proxy;
 }
+
+interface Message {
+  /** Empty for the first message of a client, which has none. */
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** Sync, a simple query, and what belongs to no group: the first message, a password, the end. */
+const ENDS_GROUP = new Set(['S', 'Q', '', 'p', 'X']);
+/** Of these PostgreSQL answers each, at last with `READY`. */
+const ANSWERED = new Set(['S', 'Q', '']);
+const READY = 'Z';
+const BIND = 'B';
+const PARSE = 'P';
+
+/** Cuts a stream of bytes into messages of the protocol. */
+class Messages {
+  #rest: Buffer = Buffer.alloc(0);
+  #isFirst: boolean;
+
+  constructor(isClient: boolean) {
+    this.#isFirst = isClient;
+  }
+
+  *read(piece: Buffer): Generator<Message> {
+    this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
+    for (;;) {
+      const start = this.#isFirst ? 0 : 1;
+      if (this.#rest.length < start + 4) return;
+      const length = start + this.#rest.readUInt32BE(start);
+      if (this.#rest.length < length) return;
+      const bytes = this.#rest.subarray(0, length);
+      const type = this.#isFirst ? '' : String.fromCharCode(bytes[0] as number);
+      this.#rest = this.#rest.subarray(length);
+      this.#isFirst = false;
+      yield { type, bytes };
+    }
+  }
+}
+
+interface Group {
+  readonly bytes: Buffer;
+  /** Whether it ends a transaction: it has a COMMIT, or is one by itself. */
+  readonly commits: boolean;
+  /** Its answer never comes. */
+  isLost: boolean;
+}
+
+/** The groups of a connection, and whether each commits. */
+class Groups {
+  /** Names of the statements that begin and end a transaction. */
+  readonly #names = new Map<string, string>();
+  readonly #unanswered: Group[] = [];
+  #pieces: Buffer[] = [];
+  #words = new Set<string>();
+  /** Whether a transaction is open once all that was sent is done. */
+  #isOpen = false;
+
+  /** Whether what PostgreSQL says now is the answer to a group whose answer is lost. */
+  get isAnswerLost(): boolean {
+    return this.#unanswered[0]?.isLost === true;
+  }
+
+  /** The group that ends with `message`, if one does. */
+  add(message: Message): Group | undefined {
+    this.#pieces.push(message.bytes);
+    this.#read(message);
+    if (!ENDS_GROUP.has(message.type)) return undefined;
+    const words = this.#words;
+    const hasWork = words.size > 0;
+    const group = {
+      bytes: Buffer.concat(this.#pieces),
+      commits: hasWork && (words.has('COMMIT') || !(this.#isOpen || words.has('BEGIN'))),
+      isLost: false,
+    };
+    this.#pieces = [];
+    this.#words = new Set();
+    if (words.has('COMMIT') || words.has('ROLLBACK')) this.#isOpen = false;
+    else if (words.has('BEGIN')) this.#isOpen = true;
+    if (ANSWERED.has(message.type)) this.#unanswered.push(group);
+    return group;
+  }
+
+  answered({ bytes }: Message): void {
+    this.#unanswered.shift();
+    if (this.#unanswered.length === 0) this.#isOpen = bytes[5] !== IDLE;
+  }
+
+  #read({ type, bytes }: Message): void {
+    if (type === PARSE) {
+      const [name = '', text = ''] = bytes.toString('latin1', 5).split('\0');
+      this.#names.set(name, wordOf(text));
+    } else if (type === BIND) {
+      const [, name = ''] = bytes.toString('latin1', 5).split('\0');
+      this.#words.add(this.#names.get(name) ?? 'other');
+    } else if (type === 'Q') {
+      this.#words.add(wordOf(bytes.toString('latin1', 5)));
+    }
+  }
+}
+
+const IDLE = 'I'.charCodeAt(0);
+const wordOf = (text: string) => /^\s*(BEGIN|COMMIT|ROLLBACK)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'other';

@@ -6,6 +6,8 @@ import type { Disorder } from './schedule.ts';
 type Misbehaviour = Extract<Disorder, { kind: 'receiver' }>['how'];
 
 export interface Hook {
+  /** The last part of the address that it came to. */
+  readonly endpoint: string;
   readonly deliveryId: string;
   readonly body: string;
 }
@@ -30,6 +32,7 @@ export async function startReceiver(): Promise<Receiver> {
       if (how === 'reset') return void request.socket.resetAndDestroy();
       if (how === 'fail') return void response.writeHead(500).end();
       hooks.push({
+        endpoint: request.url?.split('/').at(-1) ?? '',
         deliveryId: String(request.headers['x-service-delivery']),
         body: Buffer.concat(chunks).toString('utf8'),
       });

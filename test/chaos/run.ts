@@ -1,17 +1,18 @@
 /** One run: a world, its disorder, its clients, and what was wrong in the end. */
-import type { Workplace } from '../support/server-process.ts';
-import { Clients } from './clients.ts';
+import { Api, pause } from './api.ts';
+import type { Arena } from './arena.ts';
+import { KeyRotator, WebhookChanger } from './changers.ts';
 import { brokenInvariants } from './invariants.ts';
-import { judge } from './judge.ts';
+import { judge, type Seen } from './judge.ts';
+import { type Happened, judgeService } from './judge-service.ts';
 import { Random } from './random.ts';
+import { Readers } from './readers.ts';
 import { type Planned, scheduleOf } from './schedule.ts';
+import { Senders } from './senders.ts';
 import { WINDOW, World } from './world.ts';
 
-const GATEWAYS = 2;
-const CLIENTS = 6;
-/** For the last messages and hooks to come to rest, ms. */
-const REST_MS = 150_000;
-const WEBHOOK_EVENTS = ['sms.sent', 'sms.failed'];
+const SENDERS = 6;
+const STATUSES = [undefined, 'pending', 'sent', 'delivered', 'failed'] as const;
 
 /** What a failing run shows besides. */
 const LOOKED_AT = ['unmatched_reports', 'timeline_notes', 'job_leases', 'report_spools'];
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly seconds: number;
   /** Numbers of the planned disorders that happen; all when absent. */
   readonly only?: readonly number[] | undefined;
+  /** How long the last messages, reports and hooks may take to come to rest. */
+  readonly restSeconds: number;
   readonly log: (line: string) => void;
 }
 
@@ -30,104 +33,146 @@ export interface RunResult {
   readonly wrong: readonly string[];
   readonly messages: number;
   readonly events: number;
+  /** How long it took to come to rest, ms. */
+  readonly restMs: number;
 }
 
 /** Runs one seed. Real processes decide when exactly things happen, so a seed repeats the disorder, not every step. */
 export async function run(
-  workplace: Workplace,
-  { seed, seconds, only, log }: RunOptions,
+  arena: Arena,
+  { seed, seconds, only, restSeconds, log }: RunOptions,
 ): Promise<RunResult> {
   const random = new Random(seed);
-  const planned = scheduleOf(random.fork(), seconds, GATEWAYS);
-  const world = await World.start(workplace, random.fork(), GATEWAYS);
+  const gateways = random.chance(0.2) ? 3 : 2;
+  const planned = scheduleOf(random.fork(), seconds, gateways);
+  const world = await World.start(arena, random.fork(), gateways);
   try {
-    const clients = new Clients(random.fork(), () => world.urls(), world.key);
-    await registerWebhook(world);
-    clients.start(CLIENTS);
+    const api = new Api(() => world.urls());
+    const keys = new KeyRotator(api, arena.key);
+    const key = () => keys.current;
+    const senders = new Senders(api, key);
+    const readers = new Readers(api, key);
+    const webhooks = new WebhookChanger(api, arena.key, world.receiver.url);
+    await webhooks.registerSteady(random.fork());
+    const openingBalance = await readers.balance(random.fork());
+    if (openingBalance === undefined) throw new Error('the balance could not be read');
+    for (const each of [keys, webhooks]) each.start(random.fork());
+    senders.start(random.fork(), SENDERS, () => world.gateways);
+    readers.start(random.fork(), () => senders.latest(20));
     const startedAt = performance.now();
+    const happened: Happened[] = [];
     const happening = planned.map(async ({ atMs, lastsMs, disorder }, number) => {
       if (only && !only.includes(number)) return;
       await pause(atMs - (performance.now() - startedAt));
       log(`${(atMs / 1_000).toFixed(1)} s: ${number} ${JSON.stringify(disorder)} for ${lastsMs} ms`);
+      const from = Date.now();
       const end = await world.begin(disorder);
       await pause(lastsMs);
       await end();
+      happened.push({ disorder, from, until: Date.now() });
     });
     await Promise.all([...happening, pause(seconds * 1_000)]);
-    await clients.stop();
+    await Promise.all([senders, readers, keys, webhooks].map((each) => each.stop()));
     log('waiting for rest');
-    const unrest = await rest(world);
-    await clients.stopFollowing();
-    const seen = {
-      wanted: clients.wanted,
-      fed: clients.fed,
-      handedOver: world.carrier.handedOver,
-      hooks: world.receiver.hooks,
-      mayBeTwice: cutOff(world),
+    const restedAt = performance.now();
+    const reading = random.fork();
+    /** Judges all that there is now. */
+    const judgeNow = async (): Promise<string[]> => {
+      const walks: [string | undefined, { ids: string[]; total: number }][] = [];
+      for (const status of STATUSES) {
+        const walk = await readers.walk(reading, status);
+        if (walk) walks.push([status, walk]);
+      }
+      const seen: Seen = {
+        wanted: senders.wanted,
+        fed: readers.fed,
+        statuses: readers.statuses,
+        endpoints: webhooks.endpoints,
+        handedOver: world.carrier.handedOver,
+        hooks: world.receiver.hooks,
+        mayBeTwice: mayBeTwice(world),
+        openingBalance,
+        balance: await readers.balance(reading),
+        walks: new Map(walks),
+      };
+      return world.query(async (client) => [
+        ...(await brokenInvariants(client)),
+        ...(await judge(client, seen)),
+        ...(await unrest(world)),
+      ]);
     };
-    const wrong = await world.query(async (client) => [
-      ...clients.oddities,
-      ...(unrest === undefined ? [] : [unrest]),
-      ...(await brokenInvariants(client)),
-      ...(await judge(client, seen)),
-    ]);
-    if (wrong.length > 0) {
-      log(world.logs());
-      for (const { sid, answers } of world.carrier.smsc.reports) {
-        if (answers.length !== 1 || answers[0] !== 0)
-          log(`report on ${sid} was answered ${JSON.stringify(answers)}`);
-      }
-      for (const table of LOOKED_AT) {
-        const { rows } = await world.query((client) => client.query(`SELECT * FROM ${table} LIMIT 30`));
-        for (const row of rows) log(`${table}: ${JSON.stringify(row)}`);
-      }
+    let wrong = await judgeNow();
+    while (wrong.length > 0 && performance.now() - restedAt < restSeconds * 1_000) {
+      log(
+        `not at rest after ${Math.round(performance.now() - restedAt)} ms: ${wrong.slice(0, 3).join('; ')}`,
+      );
+      await pause(1_000);
+      wrong = await judgeNow();
     }
-    return { planned, wrong, messages: clients.wanted.length, events: clients.fed.length };
+    await readers.stopFollowing();
+    wrong = [...api.oddities, ...judgeService(senders.probes, happened), ...(await judgeNow())];
+    if (wrong.length > 0) await show(world, wrong, log);
+    return {
+      planned,
+      wrong,
+      messages: senders.wanted.length,
+      events: readers.fed.length,
+      restMs: Math.round(performance.now() - restedAt),
+    };
   } finally {
     await world.stop();
   }
 }
 
-async function registerWebhook(world: World): Promise<void> {
-  const [url] = world.urls();
-  const answer = await fetch(`${url}/api/v1/developers/webhooks`, {
-    method: 'POST',
-    headers: { 'X-Api-Key': world.key, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ url: world.receiver.url, events: WEBHOOK_EVENTS }),
-  });
-  if (answer.status !== 201) throw new Error(`the webhook was not registered: ${await answer.text()}`);
-}
-
 /** How many hand-overs may have lost their answer: with a connection that is cut, all that were on it. */
-function cutOff({ cutOff, carrier }: World): number {
+function mayBeTwice({ mayBeTwice, carrier }: World): number {
   const lost = carrier.handedOver.map(({ answer }) =>
     answer === 'cut' ? WINDOW : answer === 'none' ? 1 : 0,
   );
-  return lost.reduce<number>((sum, each) => sum + each, cutOff * WINDOW);
+  return lost.reduce<number>((sum, each) => sum + each, mayBeTwice);
 }
 
-/** Waits until nothing is on its way any more; says what still is when that takes too long. */
-async function rest(world: World): Promise<string | undefined> {
-  const until = performance.now() + REST_MS;
-  for (;;) {
-    // The carrier did not answer these: they are tried again after minutes only.
-    const unanswered = world.carrier.handedOver.flatMap(({ to, answer }) => (answer === 'none' ? [to] : []));
-    const open = await world.query(async (client) => {
-      const { rows } = await client.query<{ pending: number; owed: number }>(
-        `SELECT (SELECT count(*)::int FROM recipients WHERE status = 'pending' AND address <> ALL ($1)) AS pending,
-           (SELECT count(*)::int FROM webhook_deliveries WHERE status IN ('pending', 'retrying')) AS owed`,
-        [unanswered],
-      );
-      return rows[0] ?? { pending: 0, owed: 0 };
-    });
-    if (open.pending === 0 && open.owed === 0) {
-      // Reports may still be on their way.
-      await pause(2_000);
-      return undefined;
-    }
-    if (performance.now() > until) return `there is no rest: ${JSON.stringify(open)}`;
-    await pause(200);
+/** What is still on its way: jobs that are due or held, and reports that nobody acknowledged. */
+async function unrest(world: World): Promise<string[]> {
+  const [open] = await world.query(async (client) => {
+    const { rows } = await client.query<{ due: number; held: number }>(
+      `SELECT (SELECT count(*)::int FROM pgboss.job WHERE state < 'completed' AND start_after <= now()) AS due,
+         (SELECT count(*)::int FROM held_jobs) AS held`,
+    );
+    return rows;
+  });
+  const heard = world.carrier.isHeard ? [] : ['reports wait for their acknowledgement'];
+  return open?.due || open?.held ? [`there is no rest: ${JSON.stringify(open)}`, ...heard] : heard;
+}
+
+/** What helps to find out why: the logs, and all that is known of the messages that faults name. */
+async function show(world: World, wrong: readonly string[], log: (line: string) => void): Promise<void> {
+  log(world.logs());
+  const tables = async (sql: string, values: readonly unknown[] = []) => {
+    const { rows } = await world.query((client) => client.query(sql, [...values]));
+    for (const row of rows) log(`  ${sql.slice(0, 60)}: ${JSON.stringify(row)}`);
+  };
+  for (const fault of wrong.slice(0, 10)) {
+    log(fault);
+    const [id] = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(fault) ?? [];
+    if (id === undefined) continue;
+    await tables('SELECT * FROM recipients WHERE message_id = $1', [id]);
+    await tables('SELECT * FROM provider_sids WHERE message_id = $1', [id]);
+    await tables('SELECT * FROM timeline_notes WHERE message_id = $1', [id]);
+    await tables('SELECT * FROM events WHERE message_id = $1', [id]);
+    await tables('SELECT * FROM ledger_entries WHERE message_id = $1', [id]);
+    const { rows } = await world.query((client) =>
+      client.query<{ address: string }>('SELECT address FROM recipients WHERE message_id = $1', [id]),
+    );
+    const { received, reports } = world.carrier.smsc;
+    for (const { address } of rows)
+      for (const { index, sid, destination } of received)
+        if (address.endsWith(destination.address.replace('+', ''))) {
+          const own = reports.filter((report) => report.index === index).map(({ answers }) => answers);
+          log(
+            `  handed over as ${sid} (${index}): ${JSON.stringify(world.carrier.handedOver[index])} ${JSON.stringify(own)}`,
+          );
+        }
   }
+  for (const table of LOOKED_AT) await tables(`SELECT * FROM ${table} LIMIT 30`);
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));

@@ -1,21 +1,30 @@
 /** The parts of a run: PostgreSQL, gateways behind proxies, carrier, receiver, and what can be done to them. */
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import pg from 'pg';
-import { databaseUrl, type ServerConnection } from '../support/database.ts';
+import type { ServerConnection } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { startPostgresVersion, type TestPostgres } from '../support/postgres-versions.ts';
-import {
-  quickstartOf,
-  runCli,
-  type ServerProcess,
-  startServer,
-  type Workplace,
-} from '../support/server-process.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type Arena, DATABASE, MASTER_KEY } from './arena.ts';
 import { Carrier } from './carrier.ts';
 import { type PostgresProxy, startPostgresProxy } from './postgres-proxy.ts';
 import type { Random } from './random.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import type { Disorder } from './schedule.ts';
 
-const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+/** A clock may be set to so many hours from the right time, by the seed. */
+const CLOCK_SHIFTS_HOURS = [-30, -1, 25, 72] as const;
+/** PostgreSQL is there again after a crash within this. */
+const RECOVERY_MS = 60_000;
+const PRELOAD = pathToFileURL(join(import.meta.dirname, 'clocks.ts')).href;
+/** Microseconds that PostgreSQL may wait with a commit, as a slow disk does. */
+const COMMIT_DELAYS = ['0', '2000', '10000', '50000'] as const;
+/** What the carrier never answers takes its place in the window for so long. Late answers come sooner. */
+const SUBMIT_TIMEOUT_SECONDS = 8;
 /** Messages that a gateway may have with the carrier unanswered. */
 export const WINDOW = 5;
 
@@ -24,54 +33,61 @@ interface Gateway {
   readonly dataDir: string;
   process: ServerProcess;
   url: string | undefined;
+  /** For how long its machine was suspended so far, ms. */
+  suspendedMs: number;
 }
 
 export class World {
   readonly carrier: Carrier;
   readonly receiver: Receiver;
-  readonly #workplace: Workplace;
+  readonly #arena: Arena;
   readonly #postgres: TestPostgres;
   readonly #database: ServerConnection;
   readonly #gateways: Gateway[] = [];
-  key = '';
-  accountId = '';
-  /** How often a hand-over may have been cut off with its gateway. */
-  cutOff = 0;
+  /** How many messages may have left twice, since a gateway that had them ended or stood still. */
+  mayBeTwice = 0;
+  readonly #random: Random;
+  #isStopping = false;
 
-  private constructor(workplace: Workplace, postgres: TestPostgres, carrier: Carrier, receiver: Receiver) {
-    this.#workplace = workplace;
+  private constructor(
+    arena: Arena,
+    random: Random,
+    postgres: TestPostgres,
+    carrier: Carrier,
+    receiver: Receiver,
+  ) {
+    this.#arena = arena;
+    this.#random = random;
     this.#postgres = postgres;
-    this.#database = { ...postgres.connection, database: 'gateway_test' };
+    this.#database = { ...postgres.connection, database: DATABASE };
     this.carrier = carrier;
     this.receiver = receiver;
   }
 
   /** Starts everything, with `gateways` processes on one database. */
-  static async start(workplace: Workplace, random: Random, gateways: number): Promise<World> {
-    const postgres = await startPostgresVersion(undefined, { settings: { synchronous_commit: 'on' } });
-    const world = new World(workplace, postgres, await Carrier.start(random), await startReceiver());
+  static async start(arena: Arena, random: Random, gateways: number): Promise<World> {
+    // As an operator has it, but that a commit may wait: what was not written is gone when PostgreSQL crashes.
+    const settings = {
+      fsync: 'on',
+      synchronous_commit: 'on',
+      full_page_writes: 'on',
+      commit_delay: random.pick(COMMIT_DELAYS),
+      commit_siblings: '0',
+    };
+    const prepare = (cluster: string) => promisify(execFile)('cp', ['-a', arena.cluster, cluster]);
+    const postgres = await startPostgresVersion(undefined, {
+      settings,
+      prepare: async (cluster) => void (await prepare(cluster)),
+    });
+    const carrier = await Carrier.start(random.fork());
+    const world = new World(arena, random, postgres, carrier, await startReceiver());
     for (let count = 0; count < gateways; count += 1) {
-      const proxy = await startPostgresProxy(world.#database);
-      const dataDir = await workplace.directory('chaos');
+      const proxy = await startPostgresProxy(world.#database, random.fork());
+      const dataDir = await arena.workplace.directory('chaos');
       const process = world.#startProcess(proxy, dataDir);
-      const gateway: Gateway = { proxy, dataDir, process, url: undefined };
-      world.#gateways.push(gateway);
-      gateway.url = await process.ready();
-      if (count === 0) {
-        const { key, accountId } = quickstartOf(process.stdout());
-        Object.assign(world, { key, accountId });
-      }
+      world.#gateways.push({ proxy, dataDir, process, url: undefined, suspendedMs: 0 });
     }
-    const topUp = await runCli(
-      workplace,
-      ['account', 'topup', '--account', world.accountId, '--amount', '10000000'],
-      {
-        DATABASE_URL: databaseUrl(world.#database),
-        DATA_DIR: await workplace.directory('cli'),
-        MASTER_KEY,
-      },
-    );
-    if (topUp.code !== 0) throw new Error(`the account could not be topped up: ${topUp.stderr}`);
+    for (const gateway of world.#gateways) gateway.url = await gateway.process.ready();
     return world;
   }
 
@@ -80,21 +96,35 @@ export class World {
     return this.#gateways.flatMap(({ url }) => url ?? []);
   }
 
+  /** Of each gateway, its address while it can be reached. */
+  get gateways(): readonly (string | undefined)[] {
+    return this.#gateways.map(({ url }) => url);
+  }
+
   /** What the gateways have logged. */
   logs(): string {
     return this.#gateways.map(({ process }) => process.stderr()).join('\n');
   }
 
-  /** Runs `work` on a connection of its own, past the proxies. */
+  /** Runs `work`, which changes nothing, on a connection of its own past the proxies: again where PostgreSQL crashes. */
   async query<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = new pg.Client(this.#database);
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return await work(client);
-    } finally {
-      await client.end().catch(() => undefined);
-    }
+    let failure: unknown;
+    const done = await eventually(async () => {
+      const client = new pg.Client(this.#database);
+      client.on('error', () => undefined);
+      try {
+        await client.connect();
+        return { value: await work(client) };
+      } catch (error) {
+        if (isAway(error)) return undefined;
+        failure = error;
+        return { value: undefined as T };
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    }, RECOVERY_MS);
+    if (failure !== undefined) throw failure;
+    return done.value;
   }
 
   /** Begins a disorder; resolves with what ends it. */
@@ -102,18 +132,36 @@ export class World {
     switch (disorder.kind) {
       case 'stop-gateway': {
         const { process } = this.#gateway(disorder.gateway);
-        this.cutOff += 1;
         process.child.kill('SIGSTOP');
+        await this.#mayLose();
         return async () => void process.child.kill('SIGCONT');
       }
+      case 'suspend-gateway': {
+        const gateway = this.#gateway(disorder.gateway);
+        gateway.process.child.kill('SIGSTOP');
+        const stoppedAt = performance.now();
+        await this.#mayLose();
+        return async () => {
+          gateway.suspendedMs += performance.now() - stoppedAt;
+          await writeFile(join(gateway.dataDir, 'suspended'), String(gateway.suspendedMs));
+          gateway.process.child.kill('SIGCONT');
+        };
+      }
+      case 'set-clock': {
+        const { process } = this.#gateway(disorder.gateway);
+        const set = async () => void process.child.kill('SIGUSR2');
+        await set();
+        return set;
+      }
+      case 'stop-postgres':
+        return this.#stopPostgres();
       case 'kill-gateway':
         return this.#kill(disorder.gateway);
       case 'crash-postgres':
         await this.#crashPostgres();
         return async () => undefined;
       case 'crash-both': {
-        const again = this.#kill(disorder.gateway);
-        await this.#crashPostgres();
+        const [again] = await Promise.all([this.#kill(disorder.gateway), this.#crashPostgres()]);
         return again;
       }
       case 'slow-database':
@@ -124,13 +172,13 @@ export class World {
       case 'drop-commits': {
         const fate = disorder.kind === 'lose-commits' ? 'lose' : 'drop';
         return this.#withProxy(disorder.gateway, (proxy, isOn) => {
-          proxy.commits = isOn ? fate : 'pass';
+          proxy.commits = isOn ? { fate, share: disorder.share } : undefined;
         });
       }
       case 'cut-database':
         return this.#withProxy(disorder.gateway, (proxy, isOn) => proxy.setCut(isOn));
-      case 'lock-account':
-        return this.#lockAccount();
+      case 'lock-row':
+        return this.#lockRow(disorder.table);
       case 'carrier':
         this.carrier.misbehave(disorder.how);
         return async () => this.carrier.behave();
@@ -144,6 +192,7 @@ export class World {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await Promise.all(this.#gateways.map(({ process }) => process.kill()));
     await Promise.all(this.#gateways.map(({ proxy }) => proxy.stop()));
     await this.carrier.smsc.stop();
@@ -158,29 +207,45 @@ export class World {
   }
 
   #startProcess(proxy: PostgresProxy, dataDir: string): ServerProcess {
-    return startServer(this.#workplace, {
+    return startServer(this.#arena.workplace, {
       DATA_DIR: dataDir,
       DATABASE_URL: proxy.url,
       MASTER_KEY,
-      SMS_ROUTES: `*=${this.carrier.smsc.url}?window=${WINDOW}`,
+      SMS_ROUTES: `*=${this.carrier.smsc.url}?window=${WINDOW}&submitTimeoutSeconds=${SUBMIT_TIMEOUT_SECONDS}`,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       RATE_LIMIT_PER_MINUTE: '1000000',
       LOG_LEVEL: 'warn',
+      NODE_OPTIONS: `--import=${PRELOAD}`,
+      SUSPENDED_FILE: join(dataDir, 'suspended'),
+      CLOCK_SHIFT_MS: String(this.#random.pick(CLOCK_SHIFTS_HOURS) * 3_600_000),
     });
   }
 
-  #kill(index: number): () => Promise<void> {
+  /**
+   * A gateway that ends or stands still has answers of the carrier on their way, and others in its memory while the
+   * database does not take them: whoever has the jobs next hands the messages over again.
+   */
+  async #mayLose(): Promise<void> {
+    const taken = this.carrier.handedOver.flatMap(({ answer, to }) => (answer === 'accepted' ? [to] : []));
+    const unrecorded = await this.query(async (client) => {
+      const sql = `SELECT FROM recipients WHERE status = 'pending' AND address = ANY ($1)`;
+      return (await client.query(sql, [taken])).rowCount ?? 0;
+    });
+    this.mayBeTwice += WINDOW + unrecorded;
+  }
+
+  async #kill(index: number): Promise<() => Promise<void>> {
     const gateway = this.#gateway(index);
-    this.cutOff += 1;
     gateway.url = undefined;
-    const gone = gateway.process.kill();
+    await gateway.process.kill();
+    await this.#mayLose();
     return async () => {
-      await gone;
       // A start that the next disorder breaks is tried again, as a supervisor would.
-      for (let tries = 0; gateway.url === undefined; tries += 1) {
+      const until = performance.now() + RECOVERY_MS;
+      while (gateway.url === undefined && !this.#isStopping) {
         gateway.process = this.#startProcess(gateway.proxy, gateway.dataDir);
         gateway.url = await gateway.process.ready().catch((error: unknown) => {
-          if (tries >= 20) throw error;
+          if (performance.now() > until) throw error;
           return undefined;
         });
       }
@@ -203,16 +268,40 @@ export class World {
     return async () => set(proxy, false);
   }
 
-  async #lockAccount(): Promise<() => Promise<void>> {
+  async #lockRow(table: 'accounts' | 'event_feeds'): Promise<() => Promise<void>> {
     const client = new pg.Client(this.#database);
     client.on('error', () => undefined);
+    const key = table === 'accounts' ? 'id' : 'account_id';
     try {
       await client.connect();
       await client.query('BEGIN');
-      await client.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [this.accountId]);
+      await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR UPDATE`, [this.#arena.accountId]);
     } catch {
       // PostgreSQL crashed at this moment: nobody holds the row.
     }
     return () => client.end().catch(() => undefined);
   }
+
+  /** Stops PostgreSQL's main process and all of its children. */
+  async #stopPostgres(): Promise<() => Promise<void>> {
+    const file = await readFile(join(this.#postgres.cluster, 'postmaster.pid'), 'utf8');
+    const main = Number(file.split('\n')[0]);
+    const children = await readFile(`/proc/${main}/task/${main}/children`, 'utf8');
+    const pids = [main, ...children.trim().split(' ').map(Number)];
+    const signal = (name: NodeJS.Signals) => {
+      for (const pid of pids) {
+        try {
+          process.kill(pid, name);
+        } catch {
+          // It has ended.
+        }
+      }
+    };
+    signal('SIGSTOP');
+    return async () => signal('SIGCONT');
+  }
 }
+
+/** Whether PostgreSQL is not there at the moment, and no statement is to blame. */
+const isAway = (error: unknown) =>
+  !(error instanceof pg.DatabaseError) || error.code?.startsWith('57P') === true;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Arena, openArena } from '../chaos/arena.ts';
 import { run } from '../chaos/run.ts';
-import { buildWorkplace, type Workplace } from '../support/server-process.ts';
 
 // It starts PostgreSQL and two gateways, and waits until all is at rest.
 jest.setTimeout(300_000);
@@ -9,16 +9,17 @@ const SEED = 1;
 const SECONDS = 15;
 
 describe('two gateways under random faults', () => {
-  let workplace: Workplace;
+  let arena: Arena;
   beforeAll(async () => {
-    workplace = await buildWorkplace();
+    arena = await openArena();
   });
-  afterAll(() => workplace.remove());
+  afterAll(() => arena?.remove());
 
   it('clients, carrier and receiver saw what the tables say, and the tables agree (npm run chaos)', async () => {
-    const { wrong, messages, planned } = await run(workplace, {
+    const { wrong, messages, planned } = await run(arena, {
       seed: SEED,
       seconds: SECONDS,
+      restSeconds: 90,
       log: () => undefined,
     });
     expect(wrong).toEqual([]);

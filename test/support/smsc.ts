@@ -19,15 +19,20 @@ import { assemble, type ReceivedMessage } from './smsc-text.ts';
 /** `silent`: no answer, ever. `late`: once `answerLate` says so. `drop`: the connection is cut instead of an answer. A number: that command_status. */
 export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'late' | 'drop' | number;
 
+type Reports = ReportPlan | readonly ReportPlan[] | undefined;
+
 export interface SmscBehaviour {
   readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
   readonly answerDelayMs: number;
   /** Answers are held until there are so many, or it is told otherwise, and then sent last first; 1 is in order. */
   readonly answersReversedBy: number;
   readonly messageIds: 'decimal' | 'hex' | 'padded';
-  readonly reports: ReportPlan | undefined | ((submit: ReceivedSubmit) => ReportPlan | undefined);
+  /** Several for a submission: a carrier may report twice. */
+  readonly reports: Reports | ((submit: ReceivedSubmit) => Reports);
   /** Whether a report that was refused, or not answered when its connection ended, is sent again. Not every SMSC does. */
   readonly repeatsReports: boolean;
+  /** Over which connection reports come: the first that takes them, or each in turn. */
+  readonly reportsOver: 'first' | 'each';
   /** How soon a report that was not taken is sent again. */
   readonly repeatReportMs: number;
   readonly answersEnquireLink: boolean;
@@ -50,6 +55,8 @@ export interface SmscOptions extends Partial<SmscBehaviour> {
 /** A report and every answer (command_status) it got; repeated until one is 0. */
 export interface SentReport {
   readonly sid: string;
+  /** Of the submission (`ReceivedSubmit.index`) that it reports on; undefined for one that a test sends. */
+  readonly index?: number;
   readonly answers: number[];
 }
 
@@ -60,6 +67,7 @@ const DEFAULTS: SmscBehaviour = {
   messageIds: 'decimal',
   reports: undefined,
   repeatsReports: true,
+  reportsOver: 'first',
   repeatReportMs: 20,
   answersEnquireLink: true,
   bindStatus: undefined,
@@ -106,6 +114,8 @@ export class Smsc {
   readonly #scheme: string;
   #behaviour: SmscBehaviour;
   #connections = 0;
+  /** Reports sent, repeats included. */
+  #sent = 0;
   /** Messages received before it counted anew. */
   #countedBefore = 0;
   #held: (() => void)[] = [];
@@ -248,12 +258,16 @@ export class Smsc {
         : decision === 'throttle'
           ? smpp.errors.ESME_RTHROTTLED!
           : decision;
-    const plan = status === 0 ? (typeof reports === 'function' ? reports(submit) : reports) : undefined;
+    const planned = status === 0 ? (typeof reports === 'function' ? reports(submit) : reports) : undefined;
+    const plans = planned === undefined ? [] : [planned].flat();
+    const report = (when: ReportPlan['when']) => {
+      for (const plan of plans) if (plan.when === when) this.#report(submit, plan);
+    };
     const respond = () => {
-      if (plan?.when === 'before') this.#report(submit, plan);
+      report('before');
       answered();
       session.send(pdu.response({ command_status: status, message_id: submit.sid }));
-      if (plan?.when === 'after') this.#report(submit, plan);
+      report('after');
     };
     if (decision === 'late') {
       this.#late.push(respond);
@@ -270,13 +284,15 @@ export class Smsc {
 
   #report(submit: ReceivedSubmit, plan: ReportPlan): void {
     const fields = reportFields(submit.sid, submit.destination.address, submit.source.address, plan);
-    this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid: submit.sid, answers: [] }, fields));
+    const { sid, index } = submit;
+    this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid, index, answers: [] }, fields));
   }
 
   /** Sends until it is taken, over whichever connection there is, or once where it does not repeat. */
   #deliver(report: SentReport, fields: PduFields): void {
     if (report.answers.length === 0 && !this.reports.includes(report)) this.reports.push(report);
-    const [session] = this.#receivers;
+    const receivers = [...this.#receivers];
+    const session = receivers[this.#behaviour.reportsOver === 'first' ? 0 : this.#sent++ % receivers.length];
     if (session === undefined) {
       this.#undelivered.push(() => this.#deliver(report, fields));
       return;

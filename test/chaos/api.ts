@@ -1,0 +1,85 @@
+/** The gateways as customers reach them, over HTTP. */
+import type { Random } from './random.ts';
+
+export interface Answer {
+  readonly status: number;
+  /** The body as it came, and read. */
+  readonly text: string;
+  readonly body: unknown;
+  readonly retryAfterMs: number | undefined;
+  /** When it was asked and when the answer was there (Date.now, ms). */
+  readonly askedAt: number;
+  readonly answeredAt: number;
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  /** Of the gateways that can be reached; any when absent. */
+  readonly url?: string;
+}
+
+const PATIENCE_MS = 45_000;
+
+export class Api {
+  /** Answers that nothing explains. */
+  readonly oddities: string[] = [];
+  readonly #urls: () => readonly string[];
+
+  /** `urls` are the gateways that can be reached now. */
+  constructor(urls: () => readonly string[]) {
+    this.#urls = urls;
+  }
+
+  get urls(): readonly string[] {
+    return this.#urls();
+  }
+
+  /** Undefined where there was no whole answer. */
+  async ask(random: Random, path: string, { method = 'GET', key, headers, body, url }: Asked) {
+    const to = url ?? (this.urls.length > 0 ? random.pick(this.urls) : undefined);
+    if (to === undefined) return void (await pause(50));
+    const askedAt = Date.now();
+    try {
+      const response = await fetch(`${to}/api/v1${path}`, {
+        method,
+        headers: {
+          ...headers,
+          'X-Api-Key': key,
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      const retryAfter = response.headers.get('retry-after');
+      const text = await response.text();
+      const answer: Answer = {
+        status: response.status,
+        text,
+        body: JSON.parse(text),
+        retryAfterMs: retryAfter === null ? undefined : Number(retryAfter) * 1_000,
+        askedAt,
+        answeredAt: Date.now(),
+      };
+      if (answer.status === 500) this.oddities.push(`${method} ${path} was answered 500: ${text}`);
+      return answer;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** The code of an error, in either of the two shapes (R168, R169). */
+export function codeOf(body: unknown): string {
+  const { error } = body as { error?: string | { code?: string } };
+  return typeof error === 'string' ? error : (error?.code ?? 'none');
+}
+
+/** Whether an answer leaves open what became of a change: it is absent, or says that nobody knows. */
+export function isUnknown(answer: Answer | undefined): answer is undefined {
+  return answer === undefined || (answer.status >= 400 && codeOf(answer.body) === 'outcome_unknown');
+}
+
+export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, ms)));

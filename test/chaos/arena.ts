@@ -1,0 +1,56 @@
+/** What all runs begin with: a built gateway, and a PostgreSQL in which an account has money. Made once, copied for each. */
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { databaseUrl } from '../support/database.ts';
+import { startPostgresVersion } from '../support/postgres-versions.ts';
+import {
+  buildWorkplace,
+  quickstartOf,
+  runCli,
+  startServer,
+  type Workplace,
+} from '../support/server-process.ts';
+
+export const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+export const DATABASE = 'gateway_test';
+
+export interface Arena {
+  readonly workplace: Workplace;
+  /** A data directory of PostgreSQL, for copying. */
+  readonly cluster: string;
+  readonly key: string;
+  readonly accountId: string;
+  remove(): Promise<void>;
+}
+
+export async function openArena(): Promise<Arena> {
+  const workplace = await buildWorkplace();
+  const postgres = await startPostgresVersion();
+  const variables = {
+    DATABASE_URL: databaseUrl({ ...postgres.connection, database: DATABASE }),
+    DATA_DIR: await workplace.directory('first'),
+    MASTER_KEY,
+  };
+  const gateway = startServer(workplace, { ...variables, LOG_LEVEL: 'warn' });
+  await gateway.ready();
+  const { key, accountId } = quickstartOf(gateway.stdout());
+  const topUp = await runCli(
+    workplace,
+    ['account', 'topup', '--account', accountId, '--amount', '10000000'],
+    variables,
+  );
+  if (topUp.code !== 0) throw new Error(`the account could not be topped up: ${topUp.stderr}`);
+  await gateway.stop();
+  await postgres.halt();
+  return {
+    workplace,
+    cluster: postgres.cluster,
+    key,
+    accountId,
+    async remove() {
+      for (const left of [dirname(postgres.cluster), postgres.connection.host])
+        await rm(left, { recursive: true, force: true });
+      await workplace.remove();
+    },
+  };
+}
