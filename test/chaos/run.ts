@@ -137,7 +137,7 @@ async function unrest(world: World): Promise<string[]> {
   const [open] = await world.query(async (client) => {
     const { rows } = await client.query<{ due: number; held: number }>(
       `SELECT (SELECT count(*)::int FROM pgboss.job WHERE state < 'completed' AND start_after <= now()) AS due,
-         (SELECT count(*)::int FROM held_jobs) AS held`,
+         (SELECT count(*)::int FROM job_leases) AS held`,
     );
     return rows;
   });
