@@ -14,6 +14,7 @@ import {
 import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RateLimiter } from '../domain/ports/rate-limiter.ts';
+import type { Clock } from '../domain/ports/system.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { Route, RouteAnswer } from './define-route.ts';
@@ -39,6 +40,7 @@ export interface RestOptions {
   readonly rateLimiter: RateLimiter;
   readonly rateLimits: DefaultLimits;
   readonly security: SecurityWatch;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** The refusal that an infrastructure fault maps to, such as an unreachable database. */
   readonly faultOf: (error: unknown) => DomainError | undefined;

@@ -137,10 +137,16 @@ describe('a database slower than the senders', () => {
 
 describe('more requests than the gateway can answer', () => {
   /** A gateway's REST API on a server of its own, where three requests may be under way. */
-  const startNarrow = async () => {
+  const startNarrow = async (clock?: { now(): Date }) => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);
-    const rest = createRest({ ...gateway.parts, logger: silentLogger, always: {}, maxConcurrentRequests: 3 });
+    const rest = createRest({
+      ...gateway.parts,
+      ...(clock && { clock }),
+      logger: silentLogger,
+      always: {},
+      maxConcurrentRequests: 3,
+    });
     const server = express().use('/api/v1', rest.router).listen(0, '127.0.0.1');
     opened.push({ stop: async () => server.closeAllConnections() ?? server.close() });
     await once(server, 'listening');
@@ -151,7 +157,8 @@ describe('more requests than the gateway can answer', () => {
   };
 
   it('the surplus is refused at once, before it is counted or accepted; admitted requests are answered', async () => {
-    const { gateway, url } = await startNarrow();
+    const databaseTime = new Date('2031-05-06T07:08:09.500Z');
+    const { gateway, url } = await startNarrow({ now: () => databaseTime });
     const sql = await openSql(gateway.database);
     opened.push({ stop: () => sql.close() });
     const { key, accountId } = await gateway.createAccount();
@@ -167,7 +174,11 @@ describe('more requests than the gateway can answer', () => {
     await eventually(() => answers.length === 7);
     expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(503));
     const refused = answers.at(-1);
-    expect(Number(refused?.headers.get('Retry-After'))).toBeGreaterThan(0);
+    expect(Number(refused?.headers.get('Retry-After'))).toBe(1);
+    // By the database's time, as in every other answer (R222).
+    expect(refused?.headers.get('X-RateLimit-Reset')).toBe(
+      String(Math.floor(databaseTime.getTime() / 1000) + 1),
+    );
     expect(await refused?.json()).toMatchObject({ error: { code: 'service_unavailable' } });
     // Also where nobody is: to say so would ask the database for the sender's budget first.
     expect((await fetch(`${url}/nowhere`)).status).toBe(503);

@@ -6,6 +6,7 @@ import { clientOf, shownClient } from '../../domain/ip-network.ts';
 import type { KnownReportSink, ReportSink } from '../../domain/ports/provider.ts';
 import type { RateLimiter } from '../../domain/ports/rate-limiter.ts';
 import type { ReadSmsCallback } from '../../domain/ports/sms-callbacks.ts';
+import type { Clock } from '../../domain/ports/system.ts';
 import type { SecurityWatch } from '../../domain/security/security-watch.ts';
 import { Admission } from '../middleware/admission.ts';
 import { readBody } from '../middleware/body.ts';
@@ -29,6 +30,7 @@ export function createSmsCallbackRouter(
     readonly rateLimiter: RateLimiter;
     readonly rateLimits: DefaultLimits;
     readonly security: SecurityWatch;
+    readonly clock: Clock;
   },
 ): Router {
   const { router, serve } = createCallbackRouter(options, 'carrier');

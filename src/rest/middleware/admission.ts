@@ -10,6 +10,7 @@ import type { ApiKeyCaller } from '../../domain/caller.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { clientOf, parseForwardedAddress, shownClient } from '../../domain/ip-network.ts';
 import type { RateLimiter, RateLimits, RateVerdict } from '../../domain/ports/rate-limiter.ts';
+import type { Clock } from '../../domain/ports/system.ts';
 import type { SecurityWatch } from '../../domain/security/security-watch.ts';
 import { headerOf } from './request.ts';
 import type { AnswerHeaders } from './send-json.ts';
@@ -36,17 +37,20 @@ export class Admission {
   readonly #rateLimiter: RateLimiter;
   readonly #defaults: DefaultLimits;
   readonly #security: SecurityWatch;
+  readonly #clock: Clock;
 
   constructor(parts: {
     authenticator: Authenticator;
     rateLimiter: RateLimiter;
     rateLimits: DefaultLimits;
     security: SecurityWatch;
+    clock: Clock;
   }) {
     this.#authenticator = parts.authenticator;
     this.#rateLimiter = parts.rateLimiter;
     this.#defaults = parts.rateLimits;
     this.#security = parts.security;
+    this.#clock = parts.clock;
   }
 
   /** Throws `unauthorized`, `forbidden` or `rate_limit_exceeded`, and `payload_too_large` for a signed body. */
@@ -119,9 +123,13 @@ export class Admission {
     applyVerdict(headers, verdict, this.#defaults, 'requests');
   }
 
-  /** Rate limit headers of a request that was not counted: nothing is known to remain. */
+  /** Rate limit headers of a request that was not counted, by the database's time (R222): nothing is known to remain. */
   uncountedHeaders(retryAfterSeconds = 0): Record<string, string> {
-    return rateHeaders(this.#defaults.perMinute, 0, Math.floor(Date.now() / 1000) + retryAfterSeconds);
+    return rateHeaders(
+      this.#defaults.perMinute,
+      0,
+      Math.floor(this.#clock.now().getTime() / 1000) + retryAfterSeconds,
+    );
   }
 }
 
