@@ -3,6 +3,7 @@ import * as baseline from './0001_baseline.ts';
 import * as dataCopy from './0002_data_copy.ts';
 import * as oneCharge from './0003_one_charge.ts';
 import * as people from './0010_people.ts';
+import * as inboundRetention from './0020_inbound_retention.ts';
 
 /** One step of the schema. A released step never changes. */
 export interface Migration {
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = [
   { name: '0002_data_copy', up: dataCopy.up, down: dataCopy.down },
   { name: '0003_one_charge', up: oneCharge.up, down: oneCharge.down },
   { name: '0010_people', up: people.up, down: people.down },
+  { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
 ];

@@ -350,9 +350,11 @@ CREATE TABLE inbound_messages (
   CONSTRAINT inbound_messages_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT inbound_messages_pkey PRIMARY KEY (id)
 );
+CREATE INDEX inbound_messages_age ON inbound_messages USING btree (account_id, sent_at);
 CREATE INDEX inbound_messages_owner ON inbound_messages USING btree (sender, account_id, channel, sent_at DESC);
 CREATE UNIQUE INDEX inbound_messages_pkey ON inbound_messages USING btree (id);
 CREATE UNIQUE INDEX inbound_messages_sid ON inbound_messages USING btree (provider, sid);
+CREATE INDEX inbound_messages_text ON inbound_messages USING btree (account_id, sent_at) WHERE (content IS NOT NULL);
 
 CREATE TABLE job_leases (
   id uuid NOT NULL,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -335,6 +336,48 @@ describe('retention', () => {
     await keep(null, 1);
     await roundAfter(2);
     expect(await writers()).toEqual([]);
+  });
+
+  it('erases and deletes inbound messages in the same time, and those of no account after 7 days (R257)', async () => {
+    const other = await gateway.createAccount();
+    const inbound = (sender: string, accountId: string | null, ageDays: number) => ({
+      id: randomUUID(),
+      accountId,
+      channel: 'whatsapp' as const,
+      provider: 'whatsapp:1',
+      sid: `wamid.${sender}.${ageDays}`,
+      sender,
+      type: 'text',
+      content: `${SECRET} from ${sender}`,
+      sentAt: new Date(Date.now() - ageDays * DAY_MS),
+      receivedAt: new Date(),
+    });
+    const [own, others, nobodys] = ['+256700900001', '+256700900002', '+256700900003'];
+    await gateway.parts.stores.inbound.add([
+      ...[0.5, 3, 6].map((age) => inbound(own, account.accountId, age)),
+      inbound(others, other.accountId, 400),
+      ...[6.9, 7.1].map((age) => inbound(nobodys, null, age)),
+    ]);
+    const left = async (sender: string) =>
+      (
+        await sql.query(
+          'SELECT content IS NULL AS erased FROM inbound_messages WHERE sender = $1 ORDER BY sent_at',
+          [sender],
+        )
+      ).map(({ erased }) => (erased ? 'erased' : 'whole'));
+    await roundAfter(0);
+    expect(await left(own)).toEqual(['whole', 'whole', 'whole']);
+    expect(await left(nobodys)).toEqual(['whole']);
+    await keep(2, 5);
+    await roundAfter(0);
+    expect(await left(own)).toEqual(['erased', 'whole']);
+    await roundAfter(3);
+    expect(await left(own)).toEqual(['erased']);
+    await keep(null, 5);
+    await roundAfter(5);
+    expect(await left(own)).toEqual([]);
+    expect(await left(others)).toEqual(['whole']);
+    expect(await tablesWith(`${SECRET} from ${own}`)).toEqual([]);
   });
 
   it('is set by owners and operators, validated, and audited with the old value', async () => {

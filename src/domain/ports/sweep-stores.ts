@@ -84,6 +84,13 @@ export interface RetentionStore {
     before: Date,
     limit: number,
   ): Promise<SweepMark | undefined>;
+  /** Erases the texts of inbound messages whose account says so at `now`. Returns how many, up to `limit`. */
+  eraseInbound(now: Date, limit: number): Promise<number>;
+  /**
+   * Deletes inbound messages whose account says so at `now`, and those of no account that were sent before
+   * `ownerlessBefore`. Returns how many, up to `limit` of each.
+   */
+  removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number>;
   /** Deletes unmatched reports received before `before`. Returns how many. */
   forgetReports(before: Date, limit: number): Promise<number>;
 }

@@ -143,6 +143,25 @@ const FORGET_REPORTS = statement(
      SELECT ctid FROM unmatched_reports WHERE received_at < $1 ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED))
    RETURNING 1`,
 );
+const dueInbound = (days: string, condition: string) =>
+  `SELECT i.id FROM accounts a CROSS JOIN LATERAL (
+     SELECT id FROM inbound_messages
+     WHERE account_id = a.id AND sent_at < $1::timestamptz - make_interval(hours => 24 * ${days}) ${condition}
+     ORDER BY sent_at LIMIT $2
+   ) i WHERE ${days} IS NOT NULL LIMIT $2`;
+const ERASE_INBOUND = statement(
+  'retention-erase-inbound',
+  `UPDATE inbound_messages SET content = NULL WHERE id = ANY (ARRAY(
+     ${dueInbound('coalesce(a.content_days, a.message_days)', 'AND content IS NOT NULL')})) AND content IS NOT NULL
+   RETURNING 1`,
+);
+const REMOVE_INBOUND = statement(
+  'retention-remove-inbound',
+  `DELETE FROM inbound_messages WHERE id = ANY (ARRAY(
+     (${dueInbound('a.message_days', '')}) UNION ALL
+     (SELECT id FROM inbound_messages WHERE account_id IS NULL AND sent_at < $3 ORDER BY sent_at LIMIT $2)))
+   RETURNING 1`,
+);
 
 interface AgedRow {
   id: string;
@@ -283,6 +302,14 @@ export class PgRetentionStore implements RetentionStore {
     }
     const [last] = await this.#sql.query<{ id: string }>(FORGET_SIDS, [mark.id, uuidFloor(before), limit]);
     return last && { at: mark.at, id: last.id };
+  }
+
+  async eraseInbound(now: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(ERASE_INBOUND, [now, limit])).length;
+  }
+
+  async removeInbound(now: Date, ownerlessBefore: Date, limit: number): Promise<number> {
+    return (await this.#sql.query(REMOVE_INBOUND, [now, limit, ownerlessBefore])).length;
   }
 
   async forgetReports(before: Date, limit: number): Promise<number> {

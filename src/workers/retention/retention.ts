@@ -11,6 +11,8 @@ const BATCH = 200;
 const BATCHES = 100;
 /** Reports arrive within 72 hours (R14). Older sids match nothing. */
 const REPORTS_MS = 7 * DAY_MS;
+/** Long enough to recognise a repeated callback by the stored message. */
+const OWNERLESS_INBOUND_MS = 7 * DAY_MS;
 
 /**
  * Erases and deletes messages of accounts with a retention, oldest first by `seq`, in small transactions that do not
@@ -24,6 +26,9 @@ const REPORTS_MS = 7 * DAY_MS;
  * **Deleting** removes the message with its recipients, notes, sids, events and deliveries. Only a prefix of the
  * sequence is deleted, so that histories stay ranges of numbers; messages behind one in progress wait. The ledger
  * and the usage stay.
+ *
+ * **Inbound messages** are erased and deleted after the same days, counted from when they were sent. Those of no
+ * account are deleted after 7 days: nobody can read them (R257).
  *
  * Rows are deleted, not partitions, because each account has its own days. One process erases about 9,000 and
  * deletes about 12,000 messages a second on two cores; 5 million a day are 58 a second.
@@ -53,6 +58,7 @@ export class Retention {
       }
       lanes = busy;
     }
+    await this.#forgetInbound();
     await this.#forgetReports();
   }
 
@@ -106,6 +112,18 @@ export class Retention {
         await tx.retention.stopWaiting([...(await eraseSettled(tx, found))]);
         return found.length === BATCH ? found.at(-1)?.id : undefined;
       });
+    }
+  }
+
+  async #forgetInbound(): Promise<void> {
+    const { retention } = this.#stores;
+    const now = this.#clock.now();
+    const ownerlessBefore = new Date(now.getTime() - OWNERLESS_INBOUND_MS);
+    for (const step of [
+      () => retention.eraseInbound(now, BATCH),
+      () => retention.removeInbound(now, ownerlessBefore, BATCH),
+    ]) {
+      for (let left = BATCHES; left > 0 && (await step()) >= BATCH; left--);
     }
   }
 
