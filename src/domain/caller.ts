@@ -50,15 +50,15 @@ export interface ApiKeyCaller {
   readonly scopes: readonly Scope[];
   readonly environment: Environment;
 }
-/** What a session may do only, until the person has done it. */
+/** The only thing that a restricted session may do. */
 export type Restriction = 'change_password' | 'add_second_factor';
 
-/** What a person's session or access token limits besides their role. */
+/** Limits of a person's session or access token besides the role. */
 interface PersonLimits {
   readonly restriction?: Restriction | undefined;
-  /** The person was not verified within the last 10 minutes, so that what asks for it must wait. */
+  /** The person was not verified within the last 10 minutes (R253). */
   readonly needsStepUp?: boolean | undefined;
-  /** Of an access token: the operations that it may run, whatever the role allows besides. */
+  /** The operations that an access token may run, if the role also allows them. */
   readonly permissions?: readonly string[] | undefined;
 }
 export interface MemberCaller extends PersonLimits {
@@ -86,7 +86,7 @@ export interface Access {
   readonly operator?: boolean;
   /** Whether the person must have been verified within the last 10 minutes (R253). */
   readonly stepUp?: boolean;
-  /** The restricted sessions that may do it all the same. */
+  /** Restricted sessions that may run it. */
   readonly whileRestricted?: readonly Restriction[];
 }
 

@@ -44,9 +44,9 @@ export interface Dependencies {
     readonly vapidPublicKey: string | undefined;
     /** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** Whether a one-time password permits nothing but to change it (ONE_TIME_PASSWORDS). */
+    /** Whether a one-time password only permits to change it (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
-    /** Who authenticator apps say that a code is for. */
+    /** The name of this service in authenticator apps. */
     readonly serviceName: string;
   };
 }

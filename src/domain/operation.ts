@@ -25,7 +25,7 @@ export function operation<Input, Output>(
   };
 }
 
-/** The refusal that an operation has for `caller`, or undefined when it may run: by access, and by an access token. */
+/** Why an operation refuses `caller`, by access or by access token; undefined when it may run. */
 export function refusalOf(
   { name, access }: Pick<Operation<never, unknown>, 'name' | 'access'>,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** Backup and restore with the settings of a gateway: where its database is, and the keys that belong to it. */
+/** Backup and restore of a gateway's database and keys. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config/config.ts';
@@ -10,7 +10,7 @@ import { type BackupResult, takeBaseBackup } from '../storage/backup/base-backup
 import { checkBackup, restoreIntoDataDir, restoreIntoDirectory } from '../storage/backup/restore.ts';
 import type { DatabaseConnection } from '../storage/postgres/sql.ts';
 
-/** Bytes that are done, and those that are expected. */
+/** Bytes done and expected. */
 export type OnProgress = (done: number, expected: number) => void;
 
 export interface BackupOptions {
@@ -20,14 +20,14 @@ export interface BackupOptions {
   readonly onProgress: OnProgress;
 }
 
-/** Copies the gateway's database while it serves (docs/operations/backup.md). */
+/** Copies the database while the gateway serves (docs/operations/backup.md). */
 export async function backUp(config: Config, logger: Logger, options: BackupOptions): Promise<BackupResult> {
   return withDatabase(config, logger, async (connection) =>
     takeBaseBackup({
       connection,
       to: options.to,
       embeddedOn: config.databaseUrl === undefined ? `${process.platform}-${process.arch}` : null,
-      // The embedded server's memory is small, and on the disk in a moment.
+      // The embedded server has little memory to write out, so a fast checkpoint is cheap.
       isFast: options.isFast || config.databaseUrl === undefined,
       masterKey: nameOf(await masterKeyOf(config)),
       keys: options.withKeys ? await keysOf(config) : {},
@@ -53,7 +53,7 @@ async function withDatabase<T>(
 
 const nameOf = (masterKey: Buffer): string => sealedUnder(createSecretBox(masterKey).seal(''));
 
-/** The keys that DATA_DIR or the environment hold. */
+/** The keys in DATA_DIR or the environment. */
 async function keysOf(config: Config): Promise<Record<string, Buffer>> {
   const keys: Record<string, Buffer> = {
     'master.key': Buffer.from(`${(await masterKeyOf(config)).toString('base64')}\n`),
@@ -66,7 +66,7 @@ async function keysOf(config: Config): Promise<Record<string, Buffer>> {
 export interface RestoreOptions {
   readonly from: string;
   readonly until: Date | undefined;
-  /** A directory for a PostgreSQL of the operator's own, in place of DATA_DIR. */
+  /** Directory for the operator's own PostgreSQL, instead of DATA_DIR. */
   readonly to: string | undefined;
   /** Only read and check the backup. */
   readonly isCheck: boolean;
@@ -77,13 +77,13 @@ export interface RestoreReport {
   readonly base: string;
   readonly description: BackupDescription;
   readonly lastChangeAt: string | null;
-  /** Where the files are now; null where they were only checked. */
+  /** Where the files are; null after a check. */
   readonly directory: string | null;
-  /** Whether the master key that is set, or lies in DATA_DIR, is that of the backup; null where there is none. */
+  /** Whether the configured master key is that of the backup; null without one. */
   readonly isMasterKeyRight: boolean | null;
 }
 
-/** Restores a backup, or checks it. Throws an Error that says why it cannot be, and leaves nothing behind then. */
+/** Restores or checks a backup. Throws an Error with the reason if it cannot, and leaves nothing behind. */
 export async function restore(
   config: Config,
   logger: Logger,
@@ -115,7 +115,7 @@ async function masterKeyIn(dataDir: string): Promise<Buffer | undefined> {
   return text === undefined ? undefined : Buffer.from(text.trim(), 'base64');
 }
 
-/** Lays keys that came with a backup into DATA_DIR; one that is there stays. */
+/** Writes the keys of a backup into DATA_DIR. Existing keys stay. */
 async function keepKeys({ dataDir }: Config, keys: Readonly<Record<string, Buffer>>): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   for (const [name, content] of Object.entries(keys)) {

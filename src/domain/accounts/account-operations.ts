@@ -213,7 +213,7 @@ export function accountOperations(deps: Dependencies) {
       },
     ),
 
-    /** Whether the members of the caller's account must have a second factor from their next request on (R250). */
+    /** Sets whether members of the caller's account must have a second factor, from their next request on (R250). */
     setSecurityPolicy: operation(
       'account.setSecurityPolicy',
       { roles: ['OWNER'], stepUp: true },

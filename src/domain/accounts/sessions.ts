@@ -1,9 +1,10 @@
 /**
- * A **session** stands for a person who signed in. Its token is 32 random bytes that only the person holds; the store
- * has the SHA-256. It ends 12 hours after its last use, 7 days after it began, on sign-out, and when the password
- * changes or the person is removed (R249). An access token is found like a session, and is none: nothing prolongs it.
+ * A **session** identifies a signed-in person. Its token is 32 random bytes; the store has their SHA-256. It ends 12
+ * hours after its last use, 7 days after it began, at sign-out, when the password changes, and when the person is
+ * removed (R249). An access token is looked up like a session, but use does not extend it.
  *
- * A person with a **second factor** signs in twice: the password opens a **challenge**, and a code answers it (R250).
+ * A person with a **second factor** signs in in two steps: the password opens a **challenge**, and a code answers it
+ * (R250).
  */
 import type { MemberCaller, OperatorCaller, Restriction, SystemCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -20,9 +21,9 @@ import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;
-/** For how long a password or a code that was shown counts for what needs step-up (R253). */
+/** How long a password or code counts for operations with step-up (R253). */
 const VERIFIED_MS = 10 * 60_000;
-/** How long the second factor may take. */
+/** Lifetime of a challenge. */
 const CHALLENGE_MS = 5 * 60_000;
 /**
  * A session is extended and read again at most this often, to save writes. So a change that was not announced takes
@@ -38,10 +39,10 @@ interface StoredUser {
   readonly user: User;
   readonly passwordHash: string;
 }
-/** A session or an access token as it was read. */
+/** A session or an access token as read. */
 interface CachedSession {
   readonly caller: MemberCaller | OperatorCaller;
-  /** Moves with use; an access token's does not. */
+  /** Use extends a session, but not an access token. */
   expiresAt: Date;
   readonly endsAt: Date;
   readonly verifiedAt: Date | undefined;
@@ -52,7 +53,7 @@ interface CachedSession {
 class SessionNotFound extends Error {
   override readonly name = 'SessionNotFound';
 }
-/** Who signs in: from which address, with which browser. */
+/** Address and browser of a sign-in. */
 export interface Client {
   readonly address: string;
   readonly userAgent: string;
@@ -63,7 +64,7 @@ export interface SignedIn {
   readonly user: User;
   readonly session: Session;
 }
-/** A session or an access token as it was found; `isExtended` when this use moved its end. */
+/** A session or an access token as found. `isExtended` is true when this use moved its end. */
 export interface Session {
   readonly tokenHash: Buffer;
   readonly caller: MemberCaller | OperatorCaller;
@@ -79,7 +80,7 @@ type SessionDependencies = Pick<
   readonly security: SecurityWatch;
   readonly settings: {
     readonly secondFactorPolicy: SecondFactorPolicy;
-    /** Whether a one-time password permits nothing but to change it (ONE_TIME_PASSWORDS). */
+    /** Whether a one-time password only permits to change it (ONE_TIME_PASSWORDS). */
     readonly restrictsOneTimePasswords: boolean;
   };
 };
@@ -109,10 +110,11 @@ export class Sessions {
   }
 
   /**
-   * A new session for the right password, and for the right `code` where the person has a second factor. Throws
-   * `second_factor_required` with a challenge where the code is missing, `unauthorized`, the same for an unknown email, a
-   * wrong password and a wrong code, and `rate_limit_exceeded` after ten failures in 15 minutes for the email, the
-   * address or the person's codes.
+   * Starts a session for the right password and, for a person with a second factor, the right `code`.
+   *
+   * Throws `second_factor_required` with a challenge when the code is missing; `unauthorized`, the same for an
+   * unknown email, a wrong password and a wrong code; and `rate_limit_exceeded` after ten failures in 15 minutes for
+   * the email, the address or the person's codes.
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
     const { address } = client;
@@ -125,7 +127,7 @@ export class Sessions {
     return this.#open(found, client);
   }
 
-  /** Completes a sign-in that waits for a second factor. Throws `unauthorized` for a wrong code or challenge. */
+  /** Completes a sign-in with a second factor. Throws `unauthorized` for a wrong code or challenge. */
   async answerChallenge(challenge: string, code: string, client: Client): Promise<SignedIn> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(challenge);
@@ -133,15 +135,15 @@ export class Sessions {
     if (!found) throw unauthorized('The sign-in has taken too long. Begin again with your password.');
     if (!(await this.#takesCode(found.user, code, client.address)))
       throw unauthorized(`The code ${WRONG_CODE}.`);
-    // Of two answers at once one signs in.
+    // Of two concurrent answers one signs in.
     if (!(await stores.secondFactors.removeChallenge(tokenHash)))
       throw unauthorized('The sign-in was answered already. Begin again with your password.');
     return this.#open(found, client);
   }
 
   /**
-   * Notes that the person of a session has shown who they are: by a code where they have a second factor, else by the
-   * password. Throws `validation_error` for a wrong one, and for the one that does not count here.
+   * Records that the person of a session proved their identity, with a code if they have a second factor, otherwise
+   * with the password. Throws `validation_error` for a wrong one, and for the kind that does not count.
    */
   async stepUp(
     session: Session,
@@ -174,7 +176,7 @@ export class Sessions {
     return factors.some(({ confirmedAt }) => confirmedAt !== null);
   }
 
-  /** Keeps that the password was right, and gives the refusal that says how to go on. */
+  /** Stores a challenge after the right password. Returns the refusal with the challenge. */
   async #challenge({ user, passwordHash }: StoredUser): Promise<DomainError> {
     const { stores, clock, ids } = this.#deps;
     const challenge = ids.random(32).toString('base64url');
@@ -194,7 +196,7 @@ export class Sessions {
     );
   }
 
-  /** Takes a code of the person; false for a wrong one. Bounds guessing as that of passwords is bounded. */
+  /** Uses up a code of the person; false for a wrong one. Guesses are bounded like those of passwords. */
   async #takesCode(user: User, code: string, address: string): Promise<boolean> {
     const check = async () => {
       const kind = await this.#deps.uow.run((tx) => takeCode(tx, this.#deps, user.id, code));
@@ -320,7 +322,7 @@ export class Sessions {
     });
   }
 
-  /** The session of a token, prolonged by this use, or an access token; undefined for one that is unknown or over. */
+  /** The session of a token, extended by this use, or an access token. Undefined for an unknown or ended one. */
   async find(token: string): Promise<Session | undefined> {
     const { stores, clock } = this.#deps;
     const tokenHash = hashToken(token);
@@ -380,7 +382,10 @@ export class Sessions {
     return { caller, expiresAt, endsAt, verifiedAt, lastSeenAt, readAt, isToken };
   }
 
-  /** What a session may do only, until the person has set a password of their own or added a second factor (R250, R252). */
+  /**
+   * The only thing that a session may do until the person has set their own password or added a second factor (R250,
+   * R252).
+   */
   #restrictionOf({ user, hasFactor, accountRequiresFactor }: FoundSession): Restriction | undefined {
     const { secondFactorPolicy, restrictsOneTimePasswords } = this.#deps.settings;
     if (user.mustChangePassword && restrictsOneTimePasswords) return 'change_password';
@@ -450,12 +455,12 @@ function callerFor(user: User): MemberCaller | OperatorCaller {
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
 }
 
-/** A session's caller without what its use changes. */
+/** The members of a session's caller that use does not change. */
 function roleOf(caller: MemberCaller | OperatorCaller): string {
   return caller.kind === 'member' ? `${caller.accountId} ${caller.role}` : 'operator';
 }
 
-/** Why a sign-in failed, for the log. */
+/** Reasons of failed sign-ins for the log. */
 const FAILURE_REASONS = {
   password: (user: User | undefined) => (user ? 'wrong password' : 'unknown email'),
   second_factor: () => 'wrong code',
@@ -463,7 +468,7 @@ const FAILURE_REASONS = {
 } as const;
 
 const TOKEN_KEY = 'token:';
-/** Sessions and access tokens share one cache; the announcement of a change names the key. */
+/** The key of a session or access token in their common cache, and in the announcement of a change. */
 export function cacheKey(tokenHash: Buffer, isToken: boolean): string {
   return `${isToken ? TOKEN_KEY : ''}${tokenHash.toString('hex')}`;
 }

@@ -15,7 +15,7 @@ export const FAILURES_WINDOW_MS = 15 * 60_000;
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
-/** Whose secret is guessed: the password of an email, or the codes of a person by id. */
+/** The target of a guess: the password of an email, or the codes of a person by id. */
 interface AttemptSubject {
   readonly kind: 'email' | 'code';
   readonly value: string;

@@ -4,7 +4,7 @@ import { eventEnvelope, type NewEvent } from '../webhooks/event.ts';
 import type { EventType } from '../webhooks/webhook.ts';
 import type { Message } from './message.ts';
 
-/** An event of one recipient of a message or, with `recipient` null, of the whole message. */
+/** An event of one recipient or, with `recipient` null, of the whole message. */
 export function messageEvent(
   type: EventType,
   message: Message,

@@ -17,18 +17,18 @@ import { userIdOf } from './second-factor-operations.ts';
 
 export interface CreateAccessTokenInput {
   readonly name: string;
-  /** Names of operations, as `permissions` lists them. */
+  /** Operation names, as `permissions` lists them. */
   readonly permissions: readonly string[];
-  /** ISO 8601; at most a year ahead. */
+  /** ISO 8601, at most a year ahead. */
   readonly expiresAt: string;
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
 const DAY_MS = 24 * 3_600_000;
-/** What a person does with a session only: a token must not outlive or replace it. */
+/** Operations for sessions only: a token must not outlive or replace a session. */
 const OF_SESSIONS = /^(session|secondFactor|accessToken)\.|^member\.changePassword$/;
 
-/** The access tokens of the person who asks (R254). `all` are the operations that a token may name. */
+/** The caller's access tokens (R254). `all` are the operations that a token may name. */
 export function accessTokenOperations(deps: Dependencies, all: readonly Operation<never, unknown>[]) {
   const { stores, uow, clock, ids } = deps;
 
@@ -68,7 +68,10 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
       stores.accessTokens.list(userIdOf(caller)),
     ),
 
-    /** A token with a part of what the person may do; `token` is shown this once. Throws `validation_error` with all faults. */
+    /**
+     * Creates a token with some of the person's permissions. `token` is shown only this once. Throws
+     * `validation_error` with all faults.
+     */
     create: operation(
       'accessToken.create',
       { ...PEOPLE, stepUp: true },
@@ -90,7 +93,7 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
           revokedAt: null,
         };
         await uow.run(async (tx) => {
-          // The person's row is locked, so that two at once cannot pass the bound together.
+          // Locks the person's row, so that concurrent calls cannot exceed the limit.
           await tx.secondFactors.lock(userId);
           const living = (await tx.accessTokens.list(userId)).filter(
             (known) => known.revokedAt === null && known.expiresAt > accessToken.createdAt,
@@ -111,7 +114,7 @@ export function accessTokenOperations(deps: Dependencies, all: readonly Operatio
       },
     ),
 
-    /** Ends a token of the person at once; one that has ended stays as it is. */
+    /** Revokes a token of the person at once. An ended token stays as it is. */
     revoke: operation(
       'accessToken.revoke',
       PEOPLE,

@@ -17,7 +17,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Browser and system of a `User-Agent`, for people: `Firefox on Linux`, or `Unknown device`. */
+/** Browser and system in a `User-Agent`, in readable form: `Firefox on Linux`, or `Unknown device`. */
 export function deviceOf(userAgent: string): string {
   const nameIn = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)];

@@ -16,25 +16,25 @@ import {
 } from './second-factor.ts';
 
 export interface NewTotp {
-  /** In base32, for who cannot scan. */
+  /** In base32, for people who cannot scan the QR code. */
   readonly secret: string;
-  /** What a QR code shows to the app. */
+  /** Content of the QR code. */
   readonly uri: string;
 }
-/** Shown this once. */
+/** Shown only this once. */
 export interface RecoveryCodes {
   readonly recoveryCodes: readonly string[];
 }
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
-/** Adding a factor is what a restricted session is for; it began with the password a moment ago. */
+/** A restricted session exists to add a factor. Its person gave the password a moment ago. */
 const ADDING = { ...PEOPLE, stepUp: true, whileRestricted: ['add_second_factor'] } as const;
 
-/** A person's second factors (R250), and how those of others are reset when they are lost (R251). */
+/** A person's second factors (R250), and resetting lost ones of others (R251). */
 export function secondFactorOperations(deps: Dependencies) {
   const { stores, uow, clock, ids, secrets, totp, settings } = deps;
 
-  /** Ends the person's other sessions: they began without what has changed. */
+  /** Ends the person's other sessions, which began with the former factors. */
   async function endOthers(tx: Tx, userId: string, sessionHash?: Buffer): Promise<void> {
     await tx.sessions.removeOf(userId, sessionHash);
     await tx.secondFactors.removeChallengesOf(userId);
@@ -54,7 +54,7 @@ export function secondFactorOperations(deps: Dependencies) {
   }
 
   return {
-    /** The confirmed factors of the person who asks, the oldest first. */
+    /** The caller's confirmed factors, oldest first. */
     list: operation(
       'secondFactor.list',
       { ...PEOPLE, whileRestricted: ['add_second_factor'] },
@@ -64,14 +64,14 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** How many recovery codes the person who asks has left. */
+    /** The number of unused recovery codes of the caller. */
     countRecoveryCodes: operation(
       'secondFactor.countRecoveryCodes',
       PEOPLE,
       (caller, _input: Record<string, never>) => stores.secondFactors.countRecoveryCodes(userIdOf(caller)),
     ),
 
-    /** Begins to add a TOTP app. It counts once `confirmTotp` has taken a code of it; another one that was begun is dropped. */
+    /** Starts to add a TOTP app, replacing one that was started before. `confirmTotp` completes it. */
     startTotp: operation(
       'secondFactor.startTotp',
       ADDING,
@@ -99,7 +99,7 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Adds the TOTP app that was begun, for a right code of it. Gives ten recovery codes, which replace those before, and
+     * Adds the started TOTP app if `code` is right. Returns ten recovery codes, which replace the former ones, and
      * ends the person's other sessions. Throws `validation_error` for a wrong code.
      */
     confirmTotp: operation(
@@ -136,7 +136,7 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** Ten new recovery codes; those before end. */
+    /** Ten new recovery codes. The former ones end. */
     renewRecoveryCodes: operation(
       'secondFactor.renewRecoveryCodes',
       { ...PEOPLE, stepUp: true },
@@ -156,7 +156,7 @@ export function secondFactorOperations(deps: Dependencies) {
       },
     ),
 
-    /** Removes a factor of the person who asks. Throws `validation_error` for the last one where one is required. */
+    /** Removes a factor of the caller. Throws `validation_error` for the last one where one is required. */
     remove: operation(
       'secondFactor.remove',
       { ...PEOPLE, stepUp: true },
@@ -196,9 +196,9 @@ export function secondFactorOperations(deps: Dependencies) {
     ),
 
     /**
-     * Removes all second factors of a person who has lost them, and ends their sessions: for an owner, those of the other
-     * members; for an operator, those of members. An operator's are reset on the command line only: no operator alone
-     * takes over the sign-in of another.
+     * Removes all second factors of a person and ends their sessions. An owner may do so for the other members, an
+     * operator for members. An operator's factors are reset on the command line only, so that no operator can take
+     * over the sign-in of another.
      */
     reset: operation(
       'secondFactor.reset',
@@ -240,7 +240,7 @@ function checkName(name: string): void {
   throw validationError([{ path: 'name', message: `must have 1 to ${NAME_MAX_LENGTH} characters` }]);
 }
 
-/** The person who acts. Throws `forbidden` for a key and for the system. */
+/** The person who acts. Throws `forbidden` for keys and the system. */
 export function userIdOf(caller: Caller): string {
   if (caller.kind === 'member' || caller.kind === 'operator') return caller.userId;
   throw forbidden('Only a person who is signed in can do this.');

@@ -1,7 +1,7 @@
 /**
- * A **second factor** is what a person shows besides the password: a **TOTP** app, which makes a code of six digits every
- * 30 seconds. A factor counts once a code of it was shown (`confirmedAt`). **Recovery codes** stand in for a lost
- * factor, each once. A code is never taken twice.
+ * A **second factor** proves a person's identity besides the password: a **TOTP** app makes a code of six digits
+ * every 30 seconds. A factor counts once a code of it was entered (`confirmedAt`). **Recovery codes** replace a lost
+ * factor, each once. No code is accepted twice.
  */
 import { createHash } from 'node:crypto';
 import type { User } from '../accounts/user.ts';
@@ -17,17 +17,17 @@ export interface SecondFactor {
   readonly lastUsedAt: Date | null;
 }
 
-/** Factors of a person, so that a check reads a bounded number. */
+/** Factors of a person, which bounds the cost of a check. */
 export const FACTORS_MAX = 5;
 const RECOVERY_CODES = 10;
-/** 80 random bits, which nobody guesses from the hash. */
+/** 80 random bits, which cannot be guessed from the hash. */
 const RECOVERY_CODE_BYTES = 10;
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
-/** Who must have a second factor, by the operator's policy (REQUIRE_SECOND_FACTOR). */
+/** Who must have a second factor (REQUIRE_SECOND_FACTOR). */
 export type SecondFactorPolicy = 'operators' | 'members' | 'none';
 
-/** Whether a person must have a second factor: by the operator's policy, or by that of their account. */
+/** Whether the operator's policy or that of the account requires a second factor of a person. */
 export function mustHaveFactor(
   { role }: Pick<User, 'role'>,
   policy: SecondFactorPolicy,
@@ -50,12 +50,12 @@ export function newRecoveryCodes(ids: Ids): string[] {
   });
 }
 
-/** What is stored of a recovery code: spaces, hyphens and capitals make no difference. */
+/** The stored hash of a recovery code. Ignores spaces, hyphens and case. */
 export function hashRecoveryCode(code: string): Buffer {
   return createHash('sha256').update(bare(code)).digest();
 }
 
-/** A code without spaces and hyphens, in small letters. */
+/** A code in lower case without spaces and hyphens. */
 export function bare(code: string): string {
   return code.slice(0, 100).replaceAll(/[\s-]/g, '').toLowerCase();
 }

@@ -8,9 +8,9 @@ import type { SessionRow } from '../ports/people-stores.ts';
 import { deviceOf } from './device.ts';
 import { userIdOf } from './second-factor-operations.ts';
 
-/** A session as its person sees it. */
+/** A session in its person's list. */
 export interface ListedSession extends SessionRow {
-  /** Whether it is the one that asks. */
+  /** Whether it is the session of the request. */
   readonly current: boolean;
   /** Browser and system, such as `Firefox on Linux`. */
   readonly device: string;
@@ -18,7 +18,7 @@ export interface ListedSession extends SessionRow {
 
 const PEOPLE = { roles: ACCOUNT_ROLES, operator: true } as const;
 
-/** The sessions of the person who asks (R249). */
+/** The caller's sessions (R249). */
 export function sessionOperations(deps: Dependencies) {
   const { stores, uow, clock } = deps;
   const record = (tx: Parameters<typeof recordChange>[0], caller: Caller, after: object) =>
@@ -30,7 +30,7 @@ export function sessionOperations(deps: Dependencies) {
     });
 
   return {
-    /** The sessions that have not ended, the newest first. `sessionHash` tells which one asks. */
+    /** The sessions that have not ended, newest first. `sessionHash` identifies the session of the request. */
     list: operation(
       'session.list',
       PEOPLE,
@@ -48,7 +48,7 @@ export function sessionOperations(deps: Dependencies) {
       },
     ),
 
-    /** Ends one session of the person. Throws `not_found` for another's and for one that is over. */
+    /** Ends one session of the person. Throws `not_found` for another person's and for an ended one. */
     end: operation('session.end', PEOPLE, async (caller, { id }: { readonly id: string }): Promise<void> => {
       const found = await stores.sessions.listOf(userIdOf(caller), clock.now());
       const session = found.find((candidate) => candidate.id === id.toLowerCase());
@@ -60,7 +60,7 @@ export function sessionOperations(deps: Dependencies) {
       });
     }),
 
-    /** Ends every session of the person but the one that asks. */
+    /** Ends all sessions of the person except that of the request. */
     endOthers: operation(
       'session.endOthers',
       PEOPLE,

@@ -3,8 +3,8 @@ import type { Clock, SecretBox, Totp } from '../ports/system.ts';
 import { bare, hashRecoveryCode } from './second-factor.ts';
 
 /**
- * Takes a code of the person: of a confirmed TOTP app, or a recovery code. Undefined for a wrong code and for one that was
- * taken before. Locks the person's factors, so that of two uses at once one is refused.
+ * Uses up a code of the person: of a confirmed TOTP app, or a recovery code. Undefined for a wrong or used code.
+ * Locks the person's factors, so that a code works once even in concurrent requests.
  */
 export async function takeCode(
   tx: Tx,

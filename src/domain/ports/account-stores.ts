@@ -13,7 +13,7 @@ export interface AccountStore {
   count(search: string | undefined): Promise<number>;
   /** Sets the retention of an account. Returns the former one; undefined if there is no such account. */
   setRetention(id: string, retention: RetentionDays): Promise<RetentionDays | undefined>;
-  /** Says whether the account's members must have a second factor. */
+  /** Sets whether the account's members must have a second factor. */
   setSecurityPolicy(id: string, requireSecondFactor: boolean): Promise<void>;
   /** Whether there is no account. */
   isEmpty(): Promise<boolean>;

@@ -43,22 +43,22 @@ export interface UserStore {
   remove(id: string, at: Date): Promise<void>;
 }
 
-/** What is kept of a session besides its token. */
+/** A stored session without its token. */
 export interface SessionRow {
   readonly id: string;
   readonly createdAt: Date;
   readonly lastSeenAt: Date;
-  /** Unless it is used before. */
+  /** Without further use. */
   readonly expiresAt: Date;
-  /** However much it is used. */
+  /** Regardless of use. */
   readonly endsAt: Date;
-  /** When the person last showed the password or a second factor. */
+  /** When the person last gave the password or a second factor. */
   readonly verifiedAt: Date;
   readonly address: string;
   readonly userAgent: string;
 }
 
-/** A session with its person, and what decides about what it may do. */
+/** A session with its person and what restricts it. */
 export interface FoundSession extends SessionRow {
   readonly tokenHash: Buffer;
   readonly user: User;
@@ -69,11 +69,11 @@ export interface FoundSession extends SessionRow {
 }
 
 export interface SessionStore {
-  /** False, and nothing is stored, when the person's password is another one by now, or the person is gone. */
+  /** Returns false and stores nothing when the person was removed or has another password by now. */
   insert(session: SessionRow & { tokenHash: Buffer; userId: string; passwordHash: string }): Promise<boolean>;
-  /** Those of the sessions that have not ended at `now`. */
+  /** The sessions that have not ended at `now`. */
   findMany(tokenHashes: readonly Buffer[], now: Date): Promise<readonly FoundSession[]>;
-  /** Those of a person that have not ended at `now`, the newest first. */
+  /** Sessions of a person that have not ended at `now`, newest first. */
   listOf(userId: string, now: Date): Promise<readonly (SessionRow & { readonly tokenHash: Buffer })[]>;
   extend(tokenHash: Buffer, expiresAt: Date, seenAt: Date): Promise<void>;
   verified(tokenHash: Buffer, at: Date): Promise<void>;
@@ -84,10 +84,10 @@ export interface SessionStore {
   forgetOld(now: Date, failuresBefore: Date): Promise<void>;
 }
 
-/** Second factors, recovery codes, and sign-ins that wait for a second factor (**challenges**). */
+/** Second factors, recovery codes, and **challenges**: sign-ins that wait for a second factor. */
 export interface SecondFactorStore {
   list(userId: string): Promise<readonly SecondFactor[]>;
-  /** Locks the person and gives their factors with what is secret of them. */
+  /** Locks the person. Returns their factors with the secrets. */
   lock(
     userId: string,
   ): Promise<
@@ -99,7 +99,7 @@ export interface SecondFactorStore {
   remove(ids: readonly string[]): Promise<void>;
   /** Replaces all codes of the person, used ones too. */
   replaceRecoveryCodes(userId: string, hashes: readonly Buffer[]): Promise<void>;
-  /** False for a code that is unknown or was used. */
+  /** Returns false for an unknown or used code. */
   takeRecoveryCode(userId: string, hash: Buffer, at: Date): Promise<boolean>;
   countRecoveryCodes(userId: string): Promise<number>;
   insertChallenge(challenge: {
@@ -108,9 +108,9 @@ export interface SecondFactorStore {
     passwordHash: string;
     expiresAt: Date;
   }): Promise<void>;
-  /** Undefined once it has expired, was answered, or the person has another password. */
+  /** Undefined when it has expired or was answered, or the person has another password. */
   findChallenge(tokenHash: Buffer, now: Date): Promise<{ user: User; passwordHash: string } | undefined>;
-  /** False when it was not there any more. */
+  /** Returns false when there was none. */
   removeChallenge(tokenHash: Buffer): Promise<boolean>;
   removeChallengesOf(userId: string): Promise<void>;
   forgetChallenges(now: Date): Promise<void>;
@@ -118,12 +118,12 @@ export interface SecondFactorStore {
 
 export interface AccessTokenStore {
   insert(token: AccessToken, tokenHash: Buffer): Promise<void>;
-  /** Those of the tokens that are not revoked, have not ended at `now`, and whose person is there. */
+  /** Tokens that are not revoked and have not ended at `now`, of people who are not removed. */
   findLiving(
     tokenHashes: readonly Buffer[],
     now: Date,
   ): Promise<readonly (KnownToken & { readonly tokenHash: Buffer })[]>;
-  /** Of a person, the newest first, ended ones too. */
+  /** A person's tokens, newest first, ended ones too. */
   list(userId: string): Promise<readonly AccessToken[]>;
   /** Undefined when the person has no such token. */
   revoke(

@@ -41,12 +41,12 @@ export interface PasswordHasher {
   hash(password: string, like?: string): Promise<string>;
 }
 
-/** One-time codes by time (RFC 6238), as authenticator apps make them. */
+/** Time-based one-time codes of authenticator apps (RFC 6238). */
 export interface Totp {
   /** A new secret in base32. */
   newSecret(): string;
-  /** The `otpauth:` address that an app reads from a QR code. */
+  /** The `otpauth:` URI for a QR code. */
   uri(secret: string, label: string, issuer: string): string;
-  /** The time step of a right code; undefined for a wrong one, and for one whose step is not after `afterStep`. */
+  /** The time step of a right code. Undefined for a wrong code, and for one whose step is not after `afterStep`. */
   stepOf(secret: string, code: string, now: Date, afterStep: number): number | undefined;
 }

@@ -10,7 +10,7 @@ import { type DeliveryAttempt, EVENT_TYPES, type WebhookDelivery } from './webho
 
 const READ = { roles: ACCOUNT_ROLES } as const;
 
-/** The filter as callers give it: the event is any text. */
+/** The filter of a caller, in which the event is any text. */
 type GivenFilter = Omit<DeliveryListFilter, 'event'> & { readonly event?: string | undefined };
 
 /** Lists of deliveries, and batch look-ups of what belongs to them. */
@@ -110,7 +110,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
   };
 }
 
-/** Throws `validation_error` for an event type that there is none of. */
+/** Throws `validation_error` for an unknown event type. */
 function checkEvent({ event, ...filter }: GivenFilter): DeliveryListFilter {
   if (event === undefined) return filter;
   const known = EVENT_TYPES.find((type) => type === event);

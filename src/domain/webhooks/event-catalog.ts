@@ -2,7 +2,7 @@ import { CHANNELS } from '../messages/message.ts';
 import { eventEnvelope } from './event.ts';
 import { EVENT_TYPES, type EventType } from './webhook.ts';
 
-/** What event types are about: messages of a channel, or the webhooks themselves. */
+/** Channels of event types; `system` for events about webhooks. */
 export const EVENT_CHANNELS = [...CHANNELS, 'system'] as const;
 export type EventChannel = (typeof EVENT_CHANNELS)[number];
 
