@@ -52,12 +52,13 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
   'the number of accounts found': ({ accounts }) => accounts.count('somebody'),
   'the number of messages': ({ messageLists }, accountId) => messageLists.count(accountId, {}),
   'the number of ledger entries': ({ ledger }, accountId) => ledger.count(accountId, {}),
-  'the number of deliveries': ({ lists }, accountId) => lists.countDeliveries(accountId, { webhookId: ANY }),
-  'entries in a list of the audit log': ({ lists }, accountId) =>
-    lists.auditEntries(accountId, {}, { limit: 10, after: undefined }),
-  'the number of audit entries': ({ lists }, accountId) => lists.countAuditEntries(accountId, {}),
-  'the number of audit entries of an action': ({ lists }, accountId) =>
-    lists.countAuditEntries(accountId, { action: 'key.create' }),
+  'the number of deliveries': ({ deliveryLists }, accountId) =>
+    deliveryLists.count(accountId, { webhookId: ANY }),
+  'entries in a list of the audit log': ({ audit }, accountId) =>
+    audit.list(accountId, {}, { limit: 10, after: undefined }),
+  'the number of audit entries': ({ audit }, accountId) => audit.count(accountId, {}),
+  'the number of audit entries of an action': ({ audit }, accountId) =>
+    audit.count(accountId, { action: 'key.create' }),
   'the audit log': ({ audit }) => audit.chainedAfter(0, 10),
   'the end of the audit log': ({ audit }) => audit.heads(),
 };
