@@ -1,4 +1,5 @@
 import { accountOperations } from './accounts/account-operations.ts';
+import { actorOperations } from './accounts/actor-operations.ts';
 import { memberOperations } from './accounts/member-operations.ts';
 import { operationsOf, permissionOperations } from './accounts/permission-operations.ts';
 import { planOperations } from './accounts/plan-operations.ts';
@@ -20,6 +21,7 @@ import { createSendContext } from './messages/send-operation.ts';
 import { smsOperations } from './messages/sms-operations.ts';
 import { whatsAppOperations } from './messages/whatsapp-operations.ts';
 import { priceOperations } from './money/price-operations.ts';
+import { objectOperations } from './objects/object-operations.ts';
 import { accessTokenOperations } from './people/access-token-operations.ts';
 import { secondFactorOperations } from './people/second-factor-operations.ts';
 import { sessionOperations } from './people/session-operations.ts';
@@ -36,6 +38,8 @@ export function createOperations(deps: Dependencies, sessions: Sessions) {
   const nouns = {
     accounts: accountOperations(deps),
     plans: planOperations(deps),
+    actors: actorOperations(deps),
+    objects: objectOperations(deps),
     members: memberOperations(deps, sessions),
     apiKeys: apiKeyOperations(deps),
     apiKeyLists: apiKeyListOperations(deps),

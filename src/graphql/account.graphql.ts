@@ -12,6 +12,7 @@ import type { GraphqlContext } from './context.ts';
 import { LedgerEntryKindEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Money, moneyOf } from './money.graphql.ts';
+import { Node } from './node.graphql.ts';
 import { PlanType } from './plan.graphql.ts';
 import { Currency, DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
@@ -33,6 +34,7 @@ class RetentionType implements RetentionDays {
 }
 
 @ObjectType('Account', {
+  implements: Node,
   description: 'A customer of the gateway. The balance always equals the sum of the ledger.',
   simpleResolvers: true,
 })
@@ -75,7 +77,7 @@ export class AccountType {
   description: 'One change of the balance. Entries never change.',
   simpleResolvers: true,
 })
-class LedgerEntryType {
+export class LedgerEntryType {
   @Field(() => Float, {
     description: 'Number of the entry within the account: a whole number, from 1, without gaps.',
   })
@@ -89,12 +91,6 @@ class LedgerEntryType {
 
   @Field(() => String, { nullable: true, description: 'The reference of a top-up.' })
   reference!: string | null;
-
-  @Field(() => String, {
-    nullable: true,
-    description: 'Who made the entry: `user:…`, `key:…` or `system:…`.',
-  })
-  actor!: string | null;
 
   @Field(() => DateTime, { description: 'When the balance changed.' })
   createdAt!: Date;

@@ -4,6 +4,7 @@ import type { Environment, Scope } from '../domain/caller.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, ScopeEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
@@ -34,7 +35,11 @@ class ScopeUseType {
   lastUsedAt!: Date | null;
 }
 
-@ObjectType('ApiKey', { description: 'Authenticates a program on the REST API.', simpleResolvers: true })
+@ObjectType('ApiKey', {
+  implements: Node,
+  description: 'Authenticates a program on the REST API.',
+  simpleResolvers: true,
+})
 export class ApiKeyType {
   @Field(() => ID, { description: 'Identifier of the key. Safe to log.' })
   keyId!: string;
@@ -77,15 +82,9 @@ export class ApiKeyType {
 
   @Field(() => String, {
     description:
-      'Who created the key: `user:…`, `key:…` or `system:…`. A key that replaces another inherits it.',
+      'Who created the key: `user:…`, `key:…` or `system:…`. A key that replaces another inherits it. `creator` is the same as an object.',
   })
   createdBy!: string;
-
-  @Field(() => String, {
-    description:
-      'Who received the secret, in the form of `createdBy`: who created the key, or rotated the key before it.',
-  })
-  issuedBy!: string;
 }
 
 @ObjectType({ description: 'A new key. Its secrets are shown only here.', simpleResolvers: true })
@@ -245,6 +244,11 @@ export class ApiKeyResolver {
   ) {
     const limits = { perMinute: perMinute ?? null, perSecond: perSecond ?? null };
     return run(operations.apiKeys.setRateLimit, { keyId, ...limits });
+  }
+
+  @FieldResolver(() => ID, { description: 'Identifier of the key: its `keyId`.' })
+  id(@Root() key: ApiKey): string {
+    return key.keyId;
   }
 
   @FieldResolver(() => [ScopeUseType], {

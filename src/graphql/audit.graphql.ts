@@ -1,17 +1,21 @@
-import { Args, Ctx, ID, InputType, ObjectType, Resolver } from 'type-graphql';
+import { Args, Ctx, ID, InputType, ObjectType, Resolver, Root } from 'type-graphql';
+import { type AuditEntry, type AuditTargetKind, targetKindOf } from '../domain/audit/audit-entry.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
+import { AuditTargetTypeEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Node, nodeOf } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
-import { Arg, Field, InputField, Query } from './typed.ts';
+import { Arg, Field, FieldResolver, InputField, Query } from './typed.ts';
 
 @ObjectType('AuditEntry', {
+  implements: Node,
   description:
     'One change; or a sign-in, a failed sign-in, a lockout, or a key used outside its allowlist. Of the latter, the log has the first from each address in 15 minutes, then their number.',
   simpleResolvers: true,
 })
-class AuditEntryType {
+export class AuditEntryType {
   @Field(() => ID, { description: 'Identifier of the entry.' })
   id!: string;
 
@@ -21,20 +25,23 @@ class AuditEntryType {
   @Field(() => DateTime, { description: 'When it happened.' })
   at!: Date;
 
-  @Field(() => String, { description: 'Who did it: `user:…`, `key:…` or `system:…`.' })
-  actor!: string;
-
   @Field(() => String, { description: 'What was done, such as `apiKey.create`.' })
   action!: string;
-
-  @Field(() => String, { description: 'What was changed.' })
-  target!: string;
 
   @Field(() => JsonObject, { nullable: true, description: 'The changed values before.' })
   before!: Readonly<Record<string, unknown>> | null;
 
   @Field(() => JsonObject, { nullable: true, description: 'The changed values after.' })
   after!: Readonly<Record<string, unknown>> | null;
+}
+
+@ObjectType({ description: 'What an audit entry is about.', simpleResolvers: true })
+class AuditTarget {
+  @Field(() => AuditTargetTypeEnum, { description: 'Type of the target.' })
+  type!: AuditTargetKind;
+
+  @Field(() => String, { description: 'Identifier or name of the target, as the filter takes it.' })
+  id!: string;
 }
 
 @InputType({ description: 'Conditions on audit entries. All that are given must hold.' })
@@ -57,7 +64,7 @@ class AuditLogFilter {
 
 const AuditConnection = connectionOf('AuditEntry', () => AuditEntryType);
 
-@Resolver()
+@Resolver(() => AuditEntryType)
 export class AuditResolver {
   @Query(() => AuditConnection, {
     nullable: true,
@@ -70,5 +77,21 @@ export class AuditResolver {
     filter?: AuditLogFilter | null,
   ) {
     return connection(await run(operations.audit.list, { ...slice, filter: given(filter) }));
+  }
+
+  @FieldResolver(() => AuditTarget, { description: 'What was changed.' })
+  target(@Root() entry: AuditEntry): AuditTarget {
+    return { type: targetKindOf(entry), id: entry.target };
+  }
+}
+
+@Resolver(() => AuditTarget)
+export class AuditTargetResolver {
+  @FieldResolver(() => Node, {
+    nullable: true,
+    description: 'The target itself. Null if it is gone, if you may not see it, or if it has no identifier.',
+  })
+  async node(@Root() { id }: AuditTarget, @Ctx() { loaders }: GraphqlContext) {
+    return nodeOf(await loaders.object.load(id));
   }
 }

@@ -12,6 +12,7 @@ import {
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, ImportErrorCodeEnum, ImportStateEnum } from './enums.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
@@ -55,10 +56,11 @@ class ContactImportErrorType {
 }
 
 @ObjectType('ContactImport', {
+  implements: Node,
   description: 'An import of contacts. It is deleted 30 days after its end; the contacts stay.',
   simpleResolvers: true,
 })
-class ContactImportType {
+export class ContactImportType {
   @Field(() => ID, { description: 'Identifier of the import.' })
   id!: string;
 
@@ -73,9 +75,6 @@ class ContactImportType {
 
   @Field(() => String, { nullable: true, description: 'Why the import ended before its last row.' })
   failure!: string | null;
-
-  @Field(() => String, { description: 'Who started the import, as `user:…`.' })
-  createdBy!: string;
 
   @Field(() => DateTime, { description: 'When it was started.' })
   createdAt!: Date;

@@ -3,13 +3,18 @@ import type { Environment } from '../domain/caller.ts';
 import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum } from './enums.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-@ObjectType('Contact', { description: 'A person to send messages to.', simpleResolvers: true })
+@ObjectType('Contact', {
+  implements: Node,
+  description: 'A person to send messages to.',
+  simpleResolvers: true,
+})
 class ContactType {
   @Field(() => ID, { description: 'Identifier of the contact.' })
   id!: string;

@@ -5,11 +5,13 @@ import { connection, connectionOf } from './connection.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, PlatformEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 import { Arg, Field, InputField, Mutation, Query } from './typed.ts';
 
 @ObjectType('Device', {
+  implements: Node,
   description: 'An installation of your app, or a browser, that push notifications can reach.',
   simpleResolvers: true,
 })

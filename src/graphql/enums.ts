@@ -1,5 +1,6 @@
 import { registerEnumType } from 'type-graphql';
 import { LEDGER_ENTRY_KINDS } from '../domain/accounts/account.ts';
+import { AUDIT_TARGET_KINDS } from '../domain/audit/audit-entry.ts';
 import { ACCOUNT_ROLES, ENVIRONMENTS, SCOPES } from '../domain/caller.ts';
 import { IMPORT_STATES, ROW_FAULT_CODES } from '../domain/contacts/contact-import.ts';
 import { PLATFORMS } from '../domain/devices/device.ts';
@@ -91,6 +92,20 @@ export const EventChannelEnum = enumOf('EventChannel', 'The channel of an event 
   whatsapp: 'WhatsApp.',
   system: 'Webhooks themselves: test events.',
 });
+export const AuditTargetTypeEnum = enumOf(
+  'AuditTargetType',
+  'The type of an audit target.',
+  AUDIT_TARGET_KINDS,
+  {
+    account: 'An account.',
+    api_key: 'An API key.',
+    webhook: 'A webhook.',
+    user: 'A person.',
+    plan: 'A plan, by name.',
+    price: 'A price, by currency, channel and prefix.',
+    gateway: 'The gateway as a whole.',
+  },
+);
 export const LedgerEntryKindEnum = enumOf(
   'LedgerEntryKind',
   'The cause of a ledger entry.',

@@ -2,15 +2,16 @@ import {
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
+  type GraphQLCompositeType,
   GraphQLError,
   type GraphQLField,
-  type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
+  isCompositeType,
   isListType,
   isNonNullType,
-  isObjectType,
   Kind,
+  type NamedTypeNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
   visit,
@@ -74,7 +75,7 @@ export function checkLimits(
   refuseOver('directives', directives);
   const type = schema.getRootType(operation.operation);
   if (!type) return;
-  const meter = new Meter(document, coerceVariables(schema, operation, variables));
+  const meter = new Meter(schema, document, coerceVariables(schema, operation, variables));
   if (operation.operation === 'mutation') refuseOver('mutations', meter.countFields(operation.selectionSet));
   const { depth, cost } = meter.measure(operation.selectionSet, type, LIST_SIZE);
   refuseOver('depth', depth);
@@ -109,19 +110,21 @@ export function limitRefusal(limit: keyof typeof LIMITS, message: string): Graph
 
 /** Measures selections of a validated document: its fragments exist and have no cycles. */
 class Meter {
+  readonly #schema: GraphQLSchema;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: Variables;
   /** Measures of fragments, so that each is measured once for all its spreads. */
   readonly #measured = new Map<string, Measure>();
 
-  constructor(document: DocumentNode, variables: Variables) {
+  constructor(schema: GraphQLSchema, document: DocumentNode, variables: Variables) {
+    this.#schema = schema;
     const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
     this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
     this.#variables = variables;
   }
 
   /** Depth and cost of the selections of `type`; its lists have `listSize` rows. */
-  measure(selections: SelectionSetNode, type: GraphQLObjectType, listSize: number): Measure {
+  measure(selections: SelectionSetNode, type: GraphQLCompositeType, listSize: number): Measure {
     let depth = 0;
     let cost = 0;
     for (const selection of selections.selections) {
@@ -150,23 +153,23 @@ class Meter {
 
   #measureSelection(
     selection: SelectionSetNode['selections'][number],
-    type: GraphQLObjectType,
+    type: GraphQLCompositeType,
     listSize: number,
   ): Measure {
     switch (selection.kind) {
       case Kind.FIELD: {
-        const field = type.getFields()[selection.name.value];
+        const field = 'getFields' in type ? type.getFields()[selection.name.value] : undefined;
         return field ? this.#measureField(selection, field, listSize) : { depth: 1, cost: 0 };
       }
       case Kind.INLINE_FRAGMENT:
-        return this.measure(selection.selectionSet, type, listSize);
+        return this.measure(selection.selectionSet, this.#typeOf(selection.typeCondition, type), listSize);
       case Kind.FRAGMENT_SPREAD: {
         const key = `${selection.name.value} ${listSize}`;
         const known = this.#measured.get(key);
         if (known) return known;
         const fragment = this.#fragments.get(selection.name.value);
         const measured = fragment
-          ? this.measure(fragment.selectionSet, type, listSize)
+          ? this.measure(fragment.selectionSet, this.#typeOf(fragment.typeCondition, type), listSize)
           : { depth: 0, cost: 0 };
         this.#measured.set(key, measured);
         return measured;
@@ -176,13 +179,19 @@ class Meter {
 
   #measureField(node: FieldNode, field: GraphQLField<unknown, unknown>, listSize: number): Measure {
     const type = getNamedType(field.type);
-    if (!node.selectionSet || !isObjectType(type)) return { depth: 1, cost: 0 };
+    if (!node.selectionSet || !isCompositeType(type)) return { depth: 1, cost: 0 };
     const isConnection = field.args.some((argument) => argument.name === 'first');
     const inside = isConnection ? this.#first(node) : LIST_SIZE;
     const { depth, cost } = this.measure(node.selectionSet, type, inside);
     const nullable = isNonNullType(field.type) ? field.type.ofType : field.type;
     const times = isListType(nullable) ? listSize : 1;
     return { depth: depth + 1, cost: times * (1 + cost) };
+  }
+
+  /** The type that a fragment is on. Fragments on several types of a union or an interface add up. */
+  #typeOf(condition: NamedTypeNode | undefined, type: GraphQLCompositeType): GraphQLCompositeType {
+    const named = condition && this.#schema.getType(condition.name.value);
+    return isCompositeType(named) ? named : type;
   }
 
   /** The `first` of a connection. Throws `BAD_USER_INPUT` unless it is 1 to 100. */

@@ -4,6 +4,7 @@ import {
   type GraphQLSchema,
   getNamedType,
   getNullableType,
+  isCompositeType,
   isListType,
   isObjectType,
 } from 'graphql';
@@ -51,7 +52,7 @@ export function boundLists(schema: GraphQLSchema): GraphQLSchema {
     for (const field of Object.values(type.getFields())) {
       const list = getNullableType(field.type);
       if (!isListType(list)) continue;
-      const weight = isObjectType(getNamedType(list)) ? 1 : WEIGHT_OF_LEAF;
+      const weight = isCompositeType(getNamedType(list)) ? 1 : WEIGHT_OF_LEAF;
       field.resolve = bounded(field.resolve ?? defaultFieldResolver, leastOf, weight);
     }
   }

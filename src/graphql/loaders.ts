@@ -1,8 +1,10 @@
 import DataLoader from 'dataloader';
 import type { Account } from '../domain/accounts/account.ts';
+import type { Actor } from '../domain/accounts/actor.ts';
 import type { ApiKey, ScopeUse } from '../domain/api-keys/api-key.ts';
 import type { ContactImport, ReportedFault } from '../domain/contacts/contact-import.ts';
 import type { Message, Recipient, TimelineEntry } from '../domain/messages/message.ts';
+import type { FoundObject } from '../domain/objects/object-operations.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { Slice, SliceInput } from '../domain/paging.ts';
@@ -30,7 +32,7 @@ const NO_COUNTS: DeliveryCounts = { succeeded: 0, failed: 0, pending: 0, total: 
  */
 export function createLoaders(
   run: Run,
-  { accounts, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
+  { accounts, actors, objects, messageLists, apiKeyLists, webhooks, deliveries, contactImports }: Operations,
   allowance: ListAllowance,
 ) {
   const byMessage = <T>(load: (messages: readonly Message[]) => Promise<(message: Message) => T>) =>
@@ -70,6 +72,14 @@ export function createLoaders(
     account: new DataLoader<string, Account>((ids) =>
       Promise.all(ids.map((id) => run(accounts.find, { id }))),
     ),
+    actor: byKey<string, Actor>(async (texts) => {
+      const found = await run(actors.find, { texts });
+      return (text) => found.get(text) ?? { kind: 'system', name: text };
+    }),
+    object: byKey<string, FoundObject | undefined>(async (ids) => {
+      const found = await run(objects.find, { ids });
+      return (id) => found.get(id.toLowerCase());
+    }),
     recipients: byMessage<readonly Recipient[]>(async (messages) => {
       const rows = await run(messageLists.recipientsOf, { messages });
       const groups = Map.groupBy(rows, (row) => row.messageId);

@@ -7,10 +7,15 @@ import { AccountType } from './account.graphql.ts';
 import { ApiKeyType } from './api-key.graphql.ts';
 import { type GraphqlContext, sessionOf } from './context.ts';
 import { RoleEnum } from './enums.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime } from './scalars.ts';
 import { Arg, Field, FieldResolver, Mutation, Query } from './typed.ts';
 
-@ObjectType('User', { description: 'A person who signs in with email and password.', simpleResolvers: true })
+@ObjectType('User', {
+  implements: Node,
+  description: 'A person who signs in with email and password.',
+  simpleResolvers: true,
+})
 export class UserType {
   @Field(() => ID, { description: 'Identifier of the person.' })
   id!: string;
@@ -41,6 +46,12 @@ export class UserType {
       'When the person accepted the invitation by changing the one-time password. Null while it is pending.',
   })
   acceptedAt!: Date | null;
+
+  @Field(() => DateTime, {
+    nullable: true,
+    description: 'When the person was removed. Null for present members.',
+  })
+  removedAt!: Date | null;
 }
 
 @ObjectType('Session', {

@@ -24,6 +24,7 @@ import {
 } from './enums.ts';
 import { given } from './given.ts';
 import { Money, moneyOf } from './money.graphql.ts';
+import { Node } from './node.graphql.ts';
 import { type PricedRecipient, RecipientType } from './recipient.graphql.ts';
 import { Currency, DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
@@ -111,6 +112,7 @@ class MessageMetadata {
 }
 
 @ObjectType('Message', {
+  implements: Node,
   description: 'One accepted send, on any channel.',
   simpleResolvers: true,
 })

@@ -2,8 +2,15 @@ import 'reflect-metadata';
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import { buildSchemaSync, type PubSub } from 'type-graphql';
 import { AccountResolver, LedgerResolver } from './account.graphql.ts';
+import {
+  ApiKeyActorResolver,
+  AuditActorResolver,
+  ContactImportActorResolver,
+  LedgerActorResolver,
+  MessageActorResolver,
+} from './actor.graphql.ts';
 import { ApiKeyResolver } from './api-key.graphql.ts';
-import { AuditResolver } from './audit.graphql.ts';
+import { AuditResolver, AuditTargetResolver } from './audit.graphql.ts';
 import { ContactResolver } from './contact.graphql.ts';
 import { ContactImportErrorResolver, ContactImportResolver } from './contact-import.graphql.ts';
 import { DeviceResolver } from './device.graphql.ts';
@@ -12,6 +19,7 @@ import { boundLists } from './list-bound.ts';
 import { LiveResolver, UsageTickResolver } from './live.graphql.ts';
 import { MemberResolver } from './member.graphql.ts';
 import { MessageEventResolver, MessageResolver } from './message.graphql.ts';
+import { NodeResolver } from './node.graphql.ts';
 import { PersonResolver } from './person.graphql.ts';
 import { PlanResolver } from './plan.graphql.ts';
 import { PriceResolver } from './price.graphql.ts';
@@ -57,6 +65,13 @@ export function createSchema(): GraphQLSchema {
       ProviderResolver,
       HoldResolver,
       AuditResolver,
+      AuditTargetResolver,
+      NodeResolver,
+      ApiKeyActorResolver,
+      MessageActorResolver,
+      ContactImportActorResolver,
+      AuditActorResolver,
+      LedgerActorResolver,
       ContactResolver,
       ContactImportResolver,
       ContactImportErrorResolver,

@@ -4,6 +4,8 @@
  */
 import type { GraphQLScalarType } from 'graphql';
 import {
+  type ClassType,
+  createUnionType,
   Arg as DeclareArg,
   Field as DeclareField,
   FieldResolver as DeclareFieldResolver,
@@ -11,9 +13,16 @@ import {
   Query as DeclareQuery,
 } from 'type-graphql';
 
+/** A union type, as decorators name it. `Value` is what resolvers return for it. */
+interface UnionOf<Value> {
+  readonly shows: Value;
+}
+/** A value of an interface or a union: `__typename` names its type. */
+export type Tagged<Value, Name extends string> = Value & { readonly __typename: Name };
+
 interface Options {
   readonly description: string;
-  readonly nullable?: boolean;
+  readonly nullable?: boolean | 'itemsAndList';
 }
 type TypeThunk<Type> = () => Type;
 
@@ -26,17 +35,24 @@ type ValueOf<Type> = Type extends StringConstructor
       ? Value
       : Type extends readonly (infer Item)[]
         ? readonly ValueOf<Item>[]
-        : Type extends abstract new (
-              ...given: never
-            ) => infer Instance
-          ? Instance
-          : Type extends Readonly<Record<string, infer Word>>
-            ? Word
-            : never;
-type Absent<Given extends Options> = Given extends { readonly nullable: true } ? null | undefined : never;
-type Shown<Type, Given extends Options> = ValueOf<Type> | Absent<Given>;
+        : Type extends UnionOf<infer Value>
+          ? Value
+          : Type extends abstract new (
+                ...given: never
+              ) => infer Instance
+            ? Instance
+            : Type extends Readonly<Record<string, infer Word>>
+              ? Word
+              : never;
+type Absent<Given extends Options> = IsNullable<Given> extends true ? null | undefined : never;
+type Shown<Type, Given extends Options> =
+  | (Given extends { readonly nullable: 'itemsAndList' } ? WithNullItems<ValueOf<Type>> : ValueOf<Type>)
+  | Absent<Given>;
+type WithNullItems<List> = List extends readonly (infer Item)[] ? readonly (Item | null)[] : never;
 type MayBeAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
-type IsNullable<Given extends Options> = Given extends { readonly nullable: true } ? true : false;
+type IsNullable<Given extends Options> = Given extends { readonly nullable: true | 'itemsAndList' }
+  ? true
+  : false;
 
 /** Compiles only if a property of an output type has the field's type, and is nullable exactly if the field is. */
 type OutputKey<Prop, Type, Given extends Options, Key> = [Prop] extends [Shown<Type, Given>]
@@ -103,4 +119,14 @@ export function Query<const Type, const Given extends Options>(type: TypeThunk<T
 /** A field of `Mutation`. */
 export function Mutation<const Type, const Given extends Options>(type: TypeThunk<Type>, given: Given) {
   return DeclareMutation(type as () => object, given) as ResolverDecorator<Type, Given>;
+}
+
+/** A union of object types. Resolvers return its members with their `__typename`. */
+export function unionOf<Value extends { readonly __typename: string }>(
+  name: string,
+  description: string,
+  types: () => readonly ClassType<object>[],
+): UnionOf<Value> {
+  const resolveType = (value: object) => (value as Value).__typename;
+  return createUnionType({ name, description, types, resolveType }) as unknown as UnionOf<Value>;
 }

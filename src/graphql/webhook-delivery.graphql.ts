@@ -7,6 +7,7 @@ import type { GraphqlContext } from './context.ts';
 import { DeliveryStatusEnum, EnvironmentEnum } from './enums.ts';
 import { given } from './given.ts';
 import { MessageType } from './message.graphql.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { SliceArgs } from './slice-args.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
@@ -28,6 +29,7 @@ class DeliveryAttemptType {
 }
 
 @ObjectType('WebhookDelivery', {
+  implements: Node,
   description: 'The delivery of one event to one webhook.',
   simpleResolvers: true,
 })

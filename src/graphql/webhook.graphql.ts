@@ -5,6 +5,7 @@ import type { Webhook } from '../domain/webhooks/webhook.ts';
 import type { GraphqlContext } from './context.ts';
 import { EnvironmentEnum, EventChannelEnum } from './enums.ts';
 import { given } from './given.ts';
+import { Node } from './node.graphql.ts';
 import { DateTime, JsonObject } from './scalars.ts';
 import { Arg, Field, FieldResolver, InputField, Mutation, Query } from './typed.ts';
 
@@ -22,7 +23,11 @@ class WebhookStats {
   pending!: number;
 }
 
-@ObjectType('Webhook', { description: 'An endpoint of yours that receives events.', simpleResolvers: true })
+@ObjectType('Webhook', {
+  implements: Node,
+  description: 'An endpoint of yours that receives events.',
+  simpleResolvers: true,
+})
 export class WebhookType {
   @Field(() => ID, { description: 'Identifier of the webhook.' })
   id!: string;

@@ -8,7 +8,8 @@ import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 /** More than one slice of what the export asks for at once. */
 const TOP_UPS = 230;
 const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
-  nodes { seq createdAt kind amount balanceAfter messageId reference actor }
+  nodes { seq createdAt kind amount balanceAfter messageId reference
+    actor { ... on ApiKey { keyId } ... on System { name } } }
   pageInfo { hasNextPage endCursor } } }`;
 
 describe('the ledger and the audit log in the console', () => {
@@ -46,10 +47,12 @@ describe('the ledger and the audit log in the console', () => {
       const pageInfo: { hasNextPage: boolean; endCursor: string } = body.data.ledger.pageInfo;
       const { nodes } = body.data.ledger;
       for (const entry of nodes) {
-        const { seq, createdAt, kind, amount, balanceAfter, messageId, reference, actor } = entry;
+        const { seq, createdAt, kind, amount, balanceAfter, messageId, reference } = entry;
+        const { keyId, name } = entry.actor ?? {};
+        const actor = keyId ? `key:${keyId}` : name ? `system:${name}` : '';
         const quoted = reference === null ? '' : `"'${reference.replaceAll('"', '""')}"`;
         lines.push(
-          `${seq},${createdAt},${kind},${amount},${balanceAfter},UGX,${messageId ?? ''},${quoted},${actor ?? ''}`,
+          `${seq},${createdAt},${kind},${amount},${balanceAfter},UGX,${messageId ?? ''},${quoted},${actor}`,
         );
       }
       after = pageInfo.hasNextPage ? pageInfo.endCursor : null;

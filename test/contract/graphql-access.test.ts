@@ -26,6 +26,8 @@ const callerOf = (role: Role): Caller =>
 /** A root field, as it is asked for; with what is nobody's, so that it does nothing where it is allowed. */
 const ASKED: Record<string, { by: string; document: string }> = {
   viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
+  node: { by: 'object.find', document: `{ node(id: "${NOBODY}") { id } }` },
+  nodes: { by: 'object.find', document: `{ nodes(ids: ["${NOBODY}"]) { id } }` },
   permissions: { by: 'permission.list', document: '{ permissions }' },
   account: { by: 'account.find', document: `{ account(id: "${NOBODY}") { id } }` },
   accounts: { by: 'account.list', document: '{ accounts(first: 1) { nodes { id } } }' },
@@ -413,6 +415,8 @@ describe('accounts cannot see each other (R224)', () => {
     'webhookDeliveries.filter.messageId': () =>
       `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
   };
+  /** Nothing is there: it is tried with each of the ids. */
+  const NODES = ['node.id', 'nodes.ids'];
   /** Tried in graphql-subscriptions.test.ts: it lets nothing through. */
   const WATCHED = 'messageUpdated.filter.apiKeyId';
   /** A device of another account is no target, as one that does not exist. */
@@ -434,7 +438,7 @@ describe('accounts cannot see each other (R224)', () => {
       return type.name === 'ID' ? [path] : [];
     };
     const all = rootFields.flatMap((field) => field.args.flatMap((argument) => places(field.name, argument)));
-    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, TARGETS, WATCHED];
+    const tried = [...Object.keys(FOREIGN), ...Object.keys(FILTERS), ...ABOVE, ...NODES, TARGETS, WATCHED];
     expect(tried.sort()).toEqual(all.sort());
   });
 
@@ -448,6 +452,12 @@ describe('accounts cannot see each other (R224)', () => {
     const answer = await graphql(gateway, document(), { token });
     expect(answer.body.errors).toBeUndefined();
     expect(Object.values(answer.body.data)).toEqual([{ nodes: [], totalCount: 0 }]);
+  });
+
+  it('objects of another account are no nodes', async () => {
+    const query = 'query ($ids: [ID!]!) { nodes(ids: $ids) { id } }';
+    const answer = await graphql(gateway, query, { token, variables: { ids: Object.values(ids) } });
+    expect(new Set(answer.body.data.nodes)).toEqual(new Set([null]));
   });
 
   it('devices of another account get no push', async () => {

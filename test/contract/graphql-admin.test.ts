@@ -365,12 +365,12 @@ describe('administration over GraphQL (R238)', () => {
       { kind: 'OPENING', amount: 12.5, balanceAfter: 12.5, reference: null },
     ]);
     const { auditLog } = await data(
-      '{ auditLog(filter: { action: "account.topUp" }) { nodes { actor after } } }',
+      '{ auditLog(filter: { action: "account.topUp" }) { nodes { actor { ... on System { name } } after } } }',
       {},
       owner,
     );
     expect(auditLog.nodes).toEqual([
-      { actor: expect.stringMatching(/^user:/), after: { amount: 7.25, reference: 'invoice 1' } },
+      { actor: { name: 'operator' }, after: { amount: 7.25, reference: 'invoice 1' } },
     ]);
     const { accounts } = await data(
       '{ accounts(search: "shop.ex") { totalCount nodes { id balance } } }',
@@ -412,13 +412,21 @@ describe('administration over GraphQL (R238)', () => {
       amount: 50,
     });
     const { auditLog } = await data(
-      '{ auditLog(filter: { action: "price.set" }) { nodes { target before after } } }',
+      '{ auditLog(filter: { action: "price.set" }) { nodes { target { type id } before after } } }',
       {},
       operator,
     );
     expect(auditLog.nodes).toEqual([
-      { target: 'UGX sms 25671', before: { amount: 45 }, after: { amount: 50, reference: 'summer' } },
-      { target: 'UGX sms 25671', before: null, after: { amount: 45, reference: 'spring' } },
+      {
+        target: { type: 'PRICE', id: 'UGX sms 25671' },
+        before: { amount: 45 },
+        after: { amount: 50, reference: 'summer' },
+      },
+      {
+        target: { type: 'PRICE', id: 'UGX sms 25671' },
+        before: null,
+        after: { amount: 45, reference: 'spring' },
+      },
     ]);
     expect(codesOf(await ask(set, price(0.5, 'half'), operator))).toEqual(['BAD_USER_INPUT']);
   });

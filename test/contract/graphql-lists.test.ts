@@ -310,12 +310,12 @@ describe('lists for dashboards over GraphQL', () => {
     expect((await data(rename, { id: keyId })).updateApiKey.name).toBe('renamed');
     const { viewer } = await data('{ viewer { id } }');
     const { auditLog } = await data(
-      'query ($t: String!) { auditLog(filter: { target: $t, action: "apiKey.update" }) { totalCount nodes { actor before after } } }',
+      'query ($t: String!) { auditLog(filter: { target: $t, action: "apiKey.update" }) { totalCount nodes { actor { ... on User { id } } before after } } }',
       { t: keyId },
     );
     expect(auditLog).toMatchObject({
       totalCount: 1,
-      nodes: [{ actor: `user:${viewer.id}`, before: { name: 'test' }, after: { name: 'renamed' } }],
+      nodes: [{ actor: { id: viewer.id }, before: { name: 'test' }, after: { name: 'renamed' } }],
     });
   });
 

@@ -3,9 +3,9 @@ import type { AccountRole } from '../../src/domain/caller.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
-const CREATE = `mutation ($i: CreateApiKeyInput!) { createApiKey(input: $i) { key apiKey { keyId issuedBy } } }`;
+const CREATE = `mutation ($i: CreateApiKeyInput!) { createApiKey(input: $i) { key apiKey { keyId issuer { ... on User { id } } } } }`;
 const ROTATE = `mutation ($k: ID!) {
-  rotateApiKey(keyId: $k, overlapSeconds: 3600) { key apiKey { keyId createdBy issuedBy } } }`;
+  rotateApiKey(keyId: $k, overlapSeconds: 3600) { key apiKey { keyId createdBy issuer { ... on User { id } } } } }`;
 const UPDATE = 'mutation ($k: ID!, $i: UpdateApiKeyInput!) { updateApiKey(keyId: $k, input: $i) { keyId } }';
 const REVOKE = `mutation ($k: ID!, $d: Boolean) {
   revokeApiKey(keyId: $k, withDescendants: $d) { keyId revokedAt descendants { keyId revokedAt } } }`;
@@ -73,7 +73,10 @@ describe('keys of a person who leaves or gets a smaller role (R204)', () => {
     // The owner rotates one of the person's keys, and the person one of the owner's: who rotates gets the secret.
     const taken = (await ask(token, ROTATE, { k: ofAnother.keyId })).body.data.rotateApiKey;
     const kept = (await ask(owner, ROTATE, { k: handedOver.keyId })).body.data.rotateApiKey;
-    expect(kept.apiKey).toMatchObject({ createdBy: `user:${id}`, issuedBy: expect.not.stringContaining(id) });
+    expect(kept.apiKey).toMatchObject({
+      createdBy: `user:${id}`,
+      issuer: { id: expect.not.stringContaining(id) },
+    });
     const answer = await ask(owner, DISMISS, { u: id });
     const { dismissMember } = answer.body.data;
     expect(dismissMember.id).toBe(id);
@@ -88,10 +91,10 @@ describe('keys of a person who leaves or gets a smaller role (R204)', () => {
     const gone = [full, plain, handedOver, made, madeInTurn, { key: taken.key, keyId: '' }];
     expect(await works(...gone)).toEqual(gone.map(() => false));
     expect(await works(ofAnother, { key: kept.key, keyId: '' })).toEqual([true, true]);
-    const log = (await ask(owner, '{ auditLog(first: 100) { nodes { action target } } }')).body.data.auditLog
-      .nodes;
+    const log = (await ask(owner, '{ auditLog(first: 100) { nodes { action target { id } } } }')).body.data
+      .auditLog.nodes;
     for (const { keyId } of [full, plain, made]) {
-      expect(log).toContainEqual({ action: 'apiKey.revoke', target: keyId });
+      expect(log).toContainEqual({ action: 'apiKey.revoke', target: { id: keyId } });
     }
   });
 

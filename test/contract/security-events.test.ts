@@ -200,7 +200,7 @@ describe('attempts with wrong secrets (R213)', () => {
       );
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
       const token = await signIn(fresh, owner);
-      const query = `{ auditLog(filter: { target: "${keyId}", action: "apiKey.outsideAllowlist" }) { nodes { accountId actor after } } }`;
+      const query = `{ auditLog(filter: { target: "${keyId}", action: "apiKey.outsideAllowlist" }) { nodes { accountId actor { ... on ApiKey { keyId } } after } } }`;
       const nodes = await eventually(async () => {
         const found = (await graphql(fresh, query, { token })).body.data.auditLog.nodes;
         return found.length > 0 && found;
@@ -208,7 +208,7 @@ describe('attempts with wrong secrets (R213)', () => {
       expect(nodes).toEqual([
         {
           accountId: owner.accountId,
-          actor: `key:${keyId}`,
+          actor: { keyId },
           after: expect.objectContaining({ address: '127.0.0.1' }),
         },
       ]);

@@ -1,27 +1,29 @@
-import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { People } from '../lib/people.generated.ts';
-import { useApiQuery } from '../lib/queries.ts';
-import { usePermission, useViewer } from '../lib/session.tsx';
+import { usePermission } from '../lib/session.tsx';
 
-/** Shows an actor of the API (`user:…`, `key:…`, `system:…`); people by their email. */
-export function useActors(): (actor: string | null) => ReactNode {
-  const viewer = useViewer();
-  const mayListPeople = usePermission('member.list');
+/** Who did something, as the API shows it. */
+export type ShownActor =
+  | { readonly __typename: 'User'; readonly email: string }
+  | { readonly __typename: 'ApiKey'; readonly keyId: string; readonly name: string }
+  | { readonly __typename: 'System'; readonly name: string };
+
+/** A person by email, a key by its id with a link, and the gateway by the part of it that acted. */
+export function Actor({ of }: { of: ShownActor | null }) {
   const mayFindKeys = usePermission('apiKey.find');
-  const members = useApiQuery(People, {}, { isEnabled: mayListPeople }).data?.members ?? [];
-  const emails = new Map([viewer, ...members].map(({ id, email }) => [id, email]));
-  return (actor) => {
-    if (actor === null) return <span className="quiet">–</span>;
-    const [kind, id = ''] = actor.split(/:(.*)/s);
-    if (kind === 'user') return emails.get(id) ?? <code>{actor}</code>;
-    if (kind === 'key' && mayFindKeys) {
-      return (
-        <Link href={`/api-keys/${id}`}>
-          key <code>{id}</code>
-        </Link>
-      );
-    }
-    return kind === 'system' ? `the gateway (${id})` : <code>{actor}</code>;
-  };
+  if (of === null) return <span className="quiet">–</span>;
+  if (of.__typename === 'User') return of.email;
+  if (of.__typename === 'System') return `the gateway (${of.name})`;
+  const key = (
+    <>
+      key <code title={of.name}>{of.keyId}</code>
+    </>
+  );
+  return mayFindKeys ? <Link href={`/api-keys/${of.keyId}`}>{key}</Link> : key;
+}
+
+/** The same as plain text, for files. */
+export function actorText(actor: ShownActor | null): string | null {
+  if (actor === null) return null;
+  if (actor.__typename === 'User') return actor.email;
+  return actor.__typename === 'ApiKey' ? `key:${actor.keyId}` : `system:${actor.name}`;
 }

@@ -18,7 +18,15 @@ export async function newUser(
 ): Promise<NewUser & { readonly hash: string }> {
   const now = deps.clock.now();
   const dates = { createdAt: now, invitedAt: isInvited ? now : null, acceptedAt: isInvited ? null : now };
-  const user = { id: deps.ids.uuid(), accountId, email, role, mustChangePassword: true, ...dates };
+  const user = {
+    id: deps.ids.uuid(),
+    accountId,
+    email,
+    role,
+    mustChangePassword: true,
+    removedAt: null,
+    ...dates,
+  };
   return { user, ...(await oneTimePassword(deps, email)) };
 }
 

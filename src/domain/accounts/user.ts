@@ -19,6 +19,8 @@ export interface User {
   readonly invitedAt: Date | null;
   /** Null while the invitation is pending. */
   readonly acceptedAt: Date | null;
+  /** When the person was removed, or the invitation ended; null for present people. */
+  readonly removedAt: Date | null;
 }
 
 /** Days until an invitation expires. */

@@ -9,3 +9,31 @@ export interface AuditEntry {
   readonly before: Readonly<Record<string, unknown>> | null;
   readonly after: Readonly<Record<string, unknown>> | null;
 }
+
+/** What entries are about. The first part of an action says which of them. */
+export const AUDIT_TARGET_KINDS = [
+  'account',
+  'api_key',
+  'webhook',
+  'user',
+  'plan',
+  'price',
+  'gateway',
+] as const;
+export type AuditTargetKind = (typeof AUDIT_TARGET_KINDS)[number];
+
+const KIND_BY_NOUN: Readonly<Record<string, AuditTargetKind>> = {
+  account: 'account',
+  apiKey: 'api_key',
+  webhook: 'webhook',
+  member: 'user',
+  operator: 'user',
+  plan: 'plan',
+  price: 'price',
+  recovery: 'gateway',
+};
+
+/** The kind of an entry's target. */
+export function targetKindOf({ action }: Pick<AuditEntry, 'action'>): AuditTargetKind {
+  return KIND_BY_NOUN[action.slice(0, action.indexOf('.'))] ?? 'gateway';
+}

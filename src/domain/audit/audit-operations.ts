@@ -23,7 +23,8 @@ export interface AuditCheck {
   readonly signedUpTo: number | null;
 }
 
-function withMaskedUrls(entry: AuditEntry): AuditEntry {
+/** The entry without the values in webhook queries that older entries may hold (R212). */
+export function withMaskedUrls(entry: AuditEntry): AuditEntry {
   if (!entry.action.startsWith('webhook.')) return entry;
   return { ...entry, before: withMaskedUrl(entry.before), after: withMaskedUrl(entry.after) };
 }

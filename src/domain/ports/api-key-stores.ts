@@ -29,8 +29,8 @@ export interface ApiKeyStore {
   find(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
   /** Like `find`; also locks the key until the transaction ends. */
   lock(keyId: string, accountId?: string): Promise<ApiKey | undefined>;
-  /** Leaves out keys of other accounts. In no order. */
-  findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
+  /** Leaves out keys of other accounts, if an account is given. In no order. */
+  findMany(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]>;
   findCredentials(keyId: string): Promise<ApiKeyCredentials | undefined>;
   /** The account's keys, optionally of one environment, newest first. */
   page(accountId: string, request: PageRequest, environment?: Environment): Promise<Page<ApiKey>>;

@@ -14,6 +14,8 @@ export interface AuditStore {
   replaceSigned(before: string | null, signed: string): Promise<void>;
   /** Entries of an account, or of all accounts and the platform when undefined, newest first. */
   list(accountId: string | undefined, filter: AuditFilter, range: KeyRange): Promise<readonly AuditEntry[]>;
+  /** Entries of the account by id. */
+  findMany(accountId: string, ids: readonly string[]): Promise<readonly AuditEntry[]>;
   count(accountId: string | undefined, filter: AuditFilter): Promise<number>;
 }
 

@@ -6,6 +6,7 @@ import type { KeyRange, Page, PageRequest } from '../paging.ts';
 export interface ContactImportStore {
   insert(one: ContactImport, csv: string): Promise<void>;
   find(visibility: Visibility, id: string): Promise<ContactImport | undefined>;
+  findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly ContactImport[]>;
   /** Newest first. */
   slice(owner: AccountEnvironment, range: KeyRange): Promise<readonly ContactImport[]>;
   count(owner: AccountEnvironment): Promise<number>;
@@ -54,6 +55,7 @@ export interface ContactStore {
   slice(owner: AccountEnvironment, filter: ContactFilter, range: KeyRange): Promise<readonly Contact[]>;
   count(owner: AccountEnvironment, filter: ContactFilter): Promise<number>;
   find(visibility: Visibility, id: string): Promise<Contact | undefined>;
+  findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Contact[]>;
   /** A contact other than `exceptId` with this phone or externalId. The phone has precedence. */
   findDuplicate(
     owner: AccountEnvironment,

@@ -6,6 +6,7 @@ export interface DeviceStore {
   /** Stores a device, or updates the device of its environment with the same token. Returns the stored device. */
   upsert(device: Device): Promise<Device>;
   find(visibility: Visibility, id: string): Promise<Device | undefined>;
+  findVisible(visibility: Visibility, ids: readonly string[]): Promise<readonly Device[]>;
   /** Newest first. */
   page(owner: AccountEnvironment, request: PageRequest): Promise<Page<Device>>;
   /** Newest first, by id. */

@@ -23,6 +23,8 @@ export interface UserStore {
     userId?: string,
   ): Promise<{ user: User; passwordHash: string } | undefined>;
   find(id: string): Promise<{ user: User; passwordHash: string } | undefined>;
+  /** People by id, removed ones included. Leaves out people of other accounts, if an account is given. */
+  findMany(ids: readonly string[], accountId: string | undefined): Promise<readonly User[]>;
   /** The role of a person, or `removed`; undefined if unknown. */
   roleOf(id: string): Promise<Role | 'removed' | undefined>;
   /** The people of an account, by email. */

@@ -21,6 +21,7 @@ import type { DeviceStore } from './device-store.ts';
 import type { JobSink } from './job-queue.ts';
 import type { DeliveryListStore, MessageListStore } from './list-stores.ts';
 import type { MessageStore, RefundStore } from './message-stores.ts';
+import type { ObjectStore } from './object-store.ts';
 import type {
   AccessTokenStore,
   SecondFactorStore,
@@ -46,6 +47,7 @@ export interface Stores {
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;
+  readonly objects: ObjectStore;
   readonly messages: MessageStore;
   readonly contacts: ContactStore;
   readonly contactImports: ContactImportStore;

@@ -172,7 +172,7 @@ export function webhookOperations(deps: Dependencies) {
         ? await stores.webhooks.find(visibilityOf(caller), input.id)
         : undefined;
       if (!webhook) throw notFound('Webhook');
-      return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
+      return shownWebhook(caller, webhook);
     }),
 
     /** Names of the headers of deliveries (R151–R154). */
@@ -254,6 +254,11 @@ function auditedPart({
   maxRetries,
 }: Webhook) {
   return { environment, url: maskedUrl(url), events, description, isActive, disabledReason, maxRetries };
+}
+
+/** The webhook as the caller may see it: with masked values in its URL unless they may change it (R212). */
+export function shownWebhook(caller: Caller, webhook: Webhook): Webhook {
+  return refusal(MANAGE_WEBHOOKS, caller) ? withMaskedUrl(webhook) : webhook;
 }
 
 const withMaskedUrl = (webhook: Webhook): Webhook => ({ ...webhook, url: maskedUrl(webhook.url) });

@@ -16,6 +16,7 @@ import { PgLedgerStore } from '../stores/ledger.store.ts';
 import { PgLedgerCheckStore } from '../stores/ledger-check.store.ts';
 import { PgMessageStore } from '../stores/message.store.ts';
 import { PgMessageListStore } from '../stores/message-list.store.ts';
+import { PgObjectStore } from '../stores/object.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
 import { PgPriceStore } from '../stores/price.store.ts';
 import { PgProviderHealthStore } from '../stores/provider-health.store.ts';
@@ -55,6 +56,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),
+    objects: new PgObjectStore(sql),
     messages: new PgMessageStore(sql),
     contacts: new PgContactStore(sql),
     contactImports: new PgContactImportStore(sql),

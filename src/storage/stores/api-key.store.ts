@@ -157,10 +157,10 @@ export class PgApiKeyStore implements ApiKeyStore {
     return accountId === undefined ? query : query.where({ account_id: accountId });
   }
 
-  async findMany(accountId: string, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
+  async findMany(accountId: string | undefined, keyIds: readonly string[]): Promise<readonly ApiKey[]> {
     const rows: ApiKeyRow[] = await this.#sql
       .table('api_keys')
-      .where({ account_id: accountId })
+      .where(accountId === undefined ? {} : { account_id: accountId })
       .whereIn('key_id', [...keyIds])
       .select(...COLUMNS);
     return rows.map(mapRow);

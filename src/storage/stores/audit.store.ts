@@ -105,6 +105,13 @@ export class PgAuditStore implements AuditStore {
     return rows.map(mapRow);
   }
 
+  async findMany(accountId: string, ids: readonly string[]): Promise<readonly AuditEntry[]> {
+    const rows: AuditRow[] = await this.#matching(accountId, {})
+      .whereIn('id', [...ids])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   count(accountId: string | undefined, filter: AuditFilter): Promise<number> {
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (accountId !== undefined && !isFiltered) return ownRows(this.#sql, accountId, 'audit_entries');

@@ -147,6 +147,13 @@ export class PgContactImportStore implements ContactImportStore {
     return row && mapRow(row);
   }
 
+  async findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly ContactImport[]> {
+    const rows: ImportRow[] = await this.#of(visibility)
+      .whereIn('id', [...ids])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   async slice(owner: AccountEnvironment, { limit, after }: KeyRange): Promise<readonly ContactImport[]> {
     const query = this.#of(owner).orderBy('id', 'desc').limit(limit);
     if (after !== undefined) query.where('id', '<', after);

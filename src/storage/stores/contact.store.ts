@@ -248,6 +248,15 @@ export class PgContactStore implements ContactStore {
     return row && mapRow(row);
   }
 
+  async findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Contact[]> {
+    const rows: ContactRow[] = await this.#sql
+      .table<ContactRow>('contacts')
+      .where(whereVisible(visibility))
+      .whereIn('id', [...ids])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   async findDuplicate(
     owner: AccountEnvironment,
     exceptId: string,

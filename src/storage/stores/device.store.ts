@@ -103,6 +103,15 @@ export class PgDeviceStore implements DeviceStore {
     return row && mapRow(row);
   }
 
+  async findVisible(visibility: Visibility, ids: readonly string[]): Promise<readonly Device[]> {
+    const rows: DeviceRow[] = await this.#sql
+      .table<DeviceRow>('devices')
+      .where(whereVisible(visibility))
+      .whereIn('id', [...ids])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   async page(owner: AccountEnvironment, { page, limit }: PageRequest): Promise<Page<Device>> {
     const own = this.#sql.table<DeviceRow>('devices').where(whereVisible(owner));
     const total = await this.count(owner);

@@ -13,6 +13,7 @@ export interface UserRow {
   created_at: Date;
   invited_at: Date | null;
   accepted_at: Date | null;
+  removed_at: Date | null;
 }
 
 export const USER_COLUMNS = [
@@ -24,6 +25,7 @@ export const USER_COLUMNS = [
   'created_at',
   'invited_at',
   'accepted_at',
+  'removed_at',
 ] as const;
 
 /** The condition for people in `table` who are not removed, and whose invitation has not expired. */
@@ -43,6 +45,7 @@ export function mapUser(row: UserRow): User {
     createdAt: row.created_at,
     invitedAt: row.invited_at,
     acceptedAt: row.accepted_at,
+    removedAt: row.removed_at,
   };
 }
 
@@ -123,6 +126,15 @@ export class PgUserStore implements UserStore {
       .where({ id })
       .first(...USER_COLUMNS, 'password_hash');
     return row && { user: mapUser(row), passwordHash: row.password_hash };
+  }
+
+  async findMany(ids: readonly string[], accountId: string | undefined): Promise<readonly User[]> {
+    const rows: UserRow[] = await this.#sql
+      .table<UserRow>('users')
+      .whereIn('id', [...ids])
+      .where(accountId === undefined ? {} : { account_id: accountId })
+      .select(...USER_COLUMNS);
+    return rows.map(mapUser);
   }
 
   async roleOf(id: string): Promise<Role | 'removed' | undefined> {

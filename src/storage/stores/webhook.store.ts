@@ -127,6 +127,13 @@ export class PgWebhookStore implements WebhookStore {
     return row && mapRow(row);
   }
 
+  async findMany(visibility: Visibility, ids: readonly string[]): Promise<readonly Webhook[]> {
+    const rows: WebhookRow[] = await this.#own(visibility)
+      .whereIn('id', [...ids])
+      .select(...COLUMNS);
+    return rows.map(mapRow);
+  }
+
   async lock(visibility: Visibility, id: string): Promise<Webhook | undefined> {
     const [row] = await this.#own(visibility)
       .where({ id })

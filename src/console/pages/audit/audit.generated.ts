@@ -17,6 +17,18 @@ export type AuditLogFilter = {
   readonly to?: string | null | undefined;
 };
 
+type AuditActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
+
+type AuditActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
+
+type AuditActor_User_Fragment = { readonly __typename: 'User', readonly email: string };
+
+export type AuditActorFragment =
+  | AuditActor_ApiKey_Fragment
+  | AuditActor_System_Fragment
+  | AuditActor_User_Fragment
+;
+
 export type AuditLogQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
@@ -24,9 +36,24 @@ export type AuditLogQueryVariables = Exact<{
 }>;
 
 
-export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly accountId: string | null, readonly at: string, readonly actor: string, readonly action: string, readonly target: string, readonly before: Readonly<Record<string, unknown>> | null, readonly after: Readonly<Record<string, unknown>> | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type AuditLogQuery = { readonly auditLog: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly accountId: string | null, readonly at: string, readonly action: string, readonly before: Readonly<Record<string, unknown>> | null, readonly after: Readonly<Record<string, unknown>> | null, readonly actor:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+      , readonly target: { readonly id: string, readonly node:
+          | { readonly __typename: 'Account' }
+          | { readonly __typename: 'ApiKey' }
+          | { readonly __typename: 'AuditEntry' }
+          | { readonly __typename: 'Contact' }
+          | { readonly __typename: 'ContactImport' }
+          | { readonly __typename: 'Device' }
+          | { readonly __typename: 'Message' }
+          | { readonly __typename: 'User', readonly email: string }
+          | { readonly __typename: 'Webhook' }
+          | { readonly __typename: 'WebhookDelivery' }
+         | null } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export const AuditLog: Document<AuditLogQuery, AuditLogQueryVariables> = {
   name: 'AuditLog',
-  text: "query AuditLog($first:Int!$after:String$filter:AuditLogFilter){auditLog(first:$first after:$after filter:$filter){nodes{id accountId at actor action target before after}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment AuditActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query AuditLog($first:Int!$after:String$filter:AuditLogFilter){auditLog(first:$first after:$after filter:$filter){nodes{id accountId at actor{...AuditActor}action target{id node{__typename ...on User{email}}}before after}pageInfo{hasNextPage endCursor}totalCount}}",
 };

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { useApiQuery } from '../../lib/queries.ts';
 import { useViewer } from '../../lib/session.tsx';
-import { useActors } from '../../ui/actor.tsx';
+import { Actor } from '../../ui/actor.tsx';
 import type { Column } from '../../ui/data-table.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Filters, useFilter, useTimeFilter } from '../../ui/filters.tsx';
@@ -35,15 +35,13 @@ export default function AuditLogPage() {
   };
   const log = useApiQuery(AuditLog, { first: PAGE_SIZE, after: useAfter(), filter }, { keepsLast: true });
   const isOperator = useViewer().role === 'OPERATOR';
-  const showActor = useActors();
   const columns: readonly Column<Entry>[] = [
     { header: 'When', cell: ({ at }) => <Time at={at} />, isWhole: true },
-    { header: 'Who', cell: ({ actor }) => showActor(actor) },
+    { header: 'Who', cell: ({ actor }) => <Actor of={actor} /> },
     { header: 'Action', cell: ({ action }) => <code>{action}</code>, isWhole: true },
     {
       header: 'Target',
-      cell: ({ action, target }) =>
-        action.startsWith('member.') ? showActor(`user:${target}`) : <Target {...{ action, target }} />,
+      cell: (entry) => <Target of={entry} />,
     },
     ...(isOperator
       ? [{ header: 'Account', cell: ({ accountId }: Entry) => <AccountLink id={accountId} /> }]
@@ -88,11 +86,12 @@ function AccountLink({ id }: { id: string | null }) {
   );
 }
 
-function Target({ action, target }: { action: string; target: string }) {
+function Target({ of: { action, target } }: { of: Pick<Entry, 'action' | 'target'> }) {
   const { role } = useViewer();
   const pages: Record<string, string> =
     role === 'OPERATOR' ? {} : { apiKey: '/api-keys', webhook: '/webhooks' };
   const page = pages[action.split('.')[0] ?? ''];
-  const text = <code>{target}</code>;
-  return page && action !== 'webhook.delete' ? <Link href={`${page}/${target}`}>{text}</Link> : text;
+  if (target.node?.__typename === 'User') return target.node.email;
+  const text = <code>{target.id}</code>;
+  return page && action !== 'webhook.delete' ? <Link href={`${page}/${target.id}`}>{text}</Link> : text;
 }

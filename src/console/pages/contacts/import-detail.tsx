@@ -3,7 +3,7 @@ import { useParams } from 'wouter';
 import { formatNumber } from '../../lib/format.ts';
 import { refetch, useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
-import { useActors } from '../../ui/actor.tsx';
+import { Actor } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import { CsvExport } from '../../ui/csv-export.tsx';
@@ -66,11 +66,10 @@ export default function ContactImportPage() {
 }
 
 function Progress({
-  of: { state, progress, failure, createdAt, createdBy, finishedAt },
+  of: { state, progress, failure, createdAt, creator, finishedAt },
 }: {
   of: ImportRowFragment;
 }) {
-  const showActor = useActors();
   const { rowsDone, rowsTotal, created, updated, failed } = progress;
   return (
     <section className="card stack" aria-label="Progress">
@@ -88,7 +87,7 @@ function Progress({
           ['Changed', formatNumber(updated)],
           ['Failed', formatNumber(failed)],
           ['Started', <Time key="started" at={createdAt} />],
-          ['By', showActor(createdBy)],
+          ['By', <Actor key="by" of={creator} />],
           ['Ended', <Time key="ended" at={finishedAt} otherwise="not yet" />],
         ]}
       />

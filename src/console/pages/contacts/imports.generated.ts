@@ -34,7 +34,23 @@ export type ImportState =
   /** Rows are being imported. */
   | 'RUNNING';
 
-export type ImportRowFragment = { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } };
+type ImportActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
+
+type ImportActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
+
+type ImportActor_User_Fragment = { readonly __typename: 'User', readonly email: string };
+
+export type ImportActorFragment =
+  | ImportActor_ApiKey_Fragment
+  | ImportActor_System_Fragment
+  | ImportActor_User_Fragment
+;
+
+export type ImportRowFragment = { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdAt: string, readonly finishedAt: string | null, readonly creator:
+    | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+    | { readonly __typename: 'System', readonly name: string }
+    | { readonly __typename: 'User', readonly email: string }
+  , readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } };
 
 export type ContactImportsQueryVariables = Exact<{
   first: number;
@@ -43,14 +59,22 @@ export type ContactImportsQueryVariables = Exact<{
 }>;
 
 
-export type ContactImportsQuery = { readonly contactImports: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type ContactImportsQuery = { readonly contactImports: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdAt: string, readonly finishedAt: string | null, readonly creator:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+      , readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type ContactImportDetailQueryVariables = Exact<{
   id: string;
 }>;
 
 
-export type ContactImportDetailQuery = { readonly contactImport: { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdBy: string, readonly createdAt: string, readonly finishedAt: string | null, readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } } | null };
+export type ContactImportDetailQuery = { readonly contactImport: { readonly id: string, readonly environment: Environment, readonly state: ImportState, readonly failure: string | null, readonly createdAt: string, readonly finishedAt: string | null, readonly creator:
+      | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+      | { readonly __typename: 'System', readonly name: string }
+      | { readonly __typename: 'User', readonly email: string }
+    , readonly progress: { readonly rowsTotal: number, readonly rowsDone: number, readonly created: number, readonly updated: number, readonly failed: number } } | null };
 
 export type ContactImportErrorsQueryVariables = Exact<{
   id: string;
@@ -71,12 +95,12 @@ export type ImportContactsMutation = { readonly importContacts: { readonly id: s
 
 export const ContactImports: Document<ContactImportsQuery, ContactImportsQueryVariables> = {
   name: 'ContactImports',
-  text: "fragment ImportRow on ContactImport{id environment state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImports($first:Int!$after:String$environment:Environment){contactImports(first:$first after:$after environment:$environment){nodes{...ImportRow}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment ImportActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}fragment ImportRow on ContactImport{id environment state failure creator{...ImportActor}createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImports($first:Int!$after:String$environment:Environment){contactImports(first:$first after:$after environment:$environment){nodes{...ImportRow}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const ContactImportDetail: Document<ContactImportDetailQuery, ContactImportDetailQueryVariables> = {
   name: 'ContactImportDetail',
-  text: "fragment ImportRow on ContactImport{id environment state failure createdBy createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImportDetail($id:ID!){contactImport(id:$id){...ImportRow}}",
+  text: "fragment ImportActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}fragment ImportRow on ContactImport{id environment state failure creator{...ImportActor}createdAt finishedAt progress{rowsTotal rowsDone created updated failed}}query ContactImportDetail($id:ID!){contactImport(id:$id){...ImportRow}}",
 };
 
 export const ContactImportErrors: Document<ContactImportErrorsQuery, ContactImportErrorsQueryVariables> = {

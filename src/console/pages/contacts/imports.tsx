@@ -2,7 +2,7 @@ import { useEnvironment } from '../../lib/environment.ts';
 import { formatAbsolute, formatNumber } from '../../lib/format.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { Can } from '../../lib/session.tsx';
-import { useActors } from '../../ui/actor.tsx';
+import { Actor } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { ButtonLink } from '../../ui/button.tsx';
 import type { Column } from '../../ui/data-table.tsx';
@@ -21,7 +21,6 @@ export default function ContactImportsPage() {
     { first: PAGE_SIZE, after: useAfter(), environment: useEnvironment() },
     { keepsLast: true, refetchEveryMs: ASK_EVERY_MS },
   );
-  const showActor = useActors();
   const columns: readonly Column<ImportRowFragment>[] = [
     { header: 'Started', cell: ({ createdAt }) => formatAbsolute(new Date(createdAt)), isWhole: true },
     { header: 'State', cell: ({ state }) => <Badge status={state} /> },
@@ -29,7 +28,7 @@ export default function ContactImportsPage() {
     { header: 'Added', cell: ({ progress }) => formatNumber(progress.created), isNumber: true },
     { header: 'Changed', cell: ({ progress }) => formatNumber(progress.updated), isNumber: true },
     { header: 'Failed', cell: ({ progress }) => formatNumber(progress.failed), isNumber: true },
-    { header: 'By', cell: ({ createdBy }) => showActor(createdBy) },
+    { header: 'By', cell: ({ creator }) => <Actor of={creator} /> },
   ];
   return (
     <>

@@ -14,6 +14,18 @@ export type LedgerEntryKind =
   /** A top-up by an operator. */
   | 'TOPUP';
 
+type LedgerActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
+
+type LedgerActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
+
+type LedgerActor_User_Fragment = { readonly __typename: 'User', readonly email: string };
+
+export type LedgerActorFragment =
+  | LedgerActor_ApiKey_Fragment
+  | LedgerActor_System_Fragment
+  | LedgerActor_User_Fragment
+;
+
 export type LedgerQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
@@ -22,7 +34,11 @@ export type LedgerQueryVariables = Exact<{
 }>;
 
 
-export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: LedgerEntryKind, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly actor: string | null, readonly createdAt: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
+export type LedgerQuery = { readonly ledger: { readonly totalCount: number, readonly nodes: ReadonlyArray<{ readonly seq: number, readonly kind: LedgerEntryKind, readonly amount: number, readonly balanceAfter: number, readonly messageId: string | null, readonly reference: string | null, readonly createdAt: string, readonly actor:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+       | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } | null };
 
 export type LedgerMovedSubscriptionVariables = Exact<{ [key: string]: never; }>;
 
@@ -31,7 +47,7 @@ export type LedgerMovedSubscription = { readonly usageTick: { readonly at: strin
 
 export const Ledger: Document<LedgerQuery, LedgerQueryVariables> = {
   name: 'Ledger',
-  text: "query Ledger($first:Int!$after:String$from:DateTime$to:DateTime){ledger(first:$first after:$after from:$from to:$to){nodes{seq kind amount balanceAfter messageId reference actor createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
+  text: "fragment LedgerActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query Ledger($first:Int!$after:String$from:DateTime$to:DateTime){ledger(first:$first after:$after from:$from to:$to){nodes{seq kind amount balanceAfter messageId reference actor{...LedgerActor}createdAt}pageInfo{hasNextPage endCursor}totalCount}}",
 };
 
 export const LedgerMoved: Document<LedgerMovedSubscription, LedgerMovedSubscriptionVariables> = {

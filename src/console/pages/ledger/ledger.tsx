@@ -3,7 +3,7 @@ import { useLiveRefetch } from '../../lib/live-refetch.ts';
 import { useApiQuery } from '../../lib/queries.ts';
 import { request } from '../../lib/request.ts';
 import { useViewer } from '../../lib/session.tsx';
-import { useActors } from '../../ui/actor.tsx';
+import { Actor, actorText } from '../../ui/actor.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { CsvExport } from '../../ui/csv-export.tsx';
 import type { Column } from '../../ui/data-table.tsx';
@@ -28,7 +28,6 @@ export default function LedgerPage() {
   const ledger = useApiQuery(Ledger, { ...span, first: PAGE_SIZE, after: useAfter() }, { keepsLast: true });
   useLiveRefetch(LedgerMoved, {}, LIVE);
   const currency = useViewer().account?.currency ?? '';
-  const showActor = useActors();
   const columns: readonly Column<Entry>[] = [
     { header: 'No.', cell: ({ seq }) => seq },
     {
@@ -42,7 +41,7 @@ export default function LedgerPage() {
       isNumber: true,
     },
     { header: 'For', cell: (entry) => <Cause of={entry} /> },
-    { header: 'By', cell: ({ actor }) => showActor(actor) },
+    { header: 'By', cell: ({ actor }) => <Actor of={actor} /> },
     { header: 'When', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
   ];
   return (
@@ -70,7 +69,7 @@ export default function LedgerPage() {
             currency,
             entry.messageId,
             entry.reference,
-            entry.actor,
+            actorText(entry.actor),
           ]}
           sliceAfter={async (after, signal) =>
             (await request(Ledger, { ...span, first: SLICE_MAX, after }, signal)).ledger

@@ -65,6 +65,18 @@ export type SetPriceInput = {
   readonly reference?: string | null | undefined;
 };
 
+type TopUpActor_ApiKey_Fragment = { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string };
+
+type TopUpActor_System_Fragment = { readonly __typename: 'System', readonly name: string };
+
+type TopUpActor_User_Fragment = { readonly __typename: 'User', readonly email: string };
+
+export type TopUpActorFragment =
+  | TopUpActor_ApiKey_Fragment
+  | TopUpActor_System_Fragment
+  | TopUpActor_User_Fragment
+;
+
 export type PlanRowFragment = { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null };
 
 export type AccountRowFragment = { readonly id: string, readonly name: string, readonly email: string, readonly currency: string, readonly balance: number, readonly createdAt: string, readonly plan: { readonly name: string, readonly perMinute: number, readonly perSecond: number, readonly webhooksPerMinute: number, readonly sessionPerMinute: number | null } | null };
@@ -90,7 +102,11 @@ export type TopUpsQueryVariables = Exact<{
 }>;
 
 
-export type TopUpsQuery = { readonly auditLog: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly at: string, readonly actor: string, readonly after: Readonly<Record<string, unknown>> | null }> } | null };
+export type TopUpsQuery = { readonly auditLog: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly at: string, readonly after: Readonly<Record<string, unknown>> | null, readonly actor:
+        | { readonly __typename: 'ApiKey', readonly keyId: string, readonly name: string }
+        | { readonly __typename: 'System', readonly name: string }
+        | { readonly __typename: 'User', readonly email: string }
+       }> } | null };
 
 export type PlansQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -157,7 +173,7 @@ export const OperatedAccount: Document<OperatedAccountQuery, OperatedAccountQuer
 
 export const TopUps: Document<TopUpsQuery, TopUpsQueryVariables> = {
   name: 'TopUps',
-  text: "query TopUps($accountId:String!){auditLog(first:100 filter:{action:\"account.topUp\" target:$accountId}){nodes{id at actor after}}}",
+  text: "fragment TopUpActor on Actor{__typename ...on User{email}...on ApiKey{keyId name}...on System{name}}query TopUps($accountId:String!){auditLog(first:100 filter:{action:\"account.topUp\" target:$accountId}){nodes{id at actor{...TopUpActor}after}}}",
 };
 
 export const Plans: Document<PlansQuery, PlansQueryVariables> = {

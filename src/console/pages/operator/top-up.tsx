@@ -3,7 +3,7 @@ import { toMinor } from '../../../domain/money/money.ts';
 import { ApiError } from '../../lib/api-error.ts';
 import { formatMoney } from '../../lib/format.ts';
 import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
-import { useActors } from '../../ui/actor.tsx';
+import { Actor, type ShownActor } from '../../ui/actor.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx';
 import { DataTable } from '../../ui/data-table.tsx';
@@ -23,7 +23,7 @@ import {
 interface Booked {
   readonly id: string;
   readonly at: string;
-  readonly actor: string;
+  readonly actor: ShownActor;
   readonly after: Readonly<Record<string, unknown>> | null;
 }
 interface Payment {
@@ -140,7 +140,6 @@ function TopUpForm({ of, booked }: { of: AccountRowFragment; booked: readonly Bo
 }
 
 function Payments({ of, currency }: { of: readonly Booked[]; currency: string }) {
-  const showActor = useActors();
   return (
     <DataTable
       caption="The latest top-ups"
@@ -152,7 +151,7 @@ function Payments({ of, currency }: { of: readonly Booked[]; currency: string })
           cell: ({ after }) => <Money amount={Number(after?.amount)} currency={currency} />,
         },
         { header: 'Reference', cell: ({ after }) => String(after?.reference ?? '–') },
-        { header: 'By', cell: ({ actor }) => showActor(actor) },
+        { header: 'By', cell: ({ actor }) => <Actor of={actor} /> },
         { header: 'When', cell: ({ at }) => <Time at={at} /> },
       ]}
     />

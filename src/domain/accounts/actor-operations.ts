@@ -1,0 +1,38 @@
+import { ACCOUNT_ROLES, accountIdOf } from '../caller.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { operation } from '../operation.ts';
+import { isUuid } from '../uuid.ts';
+import { type Actor, OPERATOR_NAME, parseActor } from './actor.ts';
+
+/** Finding who did something. */
+export function actorOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  return {
+    /**
+     * The actor that each text names. A person or key of another account, and for members an operator, is the system
+     * named `operator`.
+     */
+    find: operation(
+      'actor.find',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (caller, input: { readonly texts: readonly string[] }): Promise<ReadonlyMap<string, Actor>> => {
+        const accountId = caller.kind === 'operator' ? undefined : accountIdOf(caller);
+        const parsed = new Map(input.texts.map((text) => [text, parseActor(text)]));
+        const idsOf = (kind: string) =>
+          [...parsed.values()].flatMap((actor) => (actor.kind === kind ? [actor.id] : []));
+        const [userIds, keyIds] = [idsOf('user').filter(isUuid), idsOf('key')];
+        const users = userIds.length > 0 ? await stores.users.findMany(userIds, accountId) : [];
+        const keys = keyIds.length > 0 ? await stores.apiKeys.findMany(accountId, keyIds) : [];
+        const usersById = new Map(users.map((user) => [user.id, user]));
+        const keysById = new Map(keys.map((key) => [key.keyId, key]));
+        const actorOf = ({ kind, id }: { kind: string; id: string }): Actor => {
+          const user = kind === 'user' ? usersById.get(id) : undefined;
+          if (user) return { kind: 'user', user };
+          const key = kind === 'key' ? keysById.get(id) : undefined;
+          if (key) return { kind: 'key', key };
+          return { kind: 'system', name: kind === 'system' ? id : OPERATOR_NAME };
+        };
+        return new Map([...parsed].map(([text, actor]) => [text, actorOf(actor)]));
+      },
+    ),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Account } from '../accounts/account.ts';
+import type { User } from '../accounts/user.ts';
+import type { ApiKey } from '../api-keys/api-key.ts';
+import type { AuditEntry } from '../audit/audit-entry.ts';
+import { withMaskedUrls } from '../audit/audit-operations.ts';
+import { ACCOUNT_ROLES, accountIdOf, type Caller, visibilityOf } from '../caller.ts';
+import type { Contact } from '../contacts/contact.ts';
+import type { ContactImport } from '../contacts/contact-import.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { Device } from '../devices/device.ts';
+import { validationError } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
+import { operation } from '../operation.ts';
+import { SLICE_MAX } from '../paging.ts';
+import type { ObjectKind } from '../ports/object-store.ts';
+import { isUuid } from '../uuid.ts';
+import type { Webhook, WebhookDelivery } from '../webhooks/webhook.ts';
+import { shownWebhook } from '../webhooks/webhook-operations.ts';
+
+interface ObjectsByKind {
+  account: Account;
+  user: User;
+  apiKey: ApiKey;
+  message: Message;
+  webhook: Webhook;
+  delivery: WebhookDelivery;
+  contact: Contact;
+  contactImport: ContactImport;
+  device: Device;
+  auditEntry: AuditEntry;
+}
+/** An object with its kind. */
+export type FoundObject = {
+  [Kind in ObjectKind]: { readonly kind: Kind; readonly object: ObjectsByKind[Kind] };
+}[ObjectKind];
+
+/** Finding objects of any kind by their ids. */
+export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
+  const readers: {
+    [Kind in ObjectKind]: (caller: Caller, ids: readonly string[]) => Promise<readonly ObjectsByKind[Kind][]>;
+  } = {
+    async account(caller, ids) {
+      const found = await Promise.all(ids.map((id) => stores.accounts.find(id)));
+      return found.filter((account) => account !== undefined && mayReach(caller, account.id)) as Account[];
+    },
+    user: (caller, ids) => stores.users.findMany(ids, accountIdOf(caller)),
+    apiKey: (caller, ids) => stores.apiKeys.findMany(accountIdOf(caller), ids),
+    message: (caller, ids) => stores.messageLists.findMany(accountIdOf(caller), ids),
+    async webhook(caller, ids) {
+      const found = await stores.webhooks.findMany(visibilityOf(caller), ids);
+      return found.map((webhook) => shownWebhook(caller, webhook));
+    },
+    delivery: (caller, ids) => stores.deliveryLists.findMany(accountIdOf(caller), ids, undefined),
+    contact: (caller, ids) => stores.contacts.findMany(visibilityOf(caller), ids),
+    contactImport: (caller, ids) => stores.contactImports.findMany(visibilityOf(caller), ids),
+    device: (caller, ids) => stores.devices.findVisible(visibilityOf(caller), ids),
+    async auditEntry(caller, ids) {
+      return (await stores.audit.findMany(accountIdOf(caller), ids)).map(withMaskedUrls);
+    },
+  };
+  const read = async <Kind extends ObjectKind>(caller: Caller, kind: Kind, ids: readonly string[]) =>
+    (await readers[kind](caller, ids)).map((object) => ({ kind, object }) as unknown as FoundObject);
+
+  return {
+    /**
+     * The objects with these ids, of whatever kind, by id in small letters. Those of other accounts, and ids of nothing,
+     * are left out. An operator, who belongs to no account, finds accounts. Throws `validation_error` for more than 100 ids.
+     */
+    find: operation(
+      'object.find',
+      { roles: ACCOUNT_ROLES, operator: true },
+      async (
+        caller,
+        input: { readonly ids: readonly string[] },
+      ): Promise<ReadonlyMap<string, FoundObject>> => {
+        const ids = [...new Set(input.ids.map((id) => id.toLowerCase()))];
+        if (ids.length > SLICE_MAX) {
+          throw validationError([{ path: 'ids', message: `must name at most ${SLICE_MAX} objects` }]);
+        }
+        const kinds =
+          caller.kind === 'operator'
+            ? new Map(ids.filter(isUuid).map((id) => [id, 'account' as const]))
+            : await stores.objects.kinds(accountIdOf(caller), ids);
+        const idsByKind = Map.groupBy(kinds.keys(), (id) => kinds.get(id) as ObjectKind);
+        const found = await Promise.all([...idsByKind].map(([kind, own]) => read(caller, kind, own)));
+        return new Map(found.flat().map((one) => [idOf(one), one]));
+      },
+    ),
+  };
+}
+
+function mayReach(caller: Caller, accountId: string): boolean {
+  return caller.kind === 'operator' || accountIdOf(caller) === accountId;
+}
+
+function idOf({ kind, object }: FoundObject): string {
+  return kind === 'apiKey' ? object.keyId : object.id;
+}

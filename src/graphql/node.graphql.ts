@@ -1,0 +1,61 @@
+import { Ctx, ID, InterfaceType, Resolver } from 'type-graphql';
+import type { FoundObject } from '../domain/objects/object-operations.ts';
+import { SLICE_MAX } from '../domain/paging.ts';
+import type { GraphqlContext } from './context.ts';
+import { Arg, Field, Query } from './typed.ts';
+
+/** The GraphQL type of each kind of object. */
+const TYPE_OF_KIND = {
+  account: 'Account',
+  user: 'User',
+  apiKey: 'ApiKey',
+  message: 'Message',
+  webhook: 'Webhook',
+  delivery: 'WebhookDelivery',
+  contact: 'Contact',
+  contactImport: 'ContactImport',
+  device: 'Device',
+  auditEntry: 'AuditEntry',
+} as const satisfies Readonly<Record<FoundObject['kind'], string>>;
+
+@InterfaceType('Node', {
+  description: 'An object with an identifier of its own. Caches and Relay find it again by `node`.',
+  resolveType: (value) => (value as { readonly __typename: string }).__typename,
+})
+export abstract class Node {
+  @Field(() => ID, { description: 'Identifier, unique among all objects.' })
+  id!: string;
+}
+
+/** Finding objects by their identifiers alone. */
+@Resolver()
+export class NodeResolver {
+  @Query(() => Node, {
+    nullable: true,
+    description: 'The object with this identifier. Null if there is none that you may see.',
+  })
+  async node(
+    @Ctx() { loaders }: GraphqlContext,
+    @Arg('id', () => ID, { description: 'Identifier of the object.' }) id: string,
+  ) {
+    return nodeOf(await loaders.object.load(id));
+  }
+
+  @Query(() => [Node], {
+    nullable: 'itemsAndList',
+    description: `The objects with these identifiers, in their order. Null for each that does not exist or that you may not see. At most ${SLICE_MAX}.`,
+  })
+  async nodes(
+    @Ctx() { loaders }: GraphqlContext,
+    @Arg('ids', () => [ID], { description: 'Identifiers of the objects.' }) ids: readonly string[],
+  ) {
+    return (await Promise.all(ids.map((id) => loaders.object.load(id)))).map(nodeOf);
+  }
+}
+
+/** An object as a value of the interface. */
+export function nodeOf(found: FoundObject | undefined): Node | null {
+  if (!found) return null;
+  const id = found.kind === 'apiKey' ? found.object.keyId : found.object.id;
+  return Object.assign({}, found.object, { id, __typename: TYPE_OF_KIND[found.kind] });
+}
