@@ -32,7 +32,7 @@ export function addBackup(program: Command, runner: Pick<CliRunner, 'withTools'>
     .requiredOption('--from <place>', 'a backup file, or a directory of backups')
     .option(
       '--until <time>',
-      'as of then, ISO 8601 with Z or an offset; needs the log that --continuous keeps',
+      'of a directory the newest backup that was complete by then, ISO 8601 with Z or an offset',
       time,
     )
     .option('--to <directory>', 'lay it out for a PostgreSQL of your own, instead of in DATA_DIR')

@@ -75,8 +75,7 @@ interface Granter {
 
 /** Who may manage keys (R7): keys with FULL_ACCESS, members except viewers, operators. */
 const MANAGE: Access = { scopes: [], roles: ['OWNER', 'ADMIN', 'DEVELOPER'], operator: true };
-const DEVELOPER_LIMIT =
-  'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
+const DEVELOPER_LIMIT = 'A DEVELOPER manages the keys they made themselves, and none with FULL_ACCESS.';
 
 /** Managing API keys. */
 export function apiKeyOperations(deps: Dependencies) {

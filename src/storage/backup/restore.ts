@@ -41,7 +41,7 @@ const FETCH_NOTHING = 'exit 1';
 export interface RestoreRequest {
   /** A base, or a directory with bases. */
   readonly from: string;
-  /** The last base that was complete by then is taken, and the log is applied up to it. */
+  /** Of a directory the newest base that was complete by then; the newest of all where undefined. */
   readonly until: Date | undefined;
   readonly onProgress: (done: number, expected: number) => void;
 }
@@ -89,7 +89,7 @@ export async function restoreIntoDataDir(
           `it was made on ${embeddedOn}, and files of PostgreSQL fit no other than that; this is ${here}`,
         );
     });
-    const lastChangeAt = await recover(request, dataDir, database, logger);
+    const lastChangeAt = await recover(dataDir, database, logger);
     return { base, description, keys, lastChangeAt };
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
@@ -114,7 +114,7 @@ export async function restoreIntoDirectory(request: RestoreRequest, directory: s
     );
     await appendFile(
       join(directory, 'postgresql.auto.conf'),
-      Object.entries(recoverySettings(request.until))
+      Object.entries(RECOVERY_SETTINGS)
         .map(([name, value]) => `${name} = '${value}'\n`)
         .join(''),
     );
@@ -197,35 +197,17 @@ async function firstSegment(cluster: string): Promise<string> {
   return named;
 }
 
-function recoverySettings(until: Date | undefined): Record<string, string> {
-  return {
-    restore_command: FETCH_NOTHING,
-    // Along the timeline of the base.
-    recovery_target_timeline: 'current',
-    ...(until ? { recovery_target_time: until.toISOString(), recovery_target_action: 'promote' } : {}),
-  };
-}
+const RECOVERY_SETTINGS = {
+  restore_command: FETCH_NOTHING,
+  // Along the timeline of the base.
+  recovery_target_timeline: 'current',
+};
 
 /** Has the server apply the log and become one that takes writes; when the last change in it was made. */
-async function recover(
-  { until }: RestoreRequest,
-  dataDir: string,
-  database: string,
-  logger: Logger,
-): Promise<string | null> {
+async function recover(dataDir: string, database: string, logger: Logger): Promise<string | null> {
   // Without it the server would be ready before all is applied.
-  const settings = { ...recoverySettings(until), hot_standby: 'off' };
-  const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings }).catch(
-    (error: Error) => {
-      if (!/recovery ended before configured recovery target was reached/.test(error.message)) throw error;
-      throw new Error(
-        `the log of the backup ends before ${until?.toISOString()}: restore to an earlier time, or without --until`,
-        {
-          cause: error,
-        },
-      );
-    },
-  );
+  const settings = { ...RECOVERY_SETTINGS, hot_standby: 'off' };
+  const postgres = await startEmbeddedPostgres({ dataDir, database, logger, settings });
   try {
     const client = new pg.Client(postgres.connection);
     await client.connect();

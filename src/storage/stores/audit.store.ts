@@ -106,7 +106,7 @@ export class PgAuditStore implements AuditStore {
   }
 
   async findMany(accountId: string, ids: readonly string[]): Promise<readonly AuditEntry[]> {
-    const rows: AuditRow[] = await this.#matching(accountId, {})
+    const rows: AuditRow[] = await matching(this.#sql, accountId, {})
       .whereIn('id', [...ids])
       .select(...COLUMNS);
     return rows.map(mapRow);
