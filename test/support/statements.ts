@@ -7,8 +7,8 @@ const BACKGROUND =
 /** What is done for retention and to forget what is past its time, by the names of the statements. */
 const FORGETTING = /^retention-|-forget|-abandon/;
 
-/** Goes along with a read, in the same piece: no way to PostgreSQL of its own. */
-const ALONG = 'read-on-disk';
+/** Goes along with a read, in the same piece: no way to PostgreSQL of its own. And the clock's, every few seconds. */
+const ASIDE = ['read-on-disk', 'clock-now'];
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {
@@ -17,7 +17,7 @@ export function countStatements(): Disposable & { texts(): string[] } {
   // What goes as one with others is submitted for itself, too.
   pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
     const { name = '', text } = this;
-    const isCounted = !BACKGROUND.test(text) && !FORGETTING.test(name) && name !== ALONG;
+    const isCounted = !BACKGROUND.test(text) && !FORGETTING.test(name) && !ASIDE.includes(name);
     if (isCounted) texts.push(text);
     return original.apply(this as unknown as pg.Query, given);
   };
