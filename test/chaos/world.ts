@@ -302,6 +302,9 @@ export class World {
   }
 }
 
-/** Whether PostgreSQL is not there at the moment, and no statement is to blame. */
-const isAway = (error: unknown) =>
-  !(error instanceof pg.DatabaseError) || error.code?.startsWith('57P') === true;
+/** Whether PostgreSQL is not there at the moment, and nothing else is to blame. */
+function isAway(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return error.code?.startsWith('57P') === true;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code !== undefined || message.startsWith('Connection terminated');
+}
