@@ -259,7 +259,7 @@ export class World {
       );
       return rows[0]?.pid;
     }).catch(() => undefined);
-    if (backend !== undefined) process.kill(backend, 'SIGKILL');
+    if (backend !== undefined) signal(backend, 'SIGKILL');
   }
 
   #withProxy(index: number, set: (proxy: PostgresProxy, isOn: boolean) => void): () => Promise<void> {
@@ -287,18 +287,20 @@ export class World {
     const file = await readFile(join(this.#postgres.cluster, 'postmaster.pid'), 'utf8');
     const main = Number(file.split('\n')[0]);
     const children = await readFile(`/proc/${main}/task/${main}/children`, 'utf8');
-    const pids = [main, ...children.trim().split(' ').map(Number)];
-    const signal = (name: NodeJS.Signals) => {
-      for (const pid of pids) {
-        try {
-          process.kill(pid, name);
-        } catch {
-          // It has ended.
-        }
-      }
+    const pids = [main, ...(children.match(/\d+/g) ?? []).map(Number)];
+    for (const pid of pids) signal(pid, 'SIGSTOP');
+    return async () => {
+      for (const pid of pids) signal(pid, 'SIGCONT');
     };
-    signal('SIGSTOP');
-    return async () => signal('SIGCONT');
+  }
+}
+
+/** Signals a process, unless it has ended. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
