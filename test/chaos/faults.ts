@@ -1,0 +1,305 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the edits are source text.
+/**
+ * `npm run chaos:faults`: puts known faults back, one at a time, into a copy of the source, and runs seeds until the
+ * harness finds each. A fault is a list of edits; one that does not fit the source any more stops the run.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const COPIED = ['bin', 'src', 'migrations', 'schema', 'test', 'tools', 'package.json'];
+const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json'];
+
+const FAULTS: Readonly<Record<string, { readonly what: string; readonly edits: readonly Edit[] }>> = {
+  f1: {
+    what: 'a commit whose answer is lost is answered 503 "try again", and nothing bounds a wait for a lock',
+    edits: [
+      {
+        file: 'src/storage/postgres/session-settings.ts',
+        from: "lock_timeout: '5s'",
+        to: "lock_timeout: '0'",
+      },
+      {
+        file: 'src/storage/postgres/session-settings.ts',
+        from: "statement_timeout: '12s'",
+        to: "statement_timeout: '0'",
+      },
+      {
+        file: 'src/storage/postgres/pipeline.ts',
+        from: 'const error = isFateUnknown ? new Undecided(cause) : cause;',
+        to: 'const error = isFateUnknown && false ? new Undecided(cause) : cause;',
+      },
+    ],
+  },
+  f2: {
+    what: 'a process that stands still inside a transaction keeps its locks',
+    edits: [
+      {
+        file: 'src/storage/postgres/session-settings.ts',
+        from: "idle_in_transaction_session_timeout: '5s'",
+        to: "idle_in_transaction_session_timeout: '0'",
+      },
+    ],
+  },
+  f3: {
+    what: "the machine's clock decides about rows",
+    edits: [
+      {
+        file: 'src/storage/postgres/database-clock.ts',
+        from: '    const now = new Date(Math.floor(this.#databaseMs(clocks)));',
+        to: '    const now = new Date();',
+      },
+      {
+        file: 'src/storage/intake/intake-write.ts',
+        from: 'least(n.asked, ${LATEST})',
+        to: 'least(n.asked, n.asked + 0 * (${LATEST} - now()))',
+      },
+      {
+        file: 'src/storage/intake/intake-write.ts',
+        from: 'WHEN idempotency_records.expires_at <= now()',
+        to: 'WHEN idempotency_records.expires_at <= (SELECT max(asked) FROM account)',
+      },
+    ],
+  },
+  f4: {
+    what: 'readers see what is not on the disk yet',
+    edits: [
+      {
+        file: 'src/storage/postgres/pipeline.ts',
+        from: 'const [rows] = await Promise.all([this.add<Row>(statement), this.add(READ_ON_DISK)]);\n    return rows;',
+        to: 'return this.add<Row>(statement);',
+      },
+      {
+        file: 'src/storage/postgres/pipeline.ts',
+        from: 'if (this.#isTold && !this.#isEarly',
+        to: 'if (this.#isTold && false && !this.#isEarly',
+      },
+    ],
+  },
+  f5: {
+    what: 'a lease that was lost is renewed',
+    edits: [
+      {
+        file: 'src/queue/job-rows.ts',
+        from: 'return rows.filter(({ id }) => !kept.has(id));',
+        to: 'return rows.filter(({ id }) => !kept.has(id) && false);',
+      },
+      { file: 'src/queue/lease.ts', from: '[performance.now(), Date.now()]', to: '[performance.now()]' },
+    ],
+  },
+  f6: {
+    what: 'a report with another number is applied to the message of its id',
+    edits: [
+      {
+        file: 'src/storage/stores/report.store.ts',
+        from: 'if (named || !acceptsOtherNumber) return named;\n',
+        to: 'if (named) return named;\n  if (!acceptsOtherNumber) return sorted[0];\n',
+      },
+    ],
+  },
+  h1: {
+    what: 'commits resolve before they are on the disk',
+    edits: [
+      {
+        file: 'src/storage/postgres/pipeline.ts',
+        from: 'this.#waiting.push({ ...NO_WAIT, told: unheard }, commit, { ...ON_DISK, told: unheard });',
+        to: 'this.#waiting.push({ ...NO_WAIT, told: unheard }, commit);',
+      },
+    ],
+  },
+  h2: {
+    what: 'a report appended to the spool during a replay is taken for applied',
+    edits: [
+      { file: 'src/storage/report-spool.ts', from: 'Math.max(from, size)', to: 'Math.max(from, file.size)' },
+    ],
+  },
+  h3: {
+    what: 'a recipient that may have been sent is refunded at once',
+    edits: [
+      {
+        file: 'src/domain/messages/transition-recipients.ts',
+        from: 'if (possiblySent) deferred.push(refund);',
+        to: 'if (possiblySent && false) deferred.push(refund);',
+      },
+    ],
+  },
+  h4: {
+    what: 'two moves of a recipient in one batch both count',
+    edits: [
+      {
+        file: 'src/domain/messages/transition-recipients.ts',
+        from: 'const allowed = firstOfEach(moves.filter((move) => canMove(move.from, move.to)));',
+        to: 'const allowed = moves.filter((move) => canMove(move.from, move.to));\n  void firstOfEach;',
+      },
+    ],
+  },
+  h5: {
+    what: 'of two parts whose reports come at once each misses the other',
+    edits: [
+      {
+        file: 'src/storage/stores/report.store.ts',
+        from: '    await this.#sql.execute(LOCK_MESSAGES, [delivered.map((row) => row.message_id)]);\n',
+        to: '    void LOCK_MESSAGES;\n',
+      },
+    ],
+  },
+  h6: {
+    what: "the carrier's answer is forgotten while the database is away",
+    edits: [
+      {
+        file: 'src/workers/submit/submit-outcomes.ts',
+        from: 'if (!this.#options.isFault(error) || performance.now() >= this.#deadline) throw error;',
+        to: 'if (this.#deadline > 0) throw error;',
+      },
+    ],
+  },
+  h7: {
+    what: 'a claimed message can be canceled',
+    edits: [
+      {
+        file: 'src/domain/messages/message-operations.ts',
+        from: "return recipient.status === 'pending' && !recipient.isClaimed;",
+        to: "return recipient.status === 'pending';",
+      },
+    ],
+  },
+  h8: {
+    what: 'keys that end while notifications are not heard go on working',
+    edits: [
+      {
+        file: 'src/storage/postgres/pg-changes.ts',
+        from: 'for (const subscriber of this.#subscribers) subscriber.onChange(undefined);',
+        to: '',
+      },
+    ],
+  },
+  h9: {
+    what: 'events have the time of the carrier instead of the commit',
+    edits: [
+      {
+        file: 'src/domain/messages/transition-recipients.ts',
+        from: 'rulesOf(message.channel).moveEvent?.(message, move, recipient, now);',
+        to: 'rulesOf(message.channel).moveEvent?.(message, move, recipient, move.at);',
+      },
+    ],
+  },
+  h10: {
+    what: 'refunds have the time of the carrier instead of the commit',
+    edits: [
+      {
+        file: 'src/domain/messages/transition-recipients.ts',
+        from: 'else refunds.push(refundEntry(refund, now));',
+        to: 'else refunds.push(refundEntry(refund, move.at));',
+      },
+    ],
+  },
+  h11: {
+    what: 'times go back along the numbers of messages',
+    edits: [
+      {
+        file: 'src/storage/intake/intake-write.ts',
+        from: 'greatest(a.last_accepted_at, least(n.asked, ${LATEST}))',
+        to: 'least(n.asked, ${LATEST})',
+      },
+    ],
+  },
+  h12: {
+    what: 'leases of processes that are gone are not taken over',
+    edits: [
+      {
+        file: 'src/queue/job-leases.ts',
+        from: 'WHERE due_at < now() ORDER BY due_at',
+        to: "WHERE due_at < now() - interval '1 day' ORDER BY due_at",
+      },
+    ],
+  },
+  h13: {
+    what: 'a job ends apart from the record of its work',
+    edits: [
+      {
+        file: 'src/workers/open-job.ts',
+        from: '  await uow.run(async (tx) => {\n    await record(tx);\n    await tx.jobs.end(\n      [...counts].filter(([job, count]) => job.unrecorded === count).map(([job]) => job.held),\n    );\n  });',
+        to: '  await uow.run((tx) => tx.jobs.end(\n      [...counts].filter(([job, count]) => job.unrecorded === count).map(([job]) => job.held),\n    ));\n  await uow.run(record);',
+      },
+    ],
+  },
+  h14: {
+    what: 'reports whose sid was recorded at the same moment are not looked for',
+    edits: [
+      {
+        file: 'src/workers/start-workers.ts',
+        from: "repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),",
+        to: '',
+      },
+    ],
+  },
+};
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    seeds: { type: 'string', default: '100' },
+    seconds: { type: 'string', default: '15' },
+    check: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(`Usage: npm run chaos:faults -- [--only f1,h2,…] [--seeds COUNT] [--seconds S] [--check]
+
+--only     these faults only
+--seeds    gives up on a fault after so many seeds (100)
+--seconds  for how long clients send in a seed (15)
+--check    only looks whether every fault still fits the source
+`);
+  process.exit(0);
+}
+
+const chosen = values.only?.split(',') ?? Object.keys(FAULTS);
+const rows: string[] = [];
+for (const name of chosen) {
+  const fault = FAULTS[name];
+  if (!fault) throw new Error(`there is no fault ${name}: ${Object.keys(FAULTS).join(', ')}`);
+  const tree = mkdtempSync(join(tmpdir(), `gateway-fault-${name}-`));
+  try {
+    for (const part of [...COPIED, ...CONFIGURATIONS])
+      cpSync(join(ROOT, part), join(tree, part), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+    for (const edit of fault.edits) putBack(name, tree, edit);
+    if (!values.check) rows.push(`${name.padEnd(4)} ${seedsUntilFound(tree).padEnd(12)} ${fault.what}`);
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
+}
+process.stdout.write(values.check ? `${chosen.length} faults fit the source\n` : `${rows.join('\n')}\n`);
+
+function putBack(name: string, tree: string, { file, from, to }: Edit): void {
+  const path = join(tree, file);
+  const text = readFileSync(path, 'utf8');
+  if (!text.includes(from)) throw new Error(`fault ${name} does not fit ${file} any more: ${from}`);
+  writeFileSync(
+    path,
+    text.replaceAll(from, () => to),
+  );
+}
+
+/** Seeds that it took, such as `seed 5`, or `not found`. */
+function seedsUntilFound(tree: string): string {
+  for (let seed = 1; seed <= Number(values.seeds); seed += 1) {
+    const args = ['test/chaos/main.ts', '--seed', String(seed), '--seconds', values.seconds];
+    const { stdout } = spawnSync(process.execPath, args, { cwd: tree, encoding: 'utf8' });
+    const [, found] = /^seed \d+: (\d+ faults)/m.exec(stdout) ?? [];
+    process.stdout.write(`  seed ${seed}: ${found ?? 'ok'}\n`);
+    if (found !== undefined) return `seed ${seed}`;
+  }
+  return 'not found';
+}
