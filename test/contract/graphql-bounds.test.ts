@@ -324,7 +324,7 @@ describe('limits of GraphQL operations (R224)', () => {
       ['SERVICE_UNAVAILABLE'],
       '1',
     ]);
-    const accounts = jest.spyOn(gateway.parts.stores.accounts, 'find').mockRejectedValueOnce(fault);
+    const accounts = jest.spyOn(gateway.parts.stores.accounts, 'findOnDisk').mockRejectedValueOnce(fault);
     const late = await graphql(gateway, '{ account { id } }', { token });
     accounts.mockRestore();
     expect([late.status, codesOf(late), late.headers.get('retry-after')]).toEqual([

@@ -59,7 +59,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
 
   it('are served at /graphql/stream, and at /graphql when requested, with a bearer token or the cookie', async () => {
     for (const path of ['/graphql/stream', '/graphql']) {
-      for (const headers of [{ Authorization: `Bearer ${token}` }, { Cookie: `session=${token}` }]) {
+      for (const headers of [{ Authorization: `Bearer ${token}` }, { Cookie: `__Host-session=${token}` }]) {
         const answer = await askStream(gateway, ALL, {
           path,
           headers: { ...headers, 'X-Request-Id': 'live-1' },
@@ -77,7 +77,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
 
   it('need POST and JSON, so that another site cannot start one from a browser', async () => {
     const url = `${gateway.url}/graphql/stream?query=${encodeURIComponent(ALL)}`;
-    const headers = { Cookie: `session=${token}`, Accept: 'text/event-stream' };
+    const headers = { Cookie: `__Host-session=${token}`, Accept: 'text/event-stream' };
     const got = await fetch(url, { headers });
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST']);
     const form = await fetch(url, { method: 'POST', headers, body: new URLSearchParams({ query: ALL }) });
@@ -107,7 +107,7 @@ describe('event streams of subscriptions (graphql-sse, distinct connections) (R2
     }
     const words = `mutation { signIn(email: "${account.email}", password: "${account.password}") { token } }`;
     const signedIn = await askStream(gateway, words);
-    expect(signedIn.headers.get('set-cookie')).toMatch(/^session=/);
+    expect(signedIn.headers.get('set-cookie')).toMatch(/^__Host-session=/);
     const { token: another } = signedIn.body.data.signIn;
     expect((await askStream(gateway, 'mutation { signOut }', { token: another })).body.data.signOut).toBe(
       true,
