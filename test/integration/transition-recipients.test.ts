@@ -115,11 +115,11 @@ describe('status changes of recipients (R13)', () => {
     expect(body.data.ledger).toEqual({
       totalCount: 5,
       nodes: [
-        { kind: 'charge', amount: -30 },
-        { kind: 'charge', amount: -30 },
-        { kind: 'refund', amount: 30 },
-        { kind: 'charge', amount: -30 },
-        { kind: 'opening', amount: 100_000 },
+        { kind: 'CHARGE', amount: -30 },
+        { kind: 'CHARGE', amount: -30 },
+        { kind: 'REFUND', amount: 30 },
+        { kind: 'CHARGE', amount: -30 },
+        { kind: 'OPENING', amount: 100_000 },
       ],
     });
   });
