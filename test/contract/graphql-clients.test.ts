@@ -123,7 +123,7 @@ describe.each([
   describe.each([
     ['a bearer token', () => ({ Authorization: `Bearer ${token}` })],
     // As a browser sends it with what a page of the same origin asks.
-    ['the cookie', () => ({ Cookie: `session=${token}`, 'Sec-Fetch-Site': 'same-origin' })],
+    ['the cookie', () => ({ Cookie: `__Host-session=${token}`, 'Sec-Fetch-Site': 'same-origin' })],
   ])(`with %s, at ${path}`, (_how, headers: () => Headers) => {
     const client = () => create(gateway.url + path, headers());
 
