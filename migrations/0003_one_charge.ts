@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /**
  * A message is charged by the transaction that accepts it, once: its row was made by that transaction. A charge that is
- * added later is refused, whoever adds it. Once a statement: 2 µs a message in batches of 64, where a trigger for each row
+ * added later is refused. Runs once a statement: about 2 µs (estimated) a message in batches of 64, where a trigger for each row
  * takes 7 to 10 and a unique index 7 and 31 bytes.
  */
 const ONE_CHARGE = `

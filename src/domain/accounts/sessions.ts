@@ -288,7 +288,7 @@ export class Sessions {
   }
 
   /**
-   * The person whose account is told of a failed sign-in (R206). An account must not learn of sign-ins to other
+   * The person whose account records a failed sign-in (R206). An account must not learn of sign-ins to other
    * accounts, so it is the person an operator added, else the only one who has accepted, else nobody.
    */
   async #reportedPerson(email: string, userId: string | undefined): Promise<User | undefined> {

@@ -258,7 +258,7 @@ export function apiKeyOperations(deps: Dependencies) {
 
     /**
      * Revokes a key and its descendants (R204): what it created or rotated, what these created or rotated in turn,
-     * and their successors, whoever rotated them. A sandbox key cannot revoke production keys.
+     * and their successors, also those that somebody else rotated. A sandbox key cannot revoke production keys.
      */
     revokeWithDescendants: operation(
       'apiKey.revokeWithDescendants',
