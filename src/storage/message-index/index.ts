@@ -1,18 +1,39 @@
 /** Finds and counts messages by status, environment, key and time. README.md says how. */
 
 import { foldBlocks } from './fold-blocks.ts';
-import { countMatching, findBefore, type KeyRow, type SeqFilter } from './message-finder.ts';
-import { messageHistory } from './message-history.ts';
-import { BITMAP_OF_SEQ, BLOCK, BLOCK_OF_SEQ, PENDING_BLOCKS } from './status-index.ts';
+import {
+  countMatching,
+  findBefore,
+  findPart,
+  isNarrow,
+  type KeyRow,
+  type Part,
+  type SeqFilter,
+} from './message-finder.ts';
+import { type SeqRange, seqRange } from './seq-range.ts';
+import {
+  BITMAP_OF_SEQ,
+  BLOCK,
+  BLOCK_OF_SEQ,
+  messagePages,
+  PENDING_BLOCKS,
+  STATUS_OF_MESSAGE,
+  STATUS_OF_RECIPIENTS,
+} from './status-index.ts';
 
-export type { KeyRow, SeqFilter };
+export type { KeyRow, Part, SeqFilter, SeqRange };
 export {
   BITMAP_OF_SEQ,
   BLOCK,
   BLOCK_OF_SEQ,
   countMatching,
   findBefore,
+  findPart,
   foldBlocks,
-  messageHistory,
+  isNarrow,
+  messagePages,
   PENDING_BLOCKS,
+  STATUS_OF_MESSAGE,
+  STATUS_OF_RECIPIENTS,
+  seqRange,
 };

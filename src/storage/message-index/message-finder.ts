@@ -3,15 +3,8 @@ import type { Channel, MessageStatus } from '../../domain/messages/message.ts';
 import { SEARCH_REACH } from '../../domain/ports/list-stores.ts';
 import { containing } from '../postgres/like.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import type { MessageRow } from '../stores/message-rows.ts';
 import { rangeOf, seqRange, type TimeFilter, timesOf } from './seq-range.ts';
-import {
-  KEY_PAGE,
-  KEY_PAGE_OF_API_KEY,
-  MATCHING,
-  MESSAGE_PAGE,
-  type PageStatements,
-} from './status-index.ts';
+import { KEY_PAGE, KEY_PAGE_OF_API_KEY, MATCHING, type PageStatements } from './status-index.ts';
 
 /**
  * Finds messages by their place in a channel's sequence, in lists of any size (R20). `seq` has no gaps within an
@@ -73,15 +66,16 @@ const KEY_WALK_FAILED = statement('key-walk-failed', newestWalked(FAILED, 'f.seq
 const WALKED_COUNT = statement('walked-count', `${WALKED} SELECT count(*) AS total ${ALL}`);
 const WALKED_COUNT_FAILED = statement('walked-count-failed', `${WALKED} SELECT count(*) AS total ${FAILED}`);
 
-/** The messages with a status or an environment, by their offset: a page that can be jumped to. */
-export async function findPart(
+/** A page that can be jumped to, as `pages` (`messagePages`) shows it: messages that the filter narrows, by offset. */
+export async function findPart<Row extends { id: string }>(
   sql: Sql,
+  pages: PageStatements,
   accountId: string,
   channel: Channel,
   filter: SeqFilter,
   part: Part,
-): Promise<Found<MessageRow>> {
-  return findPage<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, null, part);
+): Promise<Found<Row>> {
+  return findPage<Row>(sql, pages, accountId, channel, filter, null, part);
 }
 
 /** The newest `limit` matching messages with a smaller number than `before`. */

@@ -1,6 +1,5 @@
 import { MESSAGE_STATUSES, type MessageStatus } from '../../domain/messages/message.ts';
 import { type Statement, statement } from '../postgres/sql.ts';
-import { MESSAGE_COLUMNS, STATUS_OF_MESSAGE, WITH_RECIPIENTS } from '../stores/message-rows.ts';
 import { KEPT_RANGE, rangeOf } from './seq-range.ts';
 
 /**
@@ -31,6 +30,15 @@ export const PENDING_BLOCKS = `(
     UNION SELECT account_id, channel, block FROM usage_deltas WHERE status = 'pending')`;
 /** Above every number, and the end of a block of each size. */
 const NO_END = LARGE * FANOUT ** 5;
+
+/**
+ * `messageStatus` (src/domain/messages/status.ts) in SQL, over rows of `recipients`. The status of a message is not
+ * stored: its row is written once, and has no later versions.
+ */
+export const STATUS_OF_RECIPIENTS = `CASE WHEN bool_or(status = 'pending') THEN 'pending' WHEN bool_or(status = 'sent') THEN 'sent'
+      WHEN bool_or(status = 'delivered') THEN 'delivered' ELSE 'failed' END`;
+/** The status of `messages m`, for conditions. */
+export const STATUS_OF_MESSAGE = `(SELECT ${STATUS_OF_RECIPIENTS} FROM recipients WHERE message_id = m.id)`;
 
 /** The filter in $1 to $5, over `messages m`: account, channel, status, environment, API key; null matches all. */
 export const MATCHING = `m.account_id = $1 AND m.channel = $2 AND ($4::text IS NULL OR m.environment = $4)
@@ -213,22 +221,18 @@ function pages(name: string, way: Way, shown: Shown): PageStatements {
   return { whole: within('whole', KEPT_RANGE), span: within('span', rangeOf('$9')) };
 }
 
-/** The columns of a message `m` on a page, and the joins they need. */
-interface Shown {
+/** What a page shows of a message `m`: columns, and the joins that they need. */
+export interface Shown {
   readonly columns: string;
   readonly joins: string;
 }
-const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
 /**
- * A page of the matching messages with their total, found through the blocks. Parameters: the filter (`MATCHING`), $6
- * the highest number, $7 the offset, $8 the limit, and for a time span $9 its ends (`rangeOf`). This one returns
- * messages with their recipients, by status and environment.
+ * Statements for a page of the matching messages with their total, found through the blocks. Parameters: the filter
+ * (`MATCHING`), $6 the highest number, $7 the offset, $8 the limit, and for a time span $9 its ends (`rangeOf`).
  */
-export const MESSAGE_PAGE = pages('message-page', BY_BITMAP, {
-  columns: `${MESSAGE_COLUMNS}, r.*`,
-  joins: WITH_RECIPIENTS,
-});
+export const messagePages = (name: string, shown: Shown): PageStatements => pages(name, BY_BITMAP, shown);
+const KEY: Shown = { columns: 'm.id, m.channel, m.seq, m.created_at', joins: '' };
 /** Ids and numbers of messages, by status and environment. */
-export const KEY_PAGE = pages('key-page', BY_BITMAP, KEY);
+export const KEY_PAGE = messagePages('key-page', KEY);
 /** Ids and numbers of messages sent with one API key; without a page, their total. */
 export const KEY_PAGE_OF_API_KEY = pages('key-page-of-api-key', BY_API_KEY, KEY);

@@ -3,7 +3,7 @@ import type { Environment, Scope } from '../../domain/caller.ts';
 import type { Page, PageRequest } from '../../domain/paging.ts';
 import type { ApiKeyPatch, ApiKeyStore, DescendantsQuery } from '../../domain/ports/api-key-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { ownRows } from './list-counts.ts';
+import { ownRows } from './account-rows.ts';
 
 interface ApiKeyRow {
   key_id: string;

@@ -5,7 +5,7 @@ import type { AuditHeads, AuditStore } from '../../domain/ports/audit-stores.ts'
 import type { AuditFilter } from '../../domain/ports/list-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { ownRows } from './list-counts.ts';
+import { ownRows } from './account-rows.ts';
 
 interface AuditRow extends Omit<AuditEntry, 'accountId'> {
   readonly account_id: string | null;

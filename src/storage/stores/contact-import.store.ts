@@ -10,7 +10,7 @@ import type {
 import type { KeyRange } from '../../domain/paging.ts';
 import type { ContactImportStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { whereVisible } from './reached.ts';
+import { whereVisible } from './account-rows.ts';
 
 interface ImportRow {
   id: string;

@@ -4,8 +4,7 @@ import { parseMsisdn } from '../../domain/messages/msisdn.ts';
 import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type { ContactNames, ContactStore } from '../../domain/ports/contact-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { ownRowsIn } from './list-counts.ts';
-import { whereVisible } from './reached.ts';
+import { ownRowsIn, whereVisible } from './account-rows.ts';
 
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

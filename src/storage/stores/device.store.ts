@@ -3,8 +3,7 @@ import type { Device, Platform } from '../../domain/devices/device.ts';
 import type { KeyRange, Page, PageRequest } from '../../domain/paging.ts';
 import type { DeviceStore } from '../../domain/ports/device-store.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { ownRowsIn } from './list-counts.ts';
-import { whereVisible } from './reached.ts';
+import { ownRowsIn, whereVisible } from './account-rows.ts';
 
 interface DeviceRow {
   id: string;

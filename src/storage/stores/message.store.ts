@@ -1,6 +1,19 @@
-import type { Visibility } from '../../domain/caller.ts';
-import type { Channel, Message, MessageStatus, Recipient } from '../../domain/messages/message.ts';
+import type { Environment, Visibility } from '../../domain/caller.ts';
+import {
+  CHANNELS,
+  type Channel,
+  type Message,
+  type MessageStatus,
+  type Recipient,
+  type StatusReason,
+} from '../../domain/messages/message.ts';
 import type { Page, PageRequest } from '../../domain/paging.ts';
+import type {
+  ChannelCounter,
+  MessageKey,
+  MessageListFilter,
+  MessageListStore,
+} from '../../domain/ports/list-stores.ts';
 import type {
   LockedMessage,
   MessageFilter,
@@ -9,29 +22,184 @@ import type {
   PostponedRecipient,
   RecipientKey,
   RecipientMove,
+  StatusCounts,
   StatusMove,
   TimelineNote,
 } from '../../domain/ports/message-stores.ts';
 import type { SweepMark } from '../../domain/ports/sweep-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
-import { messageHistory } from '../message-index/index.ts';
-import { type Sql, statement } from '../postgres/sql.ts';
-import { countMoves } from './count-moves.ts';
-import { LOCK_MESSAGES } from './locks.ts';
 import {
-  countsOf,
-  MESSAGE_COLUMNS,
-  MESSAGES_BY_IDS,
-  type MessageRow,
-  mapMessage,
-  mapMoved,
-  mapRecipient,
-  RECIPIENT_COLUMNS,
-  type RecipientRow,
+  BITMAP_OF_SEQ,
+  BLOCK_OF_SEQ,
+  countMatching,
+  findBefore,
+  findPart,
+  isNarrow,
+  type KeyRow as ListKeyRow,
+  messagePages,
+  type Part,
+  type SeqFilter,
+  type SeqRange,
   STATUS_OF_MESSAGE,
-  WITH_RECIPIENTS,
-} from './message-rows.ts';
+  STATUS_OF_RECIPIENTS,
+  seqRange,
+} from '../message-index/index.ts';
+import { containing } from '../postgres/like.ts';
+import { type Sql, statement } from '../postgres/sql.ts';
 
+interface MessageRow {
+  id: string;
+  account_id: string;
+  seq: number;
+  channel: Channel;
+  environment: Environment;
+  status: MessageStatus;
+  status_reason: StatusReason | null;
+  sender: string;
+  to: string[];
+  sid: string | null;
+  reached: number;
+  delivered: number;
+  failed: number;
+  unregistered: number;
+  read_at: Date | null;
+  content: string;
+  payload: Record<string, unknown> | null;
+  cost_minor: number;
+  unit_price_minor: number;
+  currency: string;
+  invalid_skipped: number;
+  duplicates_removed: number;
+  api_key_id: string | null;
+  user_id: string | null;
+  created_at: Date;
+  scheduled_for: Date | null;
+  expires_at: Date;
+}
+
+/** The message in a row of `MESSAGE_COLUMNS` with `WITH_RECIPIENTS`. */
+function mapMessage(row: MessageRow): Message {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    seq: row.seq,
+    channel: row.channel,
+    environment: row.environment,
+    status: row.status,
+    statusReason: row.status_reason,
+    from: row.sender,
+    to: row.to,
+    sid: row.sid,
+    tally: {
+      reached: row.reached,
+      failed: row.failed,
+      unregistered: row.unregistered,
+      readAt: row.read_at,
+    },
+    content: row.content,
+    payload: row.payload,
+    costMinor: row.cost_minor,
+    unitPriceMinor: row.unit_price_minor,
+    currency: row.currency,
+    invalidSkipped: row.invalid_skipped,
+    duplicatesRemoved: row.duplicates_removed,
+    apiKeyId: row.api_key_id,
+    userId: row.user_id,
+    createdAt: row.created_at,
+    scheduledFor: row.scheduled_for,
+    expiresAt: row.expires_at,
+  };
+}
+
+/** Number of the message's recipients in each status. */
+function countsOf({ to, reached, delivered, failed }: MessageRow): StatusCounts {
+  return { pending: to.length - reached - failed, sent: reached - delivered, delivered, failed };
+}
+
+interface RecipientRow {
+  message_id: string;
+  position: number;
+  address: string;
+  status: MessageStatus;
+  cost_minor: number;
+  provider: string | null;
+  sid: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  sent_at: Date | null;
+  delivered_at: Date | null;
+  failed_at: Date | null;
+  read_at: Date | null;
+  claimed: boolean;
+  refund_due_at: Date | null;
+  attempts: number | null;
+}
+
+/** The recipient in a row of `RECIPIENT_COLUMNS`. */
+function mapRecipient(row: RecipientRow): Recipient {
+  return {
+    messageId: row.message_id,
+    position: row.position,
+    address: row.address,
+    status: row.status,
+    costMinor: row.cost_minor,
+    provider: row.provider,
+    sid: row.sid,
+    error: row.error_code === null ? null : { code: row.error_code, message: row.error_message ?? '' },
+    sentAt: row.sent_at,
+    deliveredAt: row.delivered_at,
+    failedAt: row.failed_at,
+    readAt: row.read_at,
+    isClaimed: row.claimed,
+    refundDueAt: row.refund_due_at,
+    attempts: row.attempts ?? 0,
+  };
+}
+
+/** The recipient that a move returns. */
+function mapMoved(
+  row: Pick<RecipientRow, 'message_id' | 'position' | 'address' | 'cost_minor' | 'sid'>,
+): MovedRecipient {
+  return {
+    messageId: row.message_id,
+    position: row.position,
+    address: row.address,
+    costMinor: row.cost_minor,
+    sid: row.sid,
+  };
+}
+
+/** Columns of `messages m`. */
+const MESSAGE_COLUMNS = `m.id, m.account_id, m.seq, m.channel, m.environment, m.status_reason, m.sender, m.content, m.payload, m.cost_minor, m.unit_price_minor, m.currency, m.invalid_skipped, m.duplicates_removed, m.api_key_id,
+  m.user_id, m.created_at, m.scheduled_for, m.expires_at`;
+/** What a message shows of its recipients. */
+const OF_RECIPIENTS = `${STATUS_OF_RECIPIENTS} AS status, array_agg(address ORDER BY position) AS "to",
+      (array_agg(sid ORDER BY position) FILTER (WHERE sid IS NOT NULL))[1] AS sid,
+      count(*) FILTER (WHERE status IN ('sent', 'delivered')) AS reached,
+      count(*) FILTER (WHERE status = 'delivered') AS delivered,
+      count(*) FILTER (WHERE status = 'failed') AS failed,
+      count(*) FILTER (WHERE error_code = 'unregistered') AS unregistered, min(read_at) AS read_at`;
+/** Joins the recipients to `messages m`. */
+const WITH_RECIPIENTS = `CROSS JOIN LATERAL (
+    SELECT ${OF_RECIPIENTS}
+    FROM recipients WHERE message_id = m.id) r`;
+/** The messages with these ids, in any order. Recipients are scanned once, not for each message. */
+const MESSAGES_BY_IDS = `SELECT ${MESSAGE_COLUMNS},
+    r.status, r."to", r.sid, r.reached, r.delivered, r.failed, r.unregistered, r.read_at
+  FROM (
+    SELECT message_id, ${OF_RECIPIENTS}
+    FROM recipients WHERE message_id = ANY($1::uuid[]) GROUP BY message_id) r
+  CROSS JOIN LATERAL (SELECT * FROM messages WHERE id = r.message_id OFFSET 0) m`;
+const RECIPIENT_COLUMNS = `message_id, position, address, status, cost_minor, provider, sid, error_code,
+  error_message, sent_at, delivered_at, failed_at, read_at, claimed, attempts,
+  (SELECT due_at FROM deferred_refunds d
+   WHERE d.message_id = recipients.message_id AND d.position = recipients.position) AS refund_due_at`;
+
+/** Locks messages in the order of their ids, so that two transactions do not deadlock. */
+export const LOCK_MESSAGES = statement(
+  'message-lock',
+  `SELECT id FROM messages WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE`,
+);
 const FIND = statement(
   'message-find',
   `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS} WHERE m.account_id = $1 AND m.id = $2
@@ -283,4 +451,291 @@ export class PgMessageStore implements MessageStore {
       .where({ status_reason: reason })
       .update({ status_reason: null });
   }
+}
+
+const HOUR_MS = 3_600_000;
+const CLEAR_REASON = statement(
+  'message-clear-reason',
+  `UPDATE messages SET status_reason = NULL WHERE id = ANY($1::uuid[]) AND status_reason IS NOT NULL`,
+);
+// For each message its kind, its number and its cost; there are few kinds.
+const COUNT_MOVES = statement(
+  'usage-count-moves',
+  `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap, messages, cost_minor)
+   SELECT kind.account_id, kind.hour, kind.channel, kind.environment, step.status, kind.api_key_id, moved.block,
+     moved.bitmap, step.sign * moved.messages, step.sign * moved.cost_minor
+   FROM (
+     SELECT kind, ${BLOCK_OF_SEQ} AS block, ${BITMAP_OF_SEQ} AS bitmap, count(*) AS messages, sum(cost_minor) AS cost_minor
+     FROM unnest($1::int[], $2::bigint[], $3::bigint[]) AS message (kind, seq, cost_minor) GROUP BY 1, 2
+   ) moved
+   JOIN unnest($4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+     WITH ORDINALITY AS kind (account_id, hour, channel, environment, api_key_id, source, target, kind)
+     ON kind.kind = moved.kind
+   CROSS JOIN LATERAL (VALUES (kind.source, -1), (kind.target, 1)) AS step (status, sign)`,
+);
+
+/** Counts the moves of messages in the usage. A `statusReason` of the old status is cleared. */
+async function countMoves(sql: Sql, moves: readonly StatusMove[]): Promise<void> {
+  if (moves.length === 0) return;
+  const explained = moves.filter(({ message }) => message.statusReason !== null);
+  if (explained.length > 0) await sql.execute(CLEAR_REASON, [explained.map(({ message }) => message.id)]);
+  const kinds = new Map<
+    string,
+    { readonly number: number; readonly hour: Date; readonly like: StatusMove }
+  >();
+  const numbers = moves.map((move) => {
+    const { message, to } = move;
+    const hour = Math.floor(message.createdAt.getTime() / HOUR_MS) * HOUR_MS;
+    const key = `${message.accountId} ${hour} ${message.channel} ${message.environment} ${message.apiKeyId ?? ''} ${message.status} ${to}`;
+    const kind = kinds.get(key) ?? { number: kinds.size + 1, hour: new Date(hour), like: move };
+    kinds.set(key, kind);
+    return kind.number;
+  });
+  const few = [...kinds.values()];
+  await sql.execute(COUNT_MOVES, [
+    numbers,
+    moves.map(({ message }) => message.seq),
+    moves.map(({ message }) => message.costMinor),
+    few.map(({ like }) => like.message.accountId),
+    few.map(({ hour }) => hour),
+    few.map(({ like }) => like.message.channel),
+    few.map(({ like }) => like.message.environment),
+    few.map(({ like }) => like.message.apiKeyId ?? ''),
+    few.map(({ like }) => like.message.status),
+    few.map(({ like }) => like.to),
+  ]);
+}
+
+const BY_SEQS = statement(
+  'message-by-seqs',
+  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
+   WHERE m.account_id = $1 AND m.channel = $2 AND m.seq = ANY($3::bigint[]) ORDER BY m.seq DESC`,
+);
+
+const MESSAGE_PAGE = messagePages('message-page', {
+  columns: `${MESSAGE_COLUMNS}, r.*`,
+  joins: WITH_RECIPIENTS,
+});
+
+type HistoryFilter = MessageFilter & { readonly environment?: Environment | undefined };
+
+interface FoundSeqs {
+  /** In descending order. */
+  readonly seqs: readonly number[];
+  readonly total: number;
+}
+
+/** One page of a channel's messages, newest first; empty after the last page. */
+async function messageHistory(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: HistoryFilter,
+  { page, limit }: PageRequest,
+): Promise<Page<Message>> {
+  const part = { skipped: (page - 1) * limit, limit };
+  if (filter.to === undefined && isNarrow(filter)) {
+    const { rows, total } = await findPart<MessageRow>(sql, MESSAGE_PAGE, accountId, channel, filter, part);
+    return { rows: rows.map(mapMessage), total };
+  }
+  const { seqs, total } =
+    filter.to === undefined
+      ? newest(await seqRange(sql, accountId, channel, filter), part)
+      : await toRecipient(sql, accountId, channel, filter, part);
+  if (seqs.length === 0) return { rows: [], total };
+  const rows = await sql.queryOnDisk<MessageRow>(BY_SEQS, [accountId, channel, seqs]);
+  return { rows: rows.map(mapMessage), total };
+}
+
+/** Numbers have no gaps, so a part of a range is a range. */
+function newest({ above, upTo }: SeqRange, { skipped, limit }: Part): FoundSeqs {
+  const first = upTo - skipped;
+  const length = Math.max(0, Math.min(limit, first - above));
+  return { seqs: Array.from({ length }, (_, index) => first - index), total: upTo - above };
+}
+
+/** The same expressions as in the indexes recipients_to and messages_push_to. */
+const SENT_TO = `hashtextextended(address, uuid_hash_extended(account_id, 0))
+  = hashtextextended(?, uuid_hash_extended(?::uuid, 0)) AND account_id = ? AND address = ?`;
+const NAMED_IN_PUSH = `coalesce(payload -> 'userIds', '[]') || coalesce(payload -> 'deviceIds', '[]') @> to_jsonb(?::text)
+  AND account_id = ? AND channel = 'push'`;
+
+/** Messages to one recipient are few: an index finds them, and the other filters are applied to each. */
+async function toRecipient(
+  sql: Sql,
+  accountId: string,
+  channel: Channel,
+  filter: HistoryFilter,
+  { skipped, limit }: Part,
+): Promise<FoundSeqs> {
+  const to = filter.to ?? '';
+  const named = sql
+    .table('recipients')
+    .whereRaw(SENT_TO, [to, accountId, accountId, to])
+    .select('message_id');
+  // The recipients of a push message are users, not the devices that it was sent to.
+  if (channel === 'push') {
+    named.union(sql.table('messages').whereRaw(NAMED_IN_PUSH, [to, accountId]).select('id'));
+  }
+  const matching = sql
+    .table<MessageRow>('messages as m')
+    .where('m.account_id', accountId)
+    .where('m.channel', channel)
+    .whereIn('m.id', named);
+  if (filter.status) matching.whereRaw(`${STATUS_OF_MESSAGE} = ?`, [filter.status]);
+  if (filter.environment) matching.where('m.environment', filter.environment);
+  if (filter.from) matching.where('m.created_at', '>=', filter.from);
+  if (filter.until) matching.where('m.created_at', '<=', filter.until);
+  const rows: { seq: number; total: number }[] = await matching
+    .clone()
+    .select('m.seq', sql.raw('count(*) OVER () AS total'))
+    .orderBy('m.seq', 'desc')
+    .limit(limit)
+    .offset(skipped);
+  // After the last page no row has the total.
+  return { seqs: rows.map((row) => row.seq), total: rows[0]?.total ?? (await sql.count(matching)) };
+}
+
+const COUNTERS = statement(
+  'list-message-counters',
+  `SELECT c.channel, c.last, c.last - coalesce(r.removed_seq, 0) AS kept FROM accounts a
+   CROSS JOIN LATERAL (VALUES ('sms', a.sms_seq), ('email', a.email_seq), ('push', a.push_seq),
+     ('whatsapp', a.whatsapp_seq)) AS c (channel, last)
+   LEFT JOIN message_retention r ON r.account_id = a.id AND r.channel = c.channel WHERE a.id = $1`,
+);
+const LIST_FILTER = `m.account_id = $1 AND ($2::text IS NULL OR ${STATUS_OF_MESSAGE} = $2)
+  AND ($3::text IS NULL OR m.environment = $3) AND ($4::timestamptz IS NULL OR m.created_at >= $4)
+  AND ($5::timestamptz IS NULL OR m.created_at <= $5) AND ($6::text IS NULL OR m.api_key_id = $6)
+  AND ($7::text IS NULL OR m.content ILIKE $7 OR m.sender ILIKE $7
+    OR EXISTS (SELECT FROM recipients r WHERE r.message_id = m.id AND r.address ILIKE $7))`;
+const NEWEST_KEYS = statement(
+  'list-newest-keys',
+  `SELECT f.* FROM unnest($2::text[], $3::bigint[]) AS c (channel, before) CROSS JOIN LATERAL (
+     SELECT m.id, m.channel, m.seq, m.created_at FROM messages m
+     WHERE m.account_id = $1 AND m.channel = c.channel AND m.seq < c.before ORDER BY m.seq DESC LIMIT $4
+   ) f ORDER BY f.channel, f.seq DESC`,
+);
+const SNAPSHOT = statement('list-snapshot', 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+const LISTED_NOTES = statement(
+  'list-timeline-notes',
+  `SELECT message_id, position, at, status, detail FROM timeline_notes
+   WHERE account_id = $1 AND message_id = ANY($2::uuid[]) ORDER BY at, id`,
+);
+const LISTED = statement(
+  'list-messages',
+  `SELECT ${MESSAGE_COLUMNS}, r.* FROM messages m ${WITH_RECIPIENTS}
+   WHERE ${LIST_FILTER} AND m.id = ANY($8::uuid[]) ORDER BY m.id`,
+);
+const LISTED_RECIPIENTS = statement(
+  'list-recipients',
+  `SELECT ${RECIPIENT_COLUMNS} FROM recipients WHERE account_id = $1 AND message_id = ANY($2::uuid[])
+   ORDER BY message_id, position`,
+);
+
+/** Lists of messages, and of the things that belong to many messages. */
+export class PgMessageListStore implements MessageListStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async counters(accountId: string): Promise<ReadonlyMap<Channel, ChannelCounter>> {
+    const rows = await this.#sql.queryOnDisk<ChannelCounter & { channel: Channel }>(COUNTERS, [accountId]);
+    const counters = new Map(rows.map(({ channel, last, kept }) => [channel, { last, kept }]));
+    return new Map(CHANNELS.map((channel) => [channel, counters.get(channel) ?? { last: 0, kept: 0 }]));
+  }
+
+  async keys(
+    accountId: string,
+    filter: MessageListFilter,
+    before: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly MessageKey[]> {
+    const { channel: _channel, ...narrowing } = filter;
+    const isFiltered = Object.values(narrowing).some((value) => value !== undefined);
+    const rows = isFiltered
+      ? await this.#matchingKeys(accountId, filter, before, limit)
+      : await this.#sql.query<ListKeyRow>(NEWEST_KEYS, [
+          accountId,
+          [...before.keys()],
+          [...before.values()],
+          limit,
+        ]);
+    return rows.map((row) => ({ id: row.id, channel: row.channel, seq: row.seq, createdAt: row.created_at }));
+  }
+
+  async #matchingKeys(
+    accountId: string,
+    filter: MessageListFilter,
+    before: ReadonlyMap<Channel, number>,
+    limit: number,
+  ): Promise<readonly ListKeyRow[]> {
+    const found = await this.#ofEach([...before], (sql, [channel, end]) =>
+      findBefore(sql, accountId, channel, seqFilter(filter), end, limit),
+    );
+    return found.flat();
+  }
+
+  async count(accountId: string, filter: MessageListFilter): Promise<number> {
+    const channels = filter.channel === undefined ? CHANNELS : [filter.channel];
+    const counts = await this.#ofEach(channels, (sql, channel) =>
+      countMatching(sql, accountId, channel, seqFilter(filter)),
+    );
+    return counts.reduce((total, count) => total + count, 0);
+  }
+
+  /** Reads all channels in one snapshot, with the statements sent together. */
+  #ofEach<Asked, Found>(
+    asked: readonly Asked[],
+    read: (sql: Sql, asked: Asked) => Promise<Found>,
+  ): Promise<Found[]> {
+    return this.#sql.transaction(async (sql) => {
+      await sql.execute(SNAPSHOT, []);
+      return Promise.all(asked.map((one) => read(sql, one)));
+    });
+  }
+
+  async findMany(
+    accountId: string,
+    ids: readonly string[],
+    filter: MessageListFilter = {},
+  ): Promise<readonly Message[]> {
+    if (ids.length === 0) return [];
+    const values = [...messageMatch(accountId, filter), ids];
+    return (await this.#sql.queryOnDisk<MessageRow>(LISTED, values)).map(mapMessage);
+  }
+
+  async recipients(accountId: string, messageIds: readonly string[]): Promise<readonly Recipient[]> {
+    return (await this.#sql.queryOnDisk<RecipientRow>(LISTED_RECIPIENTS, [accountId, messageIds])).map(
+      mapRecipient,
+    );
+  }
+
+  async timelineNotes(accountId: string, messageIds: readonly string[]) {
+    const rows = await this.#sql.queryOnDisk<{
+      message_id: string;
+      position: number;
+      at: Date;
+      status: string;
+      detail: string;
+    }>(LISTED_NOTES, [accountId, messageIds]);
+    return rows.map(({ message_id, ...note }) => ({ ...note, messageId: message_id }));
+  }
+}
+
+function messageMatch(accountId: string, filter: MessageListFilter): unknown[] {
+  return [
+    accountId,
+    filter.status ?? null,
+    filter.environment ?? null,
+    filter.from ?? null,
+    filter.to ?? null,
+    filter.apiKeyId ?? null,
+    filter.search ? containing(filter.search) : null,
+  ];
+}
+
+function seqFilter({ status, environment, apiKeyId, search, from, to }: MessageListFilter): SeqFilter {
+  return { status, environment, apiKeyId, search: search || undefined, from, until: to };
 }

@@ -10,7 +10,7 @@ import type {
   StoredReport,
 } from '../../domain/ports/report-stores.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { LOCK_MESSAGES } from './locks.ts';
+import { LOCK_MESSAGES } from './message.store.ts';
 
 const ADD_SIDS = statement(
   'sids-add',

@@ -8,10 +8,9 @@ import type {
   SweepMark,
 } from '../../domain/ports/sweep-stores.ts';
 import { uuidFloor } from '../../domain/uuid.ts';
-import { BLOCK } from '../message-index/index.ts';
+import { BLOCK, STATUS_OF_MESSAGE } from '../message-index/index.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
 import { EVENT_COLUMNS, type EventRow, mapEvent, sourceOf, storedBody, WITH_SOURCE } from './event.store.ts';
-import { STATUS_OF_MESSAGE } from './message-rows.ts';
 
 const DUE = statement(
   'retention-due',

@@ -10,7 +10,7 @@ import type {
 import { uuidFloor } from '../../domain/uuid.ts';
 import type { EventType, Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
-import { whereVisible } from './reached.ts';
+import { whereVisible } from './account-rows.ts';
 
 interface WebhookRow {
   id: string;

@@ -1,5 +1,14 @@
-import type { AccountEnvironment } from '../../domain/caller.ts';
+/** What the stores of an account's rows share: who sees a row, and how many there are. */
+import type { AccountEnvironment, Environment, Visibility } from '../../domain/caller.ts';
 import { type Sql, statement } from '../postgres/sql.ts';
+
+/** The conditions that keep a query within a visibility, for the builder's `where`. */
+export function whereVisible({ accountId, environment }: Visibility): {
+  account_id: string;
+  environment?: Environment;
+} {
+  return environment === undefined ? { account_id: accountId } : { account_id: accountId, environment };
+}
 
 const COUNT = statement(
   'list-counts-rows',
