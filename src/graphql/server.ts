@@ -23,6 +23,7 @@ import type { Operations } from '../domain/operations.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
+import { Semaphore } from '../runtime/semaphore.ts';
 import { type AnswerForm, answerFormOf, isSubscription, namesGraphql } from './answer-form.ts';
 import { createContext, type GraphqlContext } from './context.ts';
 import {
@@ -141,17 +142,14 @@ export async function startGraphqlServer(options: GraphqlOptions): Promise<Graph
   const tell = teller(options);
   const streams = new EventStreams({ ...options, schema, refusalOf, tell });
 
-  let underWay = 0;
+  const permits = new Semaphore(MAX_UNDER_WAY);
   /** Runs the part of a request that waits for the database, not for the client. Refuses when too many wait. */
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (underWay >= MAX_UNDER_WAY) {
-      throw serviceUnavailable('Too many requests are being processed. Try again.');
-    }
-    underWay += 1;
+    if (!permits.tryAcquire()) throw serviceUnavailable('Too many requests are being processed. Try again.');
     try {
       return await work();
     } finally {
-      underWay -= 1;
+      permits.release();
     }
   }
 
