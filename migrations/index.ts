@@ -4,6 +4,7 @@ import * as dataCopy from './0002_data_copy.ts';
 import * as oneCharge from './0003_one_charge.ts';
 import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
+import * as mailLinks from './0060_mail_links.ts';
 
 /** One step of the schema. A released step never changes. */
 export interface Migration {
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = [
   { name: '0003_one_charge', up: oneCharge.up, down: oneCharge.down },
   { name: '0010_people', up: people.up, down: people.down },
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
+  { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
 ];

@@ -418,6 +418,21 @@ CREATE TABLE list_counts (
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50);
 CREATE UNIQUE INDEX list_counts_pkey ON list_counts USING btree (account_id, list);
 
+CREATE TABLE mail_links (
+  token_hash bytea NOT NULL,
+  user_id uuid NOT NULL,
+  kind text NOT NULL,
+  password_hash text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT mail_links_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'password_reset'::text]))),
+  CONSTRAINT mail_links_token_hash_check CHECK ((length(token_hash) = 32)),
+  CONSTRAINT mail_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT mail_links_pkey PRIMARY KEY (token_hash)
+);
+CREATE INDEX mail_links_expiry ON mail_links USING btree (expires_at);
+CREATE UNIQUE INDEX mail_links_pkey ON mail_links USING btree (token_hash);
+CREATE INDEX mail_links_user ON mail_links USING btree (user_id);
+
 CREATE TABLE message_blocks (
   account_id uuid NOT NULL,
   size integer NOT NULL,
@@ -771,6 +786,7 @@ CREATE TABLE users (
   removed_at timestamp with time zone,
   invited_at timestamp with time zone,
   accepted_at timestamp with time zone DEFAULT now(),
+  password_set_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT users_check CHECK (((role = 'OPERATOR'::text) = (account_id IS NULL))),
   CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'DEVELOPER'::text, 'VIEWER'::text, 'OPERATOR'::text]))),
   CONSTRAINT users_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type DkimSigning, dkimSigningOf } from './channels/email/dkim.ts';
 import { emailRoutes } from './channels/email/email-providers.ts';
+import { createMailer } from './channels/email/mailer.ts';
 import { createGuardedClient } from './channels/guarded-http/guarded-client.ts';
 import { createRouting } from './channels/routing.ts';
 import { smsRoutes } from './channels/sms/sms-carriers.ts';
@@ -24,6 +25,7 @@ import type { Dependencies } from './domain/dependencies.ts';
 import { LiveUpdates } from './domain/live/live-updates.ts';
 import { PublishHealth } from './domain/messages/provider-health.ts';
 import { createOperations } from './domain/operations.ts';
+import { PasswordLinks } from './domain/people/password-links.ts';
 import type { CreateCache } from './domain/ports/changes.ts';
 import type { Logger } from './domain/ports/logger.ts';
 import { describeHold } from './domain/recovery/hold.ts';
@@ -55,6 +57,7 @@ import { PgSpentSignatures } from './storage/stores/spent-signatures.ts';
 import { ExpireMessages } from './workers/expiry/expire-messages.ts';
 import { ImportContacts } from './workers/imports/import-contacts.ts';
 import { checkLedgers } from './workers/ledgers/check-ledgers.ts';
+import { PersonMails } from './workers/people/person-mails.ts';
 import { DeliveryReports } from './workers/reports/delivery-reports.ts';
 import { forgetOldEvents } from './workers/retention/event-retention.ts';
 import { Retention } from './workers/retention/retention.ts';
@@ -252,6 +255,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     secrets,
     passwords: passwordHasher,
     totp,
+    mailer: createMailer(config, routing),
     clock,
     ids,
     settings: {
@@ -264,6 +268,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
       serviceName: config.serviceName,
     },
   };
+  let servedUrl = baseUrlOf(config);
   const thisProcess = `${hostname()}:${process.pid}`;
   const heartbeat = new PgHeartbeat(sql, thisProcess);
   const readiness = new Readiness({
@@ -306,6 +311,7 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     stores,
     operations: createOperations(deps, sessions),
     sessions,
+    passwordLinks: new PasswordLinks(deps),
     security,
     authenticator,
     rateLimiter,
@@ -326,7 +332,10 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
     takeKnownReports: reports.takeKnown.bind(reports),
     webhookHeaders: transport.headerNames,
     /** Sets the URL of this process once it listens. */
-    servedAt: (baseUrl: string) => own?.receiver.servedAt(baseUrl),
+    servedAt(baseUrl: string) {
+      servedUrl = baseUrl;
+      own?.receiver.servedAt(baseUrl);
+    },
     faultOf: databaseFault,
     heartbeat,
     clock,
@@ -352,6 +361,12 @@ async function wire(config: Config, logger: Logger, opened: AsyncDisposableStack
         webhooks: new DeliverWebhooks(stores, uow, transport, secrets, deps),
         health: new PublishHealth(stores.providerHealth, routing, thisProcess, clock),
         imports: new ImportContacts(stores, uow, csvReader, clock, ids),
+        personMails: new PersonMails({
+          ...deps,
+          logger,
+          publicUrl: () => servedUrl,
+          serviceName: config.serviceName,
+        }),
         sweeps: new ExpireMessages(uow, stores, clock, ids),
         retention: new Retention(uow, stores, clock),
         forgetOldEvents: () => forgetOldEvents(stores.events, clock),

@@ -6,6 +6,7 @@ import type { AuditHeads } from './ports/audit-stores.ts';
 import type { CreateCache } from './ports/changes.ts';
 import type { CsvReader } from './ports/csv-reader.ts';
 import type { Intake } from './ports/intake.ts';
+import type { Mailer } from './ports/mailer.ts';
 import type { ReportSink } from './ports/provider.ts';
 import type { Routing } from './ports/routing.ts';
 import type { Stores, UnitOfWork } from './ports/stores.ts';
@@ -32,6 +33,7 @@ export interface Dependencies {
   readonly secrets: SecretBox;
   readonly passwords: PasswordHasher;
   readonly totp: Totp;
+  readonly mailer: Mailer;
   readonly clock: AgreedClock;
   readonly ids: Ids;
   readonly settings: {

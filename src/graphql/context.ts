@@ -1,6 +1,7 @@
 import type { Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
 import { unauthorized } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
+import type { PasswordLinks } from '../domain/people/password-links.ts';
 import { ListAllowance } from './list-bound.ts';
 import { createLoaders, type Run } from './loaders.ts';
 
@@ -13,6 +14,7 @@ export interface GraphqlContext {
   readonly userAgent: string;
   readonly operations: Operations;
   readonly sessions: Sessions;
+  readonly passwordLinks: PasswordLinks;
   /** The session; undefined without one. An object of its own, because Apollo copies the context. */
   readonly auth: { session: Session | undefined };
   /** Aborts when the client no longer waits. */

@@ -43,7 +43,7 @@ export class UserType {
   @Field(() => DateTime, {
     nullable: true,
     description:
-      'When the person accepted the invitation by changing the one-time password. Null while it is pending.',
+      'When the person accepted the invitation by choosing their own password. Null while it is pending.',
   })
   acceptedAt!: Date | null;
 
@@ -79,6 +79,11 @@ class InvitedMember {
 
   @Field(() => String, { description: 'One-time password, shown only here.' })
   password!: string;
+
+  @Field(() => Boolean, {
+    description: 'Whether a mail with a link is on its way. Otherwise hand over the one-time password.',
+  })
+  mailed!: boolean;
 }
 
 const KEPT_KEYS = "Whether the person's keys keep working. Default: false, they are revoked.";
@@ -145,6 +150,43 @@ export class MemberResolver {
     return enter(context, await context.sessions.answerChallenge(challenge, code, { address, userAgent }));
   }
 
+  @Mutation(() => Boolean, {
+    description:
+      'Asks for a mail with a link to choose another password. True for known and unknown emails alike; false where the gateway cannot send mails.',
+  })
+  requestPasswordReset(
+    @Ctx() { passwordLinks, client }: GraphqlContext,
+    @Arg('email', () => String, { description: 'Email address.' }) email: string,
+  ) {
+    return passwordLinks.request(email, client);
+  }
+
+  @Mutation(() => Boolean, {
+    description:
+      'Sets another password with the token of a mail, within an hour and once, and ends all sessions of the person.',
+  })
+  async resetPassword(
+    @Ctx() { passwordLinks, client }: GraphqlContext,
+    @Arg('token', () => String, { description: 'What the link has as `?token=`.' }) token: string,
+    @Arg('password', () => String, { description: 'The new password, 12 to 256 characters.' })
+    password: string,
+  ) {
+    await passwordLinks.resetPassword(token, password, client);
+    return true;
+  }
+
+  @Mutation(() => Boolean, {
+    description: 'Accepts an invitation with the token of a mail, within 72 hours, and sets the password.',
+  })
+  async acceptInvitation(
+    @Ctx() { passwordLinks, client }: GraphqlContext,
+    @Arg('token', () => String, { description: 'What the link has as `?token=`.' }) token: string,
+    @Arg('password', () => String, { description: 'The password, 12 to 256 characters.' }) password: string,
+  ) {
+    await passwordLinks.acceptInvitation(token, password, client);
+    return true;
+  }
+
   @Mutation(() => Boolean, { description: 'Ends the session of the request.' })
   async signOut(@Ctx() context: GraphqlContext) {
     await context.sessions.signOut(sessionOf(context));
@@ -166,7 +208,7 @@ export class MemberResolver {
 
   @Mutation(() => InvitedMember, {
     description:
-      'Invites a person to the account. The invitation is pending until they sign in with the one-time password and change it. It ends after 7 days.',
+      'Invites a person to the account. It is pending until they choose their own password, by the link of the mail that they get, or by changing the one-time password. It ends after 72 hours.',
   })
   inviteMember(
     @Ctx() { run, operations }: GraphqlContext,
@@ -181,7 +223,7 @@ export class MemberResolver {
     description:
       'Replaces a lost password by a one-time password and ends the sessions of the person. For operators.',
   })
-  resetUserPassword(
+  async resetUserPassword(
     @Ctx() { run, operations }: GraphqlContext,
     @Arg('email', () => String, { description: 'Email address of the person.' })
     email: string,
@@ -191,7 +233,7 @@ export class MemberResolver {
     })
     accountId: string | null | undefined,
   ) {
-    return run(operations.members.resetPassword, { email, accountId });
+    return { ...(await run(operations.members.resetPassword, { email, accountId })), mailed: false };
   }
 
   @Mutation(() => UserType, {

@@ -20,6 +20,7 @@ import { refusal } from '../domain/caller.ts';
 import { DomainError, payloadTooLarge, serviceUnavailable, validationError } from '../domain/errors.ts';
 import { clientOf, shownClient } from '../domain/ip-network.ts';
 import type { Operations } from '../domain/operations.ts';
+import type { PasswordLinks } from '../domain/people/password-links.ts';
 import type { Logger } from '../domain/ports/logger.ts';
 import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
@@ -69,6 +70,7 @@ type HttpResponse = Parameters<Middleware>[1];
 export interface GraphqlOptions {
   readonly operations: Operations;
   readonly sessions: Sessions;
+  readonly passwordLinks: PasswordLinks;
   readonly security: SecurityWatch;
   readonly logger: Logger;
   /** The refusal for an infrastructure error, such as an unreachable database. */
@@ -392,7 +394,7 @@ async function contextOf(
   }
   // Otherwise the browser would drop the cookie 12 hours after sign-in, although the session was extended.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
-  const { operations, sessions } = options;
+  const { operations, sessions, passwordLinks } = options;
   const { signal: ended } = new AbortController();
   return createContext({
     requestId,
@@ -400,6 +402,7 @@ async function contextOf(
     userAgent: request.headers['user-agent'] ?? '',
     operations,
     sessions,
+    passwordLinks,
     auth: { session },
     ended,
     setCookie,

@@ -30,7 +30,13 @@ const LONGEST_PAUSE_SECONDS = 60;
 /** No job is ever given up, because its message would wait for ever: two years of the longest pause. */
 const RETRY_LIMIT = 1_000_000;
 const RETENTION_SECONDS = 60 * 24 * 3_600;
-const QUEUES: readonly QueueName[] = ['submit', 'webhook', 'webhook-backlog', 'contact-import'];
+const QUEUES: readonly QueueName[] = [
+  'submit',
+  'webhook',
+  'webhook-backlog',
+  'contact-import',
+  'person-mail',
+];
 const LOOK = `SELECT EXISTS (SELECT FROM job_leases WHERE due_at < now()) AS lapsed,
   ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (
     SELECT FROM ${SCHEMA}.job j WHERE j.name = name.name AND j.state < 'active' AND NOT j.blocked

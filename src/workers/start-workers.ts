@@ -12,6 +12,7 @@ import type { RefusalMonitor } from '../domain/refusal-monitor.ts';
 import type { SecurityWatch } from '../domain/security/security-watch.ts';
 import type { ExpireMessages } from './expiry/expire-messages.ts';
 import type { ImportContacts } from './imports/import-contacts.ts';
+import type { PersonMails } from './people/person-mails.ts';
 import { repeat } from './repeat.ts';
 import type { DeliveryReports } from './reports/delivery-reports.ts';
 import type { Retention } from './retention/retention.ts';
@@ -27,6 +28,7 @@ const WEBHOOK = { concurrency: 512, countedMs: 1_000 };
 const WEBHOOK_BACKLOG = { concurrency: 256, perRoute: 4, countedMs: 1_000, pauseMs: 100 };
 /** Imports of different accounts run in parallel, those of one account in sequence. */
 const IMPORTS = { concurrency: 2, perRoute: 1 };
+const PERSON_MAILS = { concurrency: 4 };
 const KEPT_REPORTS_MS = 1_000;
 const SPOOLED_REPORTS_MS = 500;
 const REFUSALS_MS = 1_000;
@@ -61,6 +63,7 @@ interface WorkParts {
   webhooks: DeliverWebhooks;
   health: PublishHealth;
   imports: ImportContacts;
+  personMails: PersonMails;
   sweeps: ExpireMessages;
   retention: Retention;
   forgetOldEvents: () => Promise<unknown>;
@@ -147,6 +150,7 @@ async function startSending(parts: WorkParts): Promise<Workers> {
   await queue.work('webhook', WEBHOOK, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('webhook-backlog', WEBHOOK_BACKLOG, (job, signal) => parts.webhooks.handle(job, signal));
   await queue.work('contact-import', IMPORTS, (job, signal) => parts.imports.handle(job, signal));
+  await queue.work('person-mail', PERSON_MAILS, (job, signal) => parts.personMails.handle(job, signal));
   const periodic = [
     repeat('sign of life', SIGN_OF_LIFE_MS, logger, () => parts.copy.renew()),
     repeat('kept delivery reports', KEPT_REPORTS_MS, logger, () => reports.matchKept()),

@@ -212,7 +212,16 @@ const ASKED: Record<string, { by: string; document: string }> = {
 const ask: typeof graphql = (gateway, document, options) =>
   (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
 /** Open to everybody: signing in, what concerns the own session alone, and a list of words. */
-const OPEN = ['signIn', 'answerChallenge', 'stepUp', 'signOut', 'scopes'];
+const OPEN = [
+  'requestPasswordReset',
+  'resetPassword',
+  'acceptInvitation',
+  'signIn',
+  'answerChallenge',
+  'stepUp',
+  'signOut',
+  'scopes',
+];
 
 const schema = createSchema();
 const rootTypes = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];

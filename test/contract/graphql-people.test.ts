@@ -503,7 +503,7 @@ describe('signing in (R233)', () => {
       const invited = await memberOf(token, email);
       expect(invited).toMatchObject({ invitedAt: expect.any(String), acceptedAt: null });
       const days = (Date.parse(invited.invitationExpiresAt) - Date.parse(invited.invitedAt)) / 86_400_000;
-      expect(days).toBe(7);
+      expect(days).toBe(3);
       const own = await signIn(gateway, { email, password });
       expect((await memberOf(token, email)).acceptedAt).toBeNull();
       expect(codesOf(await change(own, password, 'a password of their own'))).toEqual([]);
@@ -628,12 +628,12 @@ describe('signing in (R233)', () => {
       expect(codesOf(await invite(token, email))).toEqual([]);
     });
 
-    it("ends after 7 days, with the invited person's sessions, and can be made again", async () => {
+    it("ends after 72 hours, with the invited person's sessions, and can be made again", async () => {
       const { token, id, email, password } = await invitedBy('late@test.example');
       const own = await signIn(gateway, { email, password });
-      await age(id, 6.9);
+      await age(id, 2.9);
       expect(codesOf(await tryPassword(email, password))).toEqual([]);
-      await age(id, 7);
+      await age(id, 3);
       expect(codesOf(await tryPassword(email, password))).toEqual(['UNAUTHENTICATED']);
       expect(await memberOf(token, email)).toBeUndefined();
       await database((knex) => knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`));

@@ -8,17 +8,24 @@ export function PasswordDialog({
   title,
   email,
   password,
+  isMailed = false,
   onClose,
 }: {
   title: string;
   email: string;
   password: string;
+  /** Whether the person gets a mail, so that the password is needed only if the mail does not arrive. */
+  isMailed?: boolean;
   onClose: () => void;
 }) {
   return (
     <Dialog title={title} onClose={onClose} mustAnswer>
       <Notice tone="warn">Copy the password now: it is shown this once and can never be seen again.</Notice>
-      <p>Hand both over on a safe way. The console asks for a new password at the first sign-in.</p>
+      <p>
+        {isMailed
+          ? 'A mail with a link is on its way. If it does not arrive, hand over these on a safe way.'
+          : 'Hand both over on a safe way. The console asks for a new password at the first sign-in.'}
+      </p>
       <h3>Address</h3>
       <CodeBlock text={`${location.origin}/console`} label="address of the console" />
       <h3>Email</h3>

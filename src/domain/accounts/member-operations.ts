@@ -5,19 +5,15 @@ import { ACCOUNT_ROLES, type AccountRole, accountIdOf, type Caller } from '../ca
 import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, notFound, unauthorized, validationError } from '../errors.ts';
 import { operation } from '../operation.ts';
+import { checkNewPassword } from '../people/password-rules.ts';
 import { ALL_IDS } from '../ports/changes.ts';
 import type { Tx } from '../ports/stores.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
 import { refuseStaleRole } from './refuse-stale-role.ts';
+import { replacePassword } from './replace-password.ts';
 import type { Sessions } from './sessions.ts';
 import { forgetFailedAttempts } from './sign-in-attempts.ts';
-import {
-  INVITATION_DAYS,
-  INVITATIONS_MAX,
-  PASSWORD_MAX_LENGTH,
-  PASSWORD_MIN_LENGTH,
-  type User,
-} from './user.ts';
+import { INVITATIONS_MAX, invitationExpiresAt, ONE_TIME_HOURS, type User } from './user.ts';
 
 export interface ChangePasswordInput {
   readonly current: string;
@@ -42,7 +38,7 @@ const EVERYBODY = {
 
 /** The people of an account. An account always has an owner, and only owners add or remove owners. */
 export function memberOperations(deps: Dependencies, sessions: Sessions) {
-  const { stores, uow, clock, passwords } = deps;
+  const { stores, uow, clock, passwords, mailer } = deps;
 
   async function memberOf(members: readonly User[], id: string): Promise<User> {
     const member = members.find((candidate) => candidate.id === id);
@@ -100,10 +96,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
       async (caller, input: ChangePasswordInput) => {
         const found = await stores.users.find(userIdOf(caller));
         if (!found) throw unauthorized('Sign in again.');
-        if (input.new.length < PASSWORD_MIN_LENGTH || input.new.length > PASSWORD_MAX_LENGTH) {
-          const message = `must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`;
-          throw validationError([{ path: 'new', message }]);
-        }
+        checkNewPassword(input.new, found.user.email, 'new');
         if (input.new === input.current) {
           throw validationError([{ path: 'new', message: 'must differ from the current one' }]);
         }
@@ -114,11 +107,14 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         if (!known) throw notCurrent();
         const hash = await passwords.hash(input.new, known.passwordHash);
         await uow.run(async (tx) => {
-          // The password was replaced since the check, perhaps because it leaked. The older request must lose.
-          const isChanged = await tx.users.setPassword(found.user.id, hash, false, known.passwordHash);
+          const isChanged = await replacePassword(
+            tx,
+            deps,
+            found.user.id,
+            { hash, isOneTime: false },
+            { knownHash: known.passwordHash, keptSession: input.sessionHash },
+          );
           if (!isChanged) throw notCurrent();
-          await tx.sessions.removeOf(found.user.id, input.sessionHash);
-          tx.announce('session', ALL_IDS);
           await recordChange(tx, deps, caller, {
             accountId: found.user.accountId,
             action: 'member.changePassword',
@@ -154,12 +150,9 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
           );
         }
         const { password, hash } = await oneTimePassword(deps, found.email);
-        const user: User = { ...found, mustChangePassword: true };
+        const user: User = { ...found, mustChangePassword: true, passwordSetAt: clock.now() };
         await uow.run(async (tx) => {
-          await tx.users.setPassword(user.id, hash, user.mustChangePassword);
-          await tx.secondFactors.removeChallengesOf(user.id);
-          await tx.sessions.removeOf(user.id);
-          tx.announce('session', ALL_IDS);
+          await replacePassword(tx, deps, user.id, { hash, isOneTime: true });
           await forgetFailedAttempts(tx, user.email);
           await recordChange(tx, deps, caller, {
             accountId: user.accountId,
@@ -172,14 +165,17 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
     ),
 
     /**
-     * Invites a person with a one-time password, which is shown only this once. The invitation is pending until they
-     * change it, at most 7 days (R206). The answer does not depend on whether the email is known outside the
-     * account.
+     * Invites a person with a one-time password, which is shown only this once, and by a mail with a link where mails
+     * can be sent (`mailed`). The invitation is pending until they choose their own password, at most 72 hours
+     * (R206). The answer does not depend on whether the email is known outside the account.
      */
     invite: operation(
       'member.invite',
       MANAGE,
-      async (caller, input: { readonly email: string; readonly role: string }): Promise<NewUser> => {
+      async (
+        caller,
+        input: { readonly email: string; readonly role: string },
+      ): Promise<NewUser & { readonly mailed: boolean }> => {
         const accountId = accountIdOf(caller);
         const role = checkRole(input.role);
         if (role === 'OWNER') onlyOwners(caller);
@@ -196,8 +192,12 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
             target: invited.user.id,
             after: { email: input.email, role },
           });
+          const until = invitationExpiresAt(invited.user)?.toISOString();
+          if (!mailer.isConfigured || until === undefined) return;
+          const data = { kind: 'link', userId: invited.user.id, address: 'unknown', until } as const;
+          await tx.jobs.enqueue([{ queue: 'person-mail', routeKey: 'person-mail', data }]);
         });
-        return { user: invited.user, password: invited.password };
+        return { user: invited.user, password: invited.password, mailed: mailer.isConfigured };
       },
     ),
 
@@ -297,7 +297,7 @@ function keepAnOwner(members: readonly User[], leaving: User): void {
 
 function keepInvitationsFew(members: readonly User[]): void {
   if (members.filter(({ acceptedAt }) => acceptedAt === null).length < INVITATIONS_MAX) return;
-  const message = `${INVITATIONS_MAX} invitations are pending already; withdraw some, or wait: each ends after ${INVITATION_DAYS} days`;
+  const message = `${INVITATIONS_MAX} invitations are pending already; withdraw some, or wait: each ends after ${ONE_TIME_HOURS} hours`;
   throw validationError([{ path: 'email', message }]);
 }
 

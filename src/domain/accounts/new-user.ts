@@ -24,6 +24,7 @@ export async function newUser(
     email,
     role,
     mustChangePassword: true,
+    passwordSetAt: now,
     removedAt: null,
     ...dates,
   };

@@ -11,13 +11,14 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized, validationError } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
 import { ACCESS_TOKEN_PREFIX, hashToken } from '../people/access-token.ts';
+import { PASSWORD_MAX_LENGTH } from '../people/password-rules.ts';
 import { mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
 import { takeCode } from '../people/take-code.ts';
 import type { Cache } from '../ports/changes.ts';
 import type { FoundSession } from '../ports/people-stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
-import { PASSWORD_MAX_LENGTH, type User } from './user.ts';
+import { hasExpiredPassword, ONE_TIME_HOURS, type User } from './user.ts';
 
 export const SESSION_MS = 12 * 3_600_000;
 const SESSION_MOST_MS = 7 * 24 * 3_600_000;
@@ -113,7 +114,7 @@ export class Sessions {
    * Starts a session for the right password and, for a person with a second factor, the right `code`.
    *
    * Throws `second_factor_required` with a challenge when the code is missing; `unauthorized`, the same for an
-   * unknown email, a wrong password and a wrong code; and `rate_limit_exceeded` after ten failures in 15 minutes for
+   * unknown email, a wrong password and a wrong code, and for an expired one-time password (R252); and `rate_limit_exceeded` after ten failures in 15 minutes for
    * the email, the address or the person's codes.
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
@@ -121,6 +122,11 @@ export class Sessions {
     const found = await this.checkPassword(email, password, address);
     if (!found) throw unauthorized('The email or the password is wrong.');
     const { user } = found;
+    if (hasExpiredPassword(user, this.#deps.clock.now())) {
+      throw unauthorized(
+        `This one-time password has expired: it is valid for ${ONE_TIME_HOURS} hours. Ask for another one.`,
+      );
+    }
     if (!(await this.#hasFactor(user.id))) return this.#open(found, client);
     if (code === undefined) throw await this.#challenge(found);
     if (!(await this.#takesCode(user, code, address))) throw unauthorized(`The code ${WRONG_CODE}.`);
@@ -450,7 +456,8 @@ function eventOf(action: AuditedEvent['action'], user: User, caller: AuditedEven
   return { action, accountId: user.accountId, caller, target: user.id };
 }
 
-function callerFor(user: User): MemberCaller | OperatorCaller {
+/** The caller that a person is. */
+export function callerFor(user: User): MemberCaller | OperatorCaller {
   if (user.role === 'OPERATOR' || user.accountId === null) return { kind: 'operator', userId: user.id };
   return { kind: 'member', accountId: user.accountId, userId: user.id, role: user.role };
 }

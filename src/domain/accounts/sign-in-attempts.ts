@@ -10,6 +10,8 @@ import type { Tx } from '../ports/stores.ts';
 
 /** Failed sign-ins of an email or an address in the window. */
 const FAILURES_MAX = 10;
+/** Requests for a mail, known or unknown, for one email and from one address in the window. */
+const MAILS_MAX = { email: 5, address: 20 } as const;
 export const FAILURES_WINDOW_MS = 15 * 60_000;
 /** Attempts of a process that wait for pending ones, and how often each may wait. */
 const WAITING_MAX = 200;
@@ -113,10 +115,42 @@ export function forgetFailedAttempts(tx: Tx, email: string): Promise<void> {
   return tx.signInFailures.forgetAttempts(bucketOfEmail(email));
 }
 
+/**
+ * Counts a request that mails a person, whether the email is known or not. Throws `rate_limit_exceeded` beyond the
+ * bounds of the email and the address in 15 minutes.
+ */
+export async function countMailRequest(
+  tx: Tx,
+  { clock, ids }: Pick<Dependencies, 'clock' | 'ids'>,
+  email: string,
+  address: string,
+): Promise<void> {
+  const now = clock.now();
+  const bounds = new Map([
+    [bucketOf('mail to', email.toLowerCase()), MAILS_MAX.email],
+    [bucketOf('mail from', address), MAILS_MAX.address],
+  ]);
+  const buckets = [...bounds.keys()].sort();
+  const counted = await tx.signInFailures.lock(buckets, new Date(now.getTime() - FAILURES_WINDOW_MS));
+  for (const [bucket, most] of bounds) {
+    const seconds = secondsUntilFree(counted.get(bucket) ?? [], most, now);
+    if (seconds === undefined) continue;
+    const message = `Too many mails were asked for. Try again in ${Math.ceil(seconds / 60)} minutes.`;
+    throw new DomainError('rate_limit_exceeded', message, undefined, seconds);
+  }
+  await tx.signInFailures.add(ids.uuid(), buckets, now);
+}
+
+/** Seconds until fewer than `most` of these times are in the window; undefined when that is so now. */
+function secondsUntilFree(times: readonly Date[], most: number, now: Date): number | undefined {
+  const oldest = times.at(-most);
+  if (oldest === undefined) return undefined;
+  return Math.max(1, Math.ceil((oldest.getTime() + FAILURES_WINDOW_MS - now.getTime()) / 1000));
+}
+
 function refusalAfter(times: readonly Date[], now: Date): DomainError | undefined {
-  const tenthLast = times.at(-FAILURES_MAX);
-  if (tenthLast === undefined) return undefined;
-  const seconds = Math.max(1, Math.ceil((tenthLast.getTime() + FAILURES_WINDOW_MS - now.getTime()) / 1000));
+  const seconds = secondsUntilFree(times, FAILURES_MAX, now);
+  if (seconds === undefined) return undefined;
   const message = `Too many sign-ins failed. Try again in ${Math.ceil(seconds / 60)} minutes.`;
   return new DomainError('rate_limit_exceeded', message, undefined, seconds);
 }
@@ -129,6 +163,6 @@ function tooManyAtOnce(): DomainError {
 const bucketOfEmail = (email: string): string => bucketOf('email', email.toLowerCase());
 
 /** Hashed, because people sometimes type their password into the email field. */
-function bucketOf(kind: AttemptSubject['kind'] | 'address', value: string): string {
+function bucketOf(kind: AttemptSubject['kind'] | 'address' | 'mail to' | 'mail from', value: string): string {
   return createHash('sha256').update(`${kind} ${value}`).digest('base64url');
 }

@@ -8,7 +8,7 @@ import type { Outgoing } from '../messages/message.ts';
 import type { DueAtEndpoint } from './webhook-stores.ts';
 
 /** `webhook-backlog` holds jobs of slow endpoints, so that `webhook` stays short for the others. */
-export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import';
+export type QueueName = 'submit' | 'webhook' | 'webhook-backlog' | 'contact-import' | 'person-mail';
 
 export interface SubmitJob {
   /** Messages whose pending recipients are submitted. */
@@ -35,11 +35,24 @@ export interface ContactImportJob {
   readonly importId: string;
 }
 
+/** A mail to a person who signs in. `until` is ISO 8601: the mail is of no use later. */
+export type PersonMailJob =
+  /** Somebody has lost the password of an email, which may be unknown. */
+  | {
+      readonly kind: 'lost_password';
+      readonly email: string;
+      readonly address: string;
+      readonly until: string;
+    }
+  /** The link with which a person sets a password. */
+  | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string };
+
 export interface JobData {
   submit: SubmitJob;
   webhook: WebhookJob;
   'webhook-backlog': WebhookJob;
   'contact-import': ContactImportJob;
+  'person-mail': PersonMailJob;
 }
 
 /**
@@ -51,6 +64,7 @@ export interface PrefetchedData {
   webhook: DueAtEndpoint;
   'webhook-backlog': undefined;
   'contact-import': undefined;
+  'person-mail': undefined;
 }
 
 export interface NewJob<Q extends QueueName = QueueName> {

@@ -1,6 +1,7 @@
 import type { User } from '../accounts/user.ts';
 import type { AccountRole, Role } from '../caller.ts';
 import type { AccessToken, KnownToken } from '../people/access-token.ts';
+import type { MailLinkKind } from '../people/mail-link.ts';
 import type { SecondFactor } from '../people/second-factor.ts';
 
 export interface UserStore {
@@ -38,8 +39,7 @@ export interface UserStore {
   /** Returns false and changes nothing when `knownHash` is given and is not the stored hash. */
   setPassword(
     id: string,
-    passwordHash: string,
-    mustChangePassword: boolean,
+    password: { readonly hash: string; readonly isOneTime: boolean; readonly at: Date },
     knownHash?: string,
   ): Promise<boolean>;
   remove(id: string, at: Date): Promise<void>;
@@ -116,6 +116,25 @@ export interface SecondFactorStore {
   removeChallenge(tokenHash: Buffer): Promise<boolean>;
   removeChallengesOf(userId: string): Promise<void>;
   forgetChallenges(now: Date): Promise<void>;
+}
+
+/** Links by mail that let their holder set a password. */
+export interface MailLinkStore {
+  insert(link: {
+    readonly tokenHash: Buffer;
+    readonly userId: string;
+    readonly kind: MailLinkKind;
+    readonly passwordHash: string;
+    readonly expiresAt: Date;
+  }): Promise<void>;
+  /** Undefined when it has ended or was used, or the person was removed or has another password. */
+  find(
+    tokenHash: Buffer,
+    kind: MailLinkKind,
+    now: Date,
+  ): Promise<{ user: User; passwordHash: string } | undefined>;
+  remove(tokenHash: Buffer): Promise<void>;
+  forgetEnded(now: Date): Promise<void>;
 }
 
 export interface AccessTokenStore {

@@ -24,6 +24,7 @@ import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { ObjectStore } from './object-store.ts';
 import type {
   AccessTokenStore,
+  MailLinkStore,
   SecondFactorStore,
   SessionStore,
   SignInFailureStore,
@@ -44,6 +45,7 @@ export interface Stores {
   readonly signInFailures: SignInFailureStore;
   readonly secondFactors: SecondFactorStore;
   readonly accessTokens: AccessTokenStore;
+  readonly mailLinks: MailLinkStore;
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;

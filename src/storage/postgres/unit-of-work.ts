@@ -14,6 +14,7 @@ import { PgEventStore } from '../stores/event.store.ts';
 import { PgInboundStore } from '../stores/inbound.store.ts';
 import { PgLedgerStore } from '../stores/ledger.store.ts';
 import { PgLedgerCheckStore } from '../stores/ledger-check.store.ts';
+import { PgMailLinkStore } from '../stores/mail-link.store.ts';
 import { PgMessageListStore, PgMessageStore } from '../stores/message.store.ts';
 import { PgObjectStore } from '../stores/object.store.ts';
 import { PgPlanStore } from '../stores/plan.store.ts';
@@ -52,6 +53,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     signInFailures: new PgSignInFailureStore(sql),
     secondFactors: new PgSecondFactorStore(sql),
     accessTokens: new PgAccessTokenStore(sql),
+    mailLinks: new PgMailLinkStore(sql),
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),

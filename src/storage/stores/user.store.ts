@@ -1,4 +1,4 @@
-import { INVITATION_DAYS, type User } from '../../domain/accounts/user.ts';
+import { ONE_TIME_HOURS, type User } from '../../domain/accounts/user.ts';
 import type { AccountRole, Role } from '../../domain/caller.ts';
 import type { UserStore } from '../../domain/ports/people-stores.ts';
 import { isUuid } from '../../domain/uuid.ts';
@@ -10,6 +10,7 @@ export interface UserRow {
   email: string;
   role: Role;
   must_change_password: boolean;
+  password_set_at: Date;
   created_at: Date;
   invited_at: Date | null;
   accepted_at: Date | null;
@@ -22,6 +23,7 @@ export const USER_COLUMNS = [
   'email',
   'role',
   'must_change_password',
+  'password_set_at',
   'created_at',
   'invited_at',
   'accepted_at',
@@ -31,7 +33,7 @@ export const USER_COLUMNS = [
 /** The condition for people in `table` who are not removed, and whose invitation has not expired. */
 export function presentIn(table: string): string {
   return `${table}.removed_at IS NULL AND (${table}.accepted_at IS NOT NULL
-    OR ${table}.invited_at > now() - interval '${INVITATION_DAYS} days')`;
+    OR ${table}.invited_at > now() - interval '${ONE_TIME_HOURS} hours')`;
 }
 
 /** The person in a row of `USER_COLUMNS`. */
@@ -42,6 +44,7 @@ export function mapUser(row: UserRow): User {
     email: row.email,
     role: row.role,
     mustChangePassword: row.must_change_password,
+    passwordSetAt: row.password_set_at,
     createdAt: row.created_at,
     invitedAt: row.invited_at,
     acceptedAt: row.accepted_at,
@@ -91,6 +94,7 @@ export class PgUserStore implements UserStore {
         password_hash: passwordHash,
         role: user.role,
         must_change_password: user.mustChangePassword,
+        password_set_at: user.passwordSetAt,
         created_at: user.createdAt,
         invited_at: user.invitedAt,
         accepted_at: user.acceptedAt,
@@ -170,12 +174,17 @@ export class PgUserStore implements UserStore {
     await this.#sql.execute(FORGET_EXPIRED, [accountId]);
   }
 
-  async setPassword(id: string, passwordHash: string, mustChangePassword: boolean, knownHash?: string) {
+  async setPassword(
+    id: string,
+    { hash, isOneTime, at }: { hash: string; isOneTime: boolean; at: Date },
+    knownHash?: string,
+  ) {
     const query = this.#sql.table('users').where({ id });
     if (knownHash !== undefined) query.where({ password_hash: knownHash });
     const changed: number = await query.update({
-      password_hash: passwordHash,
-      must_change_password: mustChangePassword,
+      password_hash: hash,
+      must_change_password: isOneTime,
+      password_set_at: at,
     });
     return changed > 0;
   }

@@ -32,7 +32,7 @@ export default function InviteMemberPage() {
           label="Email"
           type="email"
           autoComplete="off"
-          hint="They sign in with it. No mail is sent: you hand them the password that you see next. They accept by changing it, within 7 days."
+          hint="They sign in with it, and choose their own password within 72 hours."
         />
         <RoleSelect chosen="DEVELOPER" />
         <div className="row">
@@ -48,6 +48,7 @@ export default function InviteMemberPage() {
           title={`${invited.user.email} is invited as ${formatName(invited.user.role)}`}
           email={invited.user.email}
           password={invited.password}
+          isMailed={invited.mailed}
           onClose={() => navigate('/members')}
         />
       )}

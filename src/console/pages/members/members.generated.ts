@@ -48,7 +48,7 @@ export type InviteMemberMutationVariables = Exact<{
 }>;
 
 
-export type InviteMemberMutation = { readonly inviteMember: { readonly password: string, readonly user: { readonly id: string, readonly email: string, readonly role: Role } } };
+export type InviteMemberMutation = { readonly inviteMember: { readonly password: string, readonly mailed: boolean, readonly user: { readonly id: string, readonly email: string, readonly role: Role } } };
 
 export type SetMemberRoleMutationVariables = Exact<{
   userId: string;
@@ -74,7 +74,7 @@ export const Members: Document<MembersQuery, MembersQueryVariables> = {
 
 export const InviteMember: Document<InviteMemberMutation, InviteMemberMutationVariables> = {
   name: 'InviteMember',
-  text: "mutation InviteMember($email:String!$role:Role!){inviteMember(email:$email role:$role){user{id email role}password}}",
+  text: "mutation InviteMember($email:String!$role:Role!){inviteMember(email:$email role:$role){user{id email role}password mailed}}",
 };
 
 export const SetMemberRole: Document<SetMemberRoleMutation, SetMemberRoleMutationVariables> = {

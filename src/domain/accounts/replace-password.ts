@@ -1,0 +1,23 @@
+import type { Dependencies } from '../dependencies.ts';
+import { ALL_IDS } from '../ports/changes.ts';
+import type { Tx } from '../ports/stores.ts';
+
+/**
+ * Stores another password of a person, and ends their sessions but the one with `keptSession`, their challenges and
+ * mail links. Returns false and changes nothing when `knownHash` is given and is no longer the stored hash: of two
+ * concurrent changes the later one must lose.
+ */
+export async function replacePassword(
+  tx: Tx,
+  { clock }: Pick<Dependencies, 'clock'>,
+  userId: string,
+  password: { readonly hash: string; readonly isOneTime: boolean },
+  { knownHash, keptSession }: { readonly knownHash?: string; readonly keptSession?: Buffer } = {},
+): Promise<boolean> {
+  const isChanged = await tx.users.setPassword(userId, { ...password, at: clock.now() }, knownHash);
+  if (!isChanged) return false;
+  await tx.secondFactors.removeChallengesOf(userId);
+  await tx.sessions.removeOf(userId, keptSession);
+  tx.announce('session', ALL_IDS);
+  return true;
+}

@@ -1,0 +1,25 @@
+import { type FieldFault, validationError } from '../errors.ts';
+import { COMMON_PASSWORDS } from './common-passwords.ts';
+
+/** Characters. The maximum bounds the cost of hashing. */
+const PASSWORD_MIN_LENGTH = 12;
+export const PASSWORD_MAX_LENGTH = 256;
+/** Shorter names occur in other words. */
+const NAME_MIN_LENGTH = 4;
+
+/** Throws `validation_error` on the field `path` for a password that a person may not choose (R301). */
+export function checkNewPassword(password: string, email: string, path: string): void {
+  const message = faultOf(password, email);
+  if (message !== undefined) throw validationError([{ path, message } satisfies FieldFault]);
+}
+
+function faultOf(password: string, email: string): string | undefined {
+  if (password.length < PASSWORD_MIN_LENGTH || password.length > PASSWORD_MAX_LENGTH)
+    return `must have ${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters`;
+  const lower = password.toLowerCase();
+  const name = email.slice(0, email.lastIndexOf('@')).toLowerCase();
+  if (name.length >= NAME_MIN_LENGTH && lower.includes(name))
+    return 'must not contain the name of your email';
+  if (COMMON_PASSWORDS.has(lower)) return 'is one of the most common passwords; choose another';
+  return undefined;
+}

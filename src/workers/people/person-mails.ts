@@ -1,0 +1,117 @@
+import { invitationExpiresAt, type User } from '../../domain/accounts/user.ts';
+import { recordChange } from '../../domain/audit/record-change.ts';
+import type { SystemCaller } from '../../domain/caller.ts';
+import { hashToken } from '../../domain/people/access-token.ts';
+import { LINK_PAGES, type MailLinkKind, RESET_MS } from '../../domain/people/mail-link.ts';
+import type { HeldJob, PersonMailJob } from '../../domain/ports/job-queue.ts';
+import type { Logger } from '../../domain/ports/logger.ts';
+import type { Mailer, PersonMail } from '../../domain/ports/mailer.ts';
+import type { Stores, UnitOfWork } from '../../domain/ports/stores.ts';
+import type { Clock, Ids } from '../../domain/ports/system.ts';
+
+const MAIL: SystemCaller = { kind: 'system', name: 'mail' };
+/** People with one email who are mailed for one request. */
+const PEOPLE_MAX = 10;
+
+export interface PersonMailParts {
+  readonly stores: Stores;
+  readonly uow: UnitOfWork;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly mailer: Mailer;
+  readonly logger: Logger;
+  /** External address of the gateway, for links. */
+  readonly publicUrl: () => string;
+  readonly serviceName: string;
+}
+
+/**
+ * Mails people who sign in (R300). The token of a link is made here, just before it is mailed, so that it is stored
+ * nowhere but in the mail. A job that comes back mails another link; the first one works, too, if it was mailed.
+ */
+export class PersonMails {
+  readonly #parts: PersonMailParts;
+
+  constructor(parts: PersonMailParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects when the mail server cannot be used, until the mail is of no use; the job then comes back. */
+  async handle({ data }: HeldJob<'person-mail'>, signal: AbortSignal): Promise<void> {
+    if (new Date(data.until) <= this.#parts.clock.now()) {
+      this.#parts.logger.warn({ kind: data.kind }, 'a mail to a person could not be sent in time');
+    } else if (data.kind === 'lost_password') await this.#split(data);
+    else await this.#mailLink(data, signal);
+  }
+
+  /** A job for each person with the email, so that a mail that fails does not repeat the others. */
+  async #split({ email, address, until }: PersonMailJob & { kind: 'lost_password' }): Promise<void> {
+    const people = await this.#parts.stores.users.withEmail(email);
+    const jobs = people.slice(0, PEOPLE_MAX).map(({ id: userId }) => {
+      const data = { kind: 'link', userId, address, until } as const;
+      return { queue: 'person-mail', routeKey: 'person-mail', data } as const;
+    });
+    if (jobs.length > 0) await this.#parts.uow.run((tx) => tx.jobs.enqueue(jobs));
+  }
+
+  async #mailLink({ userId, address }: PersonMailJob & { kind: 'link' }, signal: AbortSignal): Promise<void> {
+    const { stores, uow, clock, ids, logger } = this.#parts;
+    const found = await stores.users.find(userId);
+    if (!found) return;
+    const { user, passwordHash } = found;
+    const now = clock.now();
+    const invitedUntil = invitationExpiresAt(user);
+    const kind = invitedUntil ? 'invitation' : 'password_reset';
+    const expiresAt = invitedUntil ?? new Date(now.getTime() + RESET_MS);
+    const token = ids.random(32).toString('base64url');
+    const tokenHash = hashToken(token);
+    const mail = await this.#letter(kind, user, token, expiresAt);
+    await uow.run(async (tx) => {
+      await tx.mailLinks.forgetEnded(now);
+      await tx.mailLinks.insert({ tokenHash, userId, kind, passwordHash, expiresAt });
+      await recordChange(tx, this.#parts, MAIL, {
+        accountId: user.accountId,
+        action: kind === 'invitation' ? 'member.mailInvitation' : 'member.mailPasswordReset',
+        target: userId,
+        after: { address },
+      });
+    });
+    const outcome = await this.#parts.mailer.send(mail, signal);
+    if (outcome.kind === 'accepted') return;
+    await stores.mailLinks.remove(tokenHash);
+    if (outcome.kind === 'unavailable') throw new Error(`the mail server cannot be used: ${outcome.reason}`);
+    logger.warn({ userId, code: outcome.code }, 'the mail server refused a mail to a person');
+  }
+
+  async #letter(kind: MailLinkKind, user: User, token: string, expiresAt: Date): Promise<PersonMail> {
+    const { stores, ids, publicUrl, serviceName } = this.#parts;
+    const account = user.accountId === null ? undefined : await stores.accounts.find(user.accountId);
+    const where = account ? `the account ${account.name} at ${serviceName}` : serviceName;
+    const link = `${publicUrl()}${LINK_PAGES[kind]}?token=${token}`;
+    const until = `${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    const lines = {
+      invitation: [
+        `You are invited to ${where}.`,
+        'Open this link to accept and to choose your password:',
+        link,
+        `It works once, until ${until}. If you do not know who invited you, ignore this mail.`,
+      ],
+      password_reset: [
+        `Somebody, probably you, has lost the password of ${user.email} for ${where}.`,
+        'Open this link to choose another one:',
+        link,
+        `It works once, until ${until}. If it was not you, ignore this mail: your password stays.`,
+      ],
+    };
+    return {
+      id: ids.uuid(),
+      to: user.email,
+      subject:
+        kind === 'invitation'
+          ? `Your invitation to ${serviceName}`
+          : `Set another password at ${serviceName}`,
+      text: `${lines[kind].join('\n\n')}\n`,
+      expiresAt,
+    };
+  }
+}
