@@ -7,8 +7,8 @@ describe('docs/rules.md', () => {
     expect(rulesIn('x (R2, R13–R15)')).toEqual(['R2', 'R13', 'R14', 'R15']);
   });
 
-  it('the numbers of the rules have no gap', () => {
-    expect(RULE_NUMBERS).toEqual(RULE_NUMBERS.map((_, index) => `R${index + 1}`));
+  it('each rule has a number of its own', () => {
+    expect(RULE_NUMBERS).toEqual([...new Set(RULE_NUMBERS)]);
   });
 
   it('every rule has a test whose title names it', async () => {
