@@ -285,7 +285,7 @@ describe('contacts in the console', () => {
       await page.getByRole('button', { name: 'Import', exact: true }).click();
       await starting.held;
       // Another file does not hide that the first is being taken: its import would be dropped without a word.
-      await page.getByRole('button', { name: 'Take another' }).click();
+      await page.getByRole('button', { name: 'Choose another file' }).click();
       await page.getByLabel('CSV file').setInputFiles(fileOf('name,phone\nAnother,0772000779'));
       await page.getByRole('row', { name: /Another/ }).waitFor();
       await page.locator('button[aria-busy=true]', { hasText: 'Import' }).waitFor();

@@ -87,7 +87,7 @@ describe('members and the account in the console', () => {
 
       const other = await browser.open();
       await signInHere(other.page, { email, password });
-      await other.page.getByText('Your password was made for one use.').waitFor();
+      await other.page.getByText('You are using a temporary password.').waitFor();
 
       await page.getByRole('button', { name: `Change role of ${email}` }).focus();
       await page.keyboard.press('Enter');
@@ -178,7 +178,7 @@ describe('members and the account in the console', () => {
 
   inBrowser('an owner sets the retention of messages after a confirmation', async () => {
     const { page, faults } = await browser.open({ person: account, path: '/account' });
-    await page.getByText("none: the platform's limits hold").waitFor();
+    await page.getByText('No plan (default limits)').waitFor();
     // Nothing changes a name or a currency.
     await page
       .getByText("Plan and top-ups are the platform operator's to change. Name and currency stay.")
@@ -190,7 +190,7 @@ describe('members and the account in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Change how long messages are kept?' });
     await dialog.getByText('kept for 30 days. Messages: kept for 7 days').waitFor();
     await expectAccessible(page);
-    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByRole('button', { name: 'Change retention' }).click();
     await page.getByText('must not be fewer than contentDays').waitFor();
     expect(await page.getByLabel('Days until the text').inputValue()).toBe('30');
     await page.getByLabel('Days until a message is deleted').fill('365');
@@ -201,7 +201,7 @@ describe('members and the account in the console', () => {
         .account.retention;
     expect(await retention()).toEqual({ contentDays: null, messageDays: null });
     await page.getByRole('button', { name: 'Save' }).click();
-    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByRole('button', { name: 'Change retention' }).click();
     await page.getByText('Saved. It holds from now on.').waitFor();
     expect(await retention()).toEqual({ contentDays: 30, messageDays: 365 });
     expect(faults).toEqual([]);

@@ -268,7 +268,7 @@ describe('messages in the console', () => {
     await dialog.getByRole('button', { name: 'Cancel the message' }).focus();
     await page.keyboard.press('Enter');
     await page.getByText('1 failed').waitFor();
-    await page.getByText('UGX 30 were given back: it was canceled.').waitFor();
+    await page.getByText('UGX 30 refunded: the message was canceled.').waitFor();
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(0);
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000);
     expect(faults).toEqual([]);

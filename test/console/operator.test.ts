@@ -193,11 +193,11 @@ describe("the operator's pages of the console", () => {
     await page.getByLabel('Requests a minute').fill('240');
     await page.getByRole('button', { name: 'Set the plan' }).click();
     const dialog = page.getByRole('dialog', { name: 'Change the plan small?' });
-    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByRole('button', { name: 'Change plan' }).click();
     await page.getByRole('row', { name: /^small\s+240/ }).waitFor();
 
     await page.goto(`${gateway.url}/console/accounts/${account.accountId}`);
-    await page.getByLabel('It is on').selectOption('small');
+    await page.getByRole('combobox', { name: 'Plan' }).selectOption('small');
     await page.getByRole('button', { name: 'Put on this plan' }).click();
     await page.getByText('The account is on the plan small.').waitFor();
     expect((await accountOf(account.accountId)).plan).toEqual({ name: 'small' });
@@ -206,7 +206,7 @@ describe("the operator's pages of the console", () => {
 
     await page.getByLabel('Days until the text').fill('90');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Change it' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Change retention' }).click();
     await page.getByText('Saved. It holds from now on.').waitFor();
     expect((await accountOf(account.accountId)).retention).toEqual({ contentDays: 90 });
 

@@ -84,8 +84,8 @@ describe('sending from the console', () => {
       await page.keyboard.type('0700123456');
       await page.keyboard.press('Enter');
       await page.keyboard.type('+256700123456; 0771 234 567, nobody');
-      await form.getByText('2 numbers understood, 1 repeated, left out').waitFor();
-      await form.getByText('1 is no number and is left out: nobody').waitFor();
+      await form.getByText('2 numbers understood, 1 duplicate removed').waitFor();
+      await form.getByText('1 invalid number will be skipped: nobody').waitFor();
       await page.keyboard.press('Tab');
       await page.keyboard.type('not a sender');
       await page.keyboard.press('Tab');
@@ -249,7 +249,7 @@ describe('sending from the console', () => {
     const form = page.getByRole('form', { name: 'Send an email' });
     await form.getByLabel('To', { exact: true }).fill('ann@example.com\nnobody');
     await form.getByText('1 address understood').waitFor();
-    await form.getByText('1 is no address and is left out: nobody').waitFor();
+    await form.getByText('1 invalid address will be skipped: nobody').waitFor();
     await form.getByLabel('Environment').selectOption('SANDBOX');
     await expectAccessible(page);
     await form.getByRole('button', { name: 'Send in the sandbox' }).click();

@@ -67,7 +67,7 @@ describe('signing in to the console', () => {
 
   inBrowser('the one-time password is changed; theme and sign-out are remembered', async () => {
     const { page, faults } = await browser.open({ person: account });
-    await page.getByRole('link', { name: 'Choose your own' }).click();
+    await page.getByRole('link', { name: 'Set your own' }).click();
     await page.getByRole('heading', { name: 'Change password' }).waitFor();
     await expectAccessible(page);
     const changed = { email: account.email, password: 'a much better password' };
@@ -80,7 +80,7 @@ describe('signing in to the console', () => {
     await page.getByLabel('New password').fill(changed.password);
     await page.keyboard.press('Enter');
     await page.getByText('Your password is changed.').waitFor();
-    expect(await page.getByRole('link', { name: 'Choose your own' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'Set your own' }).count()).toBe(0);
 
     await page.getByRole('button', { name: 'Dark' }).click();
     await page.reload();

@@ -71,7 +71,7 @@ describe('the command line beside a running gateway (R246)', () => {
       [created.account.id],
     );
     expect(ledger).toEqual([{ kind: 'opening', actor: 'system:cli', amount_minor: expect.anything() }]);
-    expect(refusalOf(await cli(...args))).toContain('email: is already used by another person');
+    expect(refusalOf(await cli(...args))).toContain('email: is already in use');
   });
 
   it('account topup adds to the balance', async () => {

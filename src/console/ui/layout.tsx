@@ -62,7 +62,7 @@ export function Layout({ items, children }: { items: readonly NavItem[]; childre
           {hold !== undefined && <Notice tone="warn">{hold}</Notice>}
           {mustChangePassword && path !== '/password' && (
             <Notice tone="warn">
-              Your password was made for one use. <Link href="/password">Choose your own</Link>.
+              You are using a temporary password. <Link href="/password">Set your own</Link>.
             </Notice>
           )}
           <EnvironmentSwitch />

@@ -20,11 +20,11 @@ export function PasswordDialog({
 }) {
   return (
     <Dialog title={title} onClose={onClose} mustAnswer>
-      <Notice tone="warn">Copy the password now: it is shown this once and can never be seen again.</Notice>
+      <Notice tone="warn">Copy the password now: it is shown only once.</Notice>
       <p>
         {isMailed
-          ? 'A mail with a link is on its way. If it does not arrive, hand over these on a safe way.'
-          : 'Hand both over on a safe way. The console asks for a new password at the first sign-in.'}
+          ? 'A mail with a link is on its way. If it does not arrive, share these through a secure channel.'
+          : 'Share these through a secure channel. The console asks for a new password at the first sign-in.'}
       </p>
       <h3>Address</h3>
       <CodeBlock text={`${location.origin}/console`} label="address of the console" />

@@ -51,7 +51,7 @@ export async function oneTimePassword(
 export async function addUser(tx: Tx, { user, hash }: { user: User; hash: string }): Promise<void> {
   if (await tx.users.insert(user, hash)) return;
   if (user.invitedAt === null) throw takenEmail();
-  const message = 'is already the email of a member of this account, or of somebody invited to it';
+  const message = 'is already in use by a member of this account, or by a person invited to it';
   throw validationError([{ path: 'email', message }]);
 }
 
@@ -76,5 +76,5 @@ export function checkEmail(email: string): void {
 }
 
 function takenEmail() {
-  return validationError([{ path: 'email', message: 'is already used by another person' }]);
+  return validationError([{ path: 'email', message: 'is already in use' }]);
 }

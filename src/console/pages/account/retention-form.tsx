@@ -85,10 +85,10 @@ export function RetentionForm({
                 Texts: {daysText(asked.contentDays)}. Messages: {daysText(asked.messageDays)}, both counted
                 from the acceptance of each.
               </p>
-              <p>Whatever is older than that is forgotten soon after you confirm and cannot be had back.</p>
+              <p>Anything older is deleted soon after you confirm. This cannot be undone.</p>
             </>
           }
-          confirmLabel="Change it"
+          confirmLabel="Change retention"
           // The fields show the error.
           onConfirm={() => set.mutateAsync({ accountId, ...asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}

@@ -56,7 +56,7 @@ function factsOf(account: Account): Parameters<typeof KeyValues>[0]['items'] {
     ['Email', email],
     ['Currency', currency],
     ['Balance', <Money key="balance" amount={balance} currency={currency} />],
-    ['Plan', plan?.name ?? "none: the platform's limits hold"],
+    ['Plan', plan?.name ?? 'No plan (default limits)'],
     ...(plan
       ? ([
           ['Requests per minute', formatNumber(plan.perMinute)],

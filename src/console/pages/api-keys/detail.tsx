@@ -112,7 +112,7 @@ function Edit({ of: key }: { of: Key }) {
   };
   return (
     <section className="card stack" aria-labelledby="edit">
-      <h2 id="edit">Change it</h2>
+      <h2 id="edit">Edit</h2>
       <Form
         // Shows the stored values after an undo.
         key={undone}

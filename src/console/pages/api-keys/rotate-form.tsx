@@ -20,8 +20,10 @@ export function RotateForm({ of: key }: { of: KeyRowFragment }) {
   const created = rotate.data?.rotateApiKey;
   return (
     <section className="card stack" aria-labelledby="rotate">
-      <h2 id="rotate">Rotate it</h2>
-      <p>A new key with the same properties takes its place. The old one goes on for as long as you say.</p>
+      <h2 id="rotate">Rotate key</h2>
+      <p>
+        A new key with the same settings replaces this one. The old key keeps working for the time you choose.
+      </p>
       <Form
         label="Rotate the key"
         error={rotate.error}

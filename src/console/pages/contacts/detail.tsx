@@ -60,7 +60,7 @@ function Contact({ of }: { of: ContactRowFragment }) {
         </section>
         {mayChange && (
           <section className="card stack" aria-labelledby="edit">
-            <h2 id="edit">Change it</h2>
+            <h2 id="edit">Edit</h2>
             <Form
               key={version}
               label="Change the contact"

@@ -52,7 +52,7 @@ export default function ImportContactsPage() {
       </PageHeader>
       <p className="quiet">
         A row with the phone or external id of a contact changes that contact; empty cells change nothing. Any
-        other row adds one. What is wrong with a row is reported, and the others go on.
+        other row adds one. Errors are reported row by row; the other rows are imported.
       </p>
       <Form label="Import contacts" error={start.error} onSubmit={submit}>
         {fault && <Notice tone="bad">{fault}</Notice>}
@@ -61,7 +61,7 @@ export default function ImportContactsPage() {
             <span>
               <strong>{file.name}</strong> <span className="quiet">{sizeOf(file.bytes)}</span>
             </span>
-            <Button onClick={() => setFile(undefined)}>Take another</Button>
+            <Button onClick={() => setFile(undefined)}>Choose another file</Button>
           </div>
         ) : (
           <>

@@ -20,12 +20,18 @@ export function Cost({ of: message }: { of: Message }) {
       </p>
       {refunded > 0 && (
         <p>
-          <Money amount={refunded} currency={currency} /> were given back:{' '}
-          {isCanceled ? 'it was canceled.' : 'for recipients that nobody accepted.'}
+          <Money amount={refunded} currency={currency} /> refunded:{' '}
+          {isCanceled ? 'the message was canceled.' : `${refundedWords(recipients)}.`}
         </p>
       )}
     </section>
   );
+}
+
+/** Why money came back: the recipients with a refund. */
+function refundedWords(recipients: Message['recipients']): string {
+  const count = recipients.filter(({ refunded }) => refunded > 0).length;
+  return `${counted(count, 'recipient was', 'recipients were')} rejected`;
 }
 
 function explained({ channel, cost, currency, metadata, recipients }: Message): string {

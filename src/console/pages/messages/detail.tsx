@@ -61,7 +61,7 @@ function Acts({ of: message }: { of: Message }) {
   const mayCancel = usePermission('message.cancel');
   const cancel = useApiMutation(CancelMessage, {
     refetches: [MessageDetail, MessageHistory, Messages],
-    onDone: () => toast({ text: 'The message is canceled; its cost is given back.' }),
+    onDone: () => toast({ text: 'The message is canceled and its cost refunded.' }),
   });
   return (
     <>

@@ -9,9 +9,9 @@ type Figure = Exclude<keyof Message['metadata'], 'costPerSms'>;
 
 const FIGURES: Readonly<Record<Figure, string>> = {
   recipientsProcessed: 'Recipients accepted',
-  invalidNumbersSkipped: 'Invalid numbers left out',
-  invalidAddressesSkipped: 'Invalid addresses left out',
-  duplicatesRemoved: 'Repeated ones left out',
+  invalidNumbersSkipped: 'Invalid numbers skipped',
+  invalidAddressesSkipped: 'Invalid addresses skipped',
+  duplicatesRemoved: 'Duplicates removed',
   messageLength: 'Length',
   encoding: 'Encoding',
   segments: 'Segments',

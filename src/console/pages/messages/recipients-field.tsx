@@ -44,7 +44,7 @@ export function RecipientsField({
 }) {
   const notes = [
     `${counted(valid.length, noun, many)} understood`,
-    ...(duplicatesRemoved > 0 ? [`${duplicatesRemoved} repeated, left out`] : []),
+    ...(duplicatesRemoved > 0 ? [`${counted(duplicatesRemoved, 'duplicate')} removed`] : []),
   ];
   return (
     <div className="stack message-recipients-field">
@@ -59,7 +59,7 @@ export function RecipientsField({
       {value.trim() !== '' && <p className="field-hint">{notes.join(', ')}</p>}
       {invalid.length > 0 && (
         <p className="field-error">
-          {counted(invalid.length, `is no ${noun} and is`, `are no ${many} and are`)} left out:{' '}
+          {counted(invalid.length, `invalid ${noun}`, `invalid ${many}`)} will be skipped:{' '}
           {invalid.slice(0, INVALID_SHOWN).join(', ')}
           {invalid.length > INVALID_SHOWN && ' and more'}
         </p>

@@ -39,7 +39,7 @@ export default function AccountPage() {
                     ['Balance', <Money key="balance" amount={account.balance} currency={account.currency} />],
                     ['Email', account.email],
                     ['Currency', account.currency],
-                    ['Plan', account.plan?.name ?? "none: the platform's limits hold"],
+                    ['Plan', account.plan?.name ?? 'No plan (default limits)'],
                     ['Created', <Time key="created" at={account.createdAt} />],
                     ['Account id', <code key="id">{account.id}</code>],
                   ]}
@@ -79,11 +79,11 @@ function AccountPlan({ of }: { of: AccountRowFragment }) {
           >
             <Select
               name="plan"
-              label="It is on"
+              label="Plan"
               hint="How many requests each of its keys may make, unless the key has limits of its own."
               defaultValue={of.plan?.name ?? ''}
               options={[
-                { value: '', label: "None: the platform's limits" },
+                { value: '', label: 'No plan (default limits)' },
                 ...all.map(({ name, perMinute }) => ({
                   value: name,
                   label: `${name}: ${formatNumber(perMinute)} a minute`,

@@ -83,7 +83,7 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
           name="name"
           label="Name"
           autoComplete="off"
-          hint="A new one, or one that is there, which is then changed for every account on it."
+          hint="A new name adds a plan. The name of an existing plan changes it for every account on it."
         />
         <Field name="perMinute" label="Requests a minute" type="number" min={1} />
         <Field
@@ -110,8 +110,8 @@ function PlanForm({ plans }: { plans: readonly PlanRowFragment[] }) {
       {asked && (
         <ConfirmDialog
           title={`Change the plan ${asked.name}?`}
-          consequence="It is there already. Every account on it goes by the new limits within a second."
-          confirmLabel="Change it"
+          consequence="This plan exists. The new limits apply to every account on it within a second."
+          confirmLabel="Change plan"
           // The fields show the error.
           onConfirm={() => set.mutateAsync({ input: asked }).catch(() => undefined)}
           onClose={() => setAsked(undefined)}

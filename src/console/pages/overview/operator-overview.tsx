@@ -29,9 +29,9 @@ const PROVIDER_COLUMNS: readonly Column<Provider>[] = [
   { header: 'Provider', cell: ({ name }) => <code>{name}</code> },
   { header: 'Channel', cell: ({ channel }) => CHANNEL_NAMES[channel] },
   { header: 'State', cell: ({ state }) => <Badge status={state} /> },
-  { header: 'Handed over', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
-  { header: 'Refused', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
-  { header: 'Not taken', cell: ({ failed }) => formatNumber(failed), isNumber: true },
+  { header: 'Submitted', cell: ({ submitted }) => formatNumber(submitted), isNumber: true },
+  { header: 'Rejected', cell: ({ rejected }) => formatNumber(rejected), isNumber: true },
+  { header: 'Unavailable', cell: ({ failed }) => formatNumber(failed), isNumber: true },
   {
     header: 'Last error',
     cell: ({ detail, lastError, lastErrorAt }) =>

@@ -41,7 +41,7 @@ export function EditForm({ of: webhook }: { of: WebhookRowFragment }) {
       {({ eventTypes }) => (
         <div className="columns">
           <section className="card stack" aria-labelledby="edit">
-            <h2 id="edit">Change it</h2>
+            <h2 id="edit">Edit</h2>
             <Form
               key={undone}
               label="Change the webhook"
