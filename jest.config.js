@@ -62,9 +62,9 @@ if (!hasOldest) console.warn('There are no binaries of PostgreSQL 14 for this pl
 /** @type {import('jest').Config} */
 export default {
   projects: hasOldest && version === undefined ? [all, oldest] : [all],
-  // Three for two cores: tests wait for retries, timeouts and starts for a good part of their time.
-  maxWorkers: 3,
-  testSequencer: '<rootDir>/test/support/e2e-first.js',
+  // Four for two cores: more than half of the time tests wait for retries, timeouts and starts.
+  maxWorkers: 4,
+  testSequencer: '<rootDir>/test/support/slow-first.js',
   // Modules of files that are done stay in a worker's memory; beyond this it is begun anew.
   workerIdleMemoryLimit: '1GB',
   // Bounds what hangs. Longer than `eventually` waits, so that what never came true is named.

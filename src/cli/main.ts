@@ -1,9 +1,8 @@
 import { CommanderError } from 'commander';
 import { runInProcess } from '../../sdk/typescript/src/cli/commands.ts';
-import { compose } from '../compose.ts';
+import type { compose as Compose } from '../compose.ts';
 import { ConfigError, loadConfig } from '../config/config.ts';
 import { masterKeyOf, requireCluster, roomOf } from '../config/data-dir.ts';
-import { backUp, restore } from '../start/backup.ts';
 import { createLogger } from '../start/logger.ts';
 import { isUnreachable } from '../storage/postgres/faults.ts';
 import type { CliRunner } from './command.ts';
@@ -11,15 +10,17 @@ import { cannotStart, examine } from './doctor.ts';
 import { asText, type CliAnswer, errorLine } from './output.ts';
 import { createProgram } from './program.ts';
 
-type OpenOptions = NonNullable<Parameters<typeof compose>[2]> & { readonly mayMakeDatabase?: boolean };
+type OpenOptions = NonNullable<Parameters<typeof Compose>[2]> & { readonly mayMakeDatabase?: boolean };
 
 /**
- * Opens the gateway for one command. It logs nothing unless LOG_LEVEL is set. It uses the database's time, whatever
- * this machine's clock says, and expires and deletes nothing.
+ * Opens the gateway for one command, and loads it only then: help and usage errors need none of it. It logs nothing
+ * unless LOG_LEVEL is set. It uses the database's time, whatever this machine's clock says, and expires and deletes
+ * nothing.
  */
 async function open({ mayMakeDatabase = false, ...options }: OpenOptions = {}) {
   const config = loadConfig();
   if (!mayMakeDatabase) await requireCluster(config);
+  const { compose } = await import('../compose.ts');
   return compose(config, createLogger(config.logLevel ?? 'silent'), { ...options, withAnyClock: true });
 }
 
@@ -50,6 +51,7 @@ const runner: CliRunner = {
   async withTools(isJson, work) {
     const config = loadConfig();
     const logger = createLogger(config.logLevel ?? 'silent');
+    const { backUp, restore } = await import('../start/backup.ts');
     const answer = await work({
       backUp: (options) => backUp(config, logger, options),
       restore: (options) => restore(config, logger, options),

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Knex } from 'knex';
 import { passwordHasher } from '../../src/crypto/password-hasher.ts';
 import type { DomainError } from '../../src/domain/errors.ts';
 import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
@@ -17,16 +16,6 @@ const SIGN_IN = `mutation ($e: String!, $p: String!) {
 const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
 
 const SYSTEM = { kind: 'system', name: 'test' } as const;
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 describe('signing in (R233)', () => {
   let gateway: TestGateway;

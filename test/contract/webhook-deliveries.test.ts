@@ -10,6 +10,7 @@ let owner: TestAccount;
 beforeAll(async () => {
   bench = await startWebhookBench();
 });
+/** For tests that run one after another. Those that wait for seconds run at the same time, with accounts of their own. */
 beforeEach(async () => {
   owner = await bench.gateway.createAccount();
 });
@@ -22,7 +23,7 @@ interface DeliveryJson {
   readonly messageId: string;
 }
 /** The endpoint's only delivery, once it has `status`. */
-const settled = (id: string, status: string, query = '') =>
+const settled = (owner: TestAccount, id: string, status: string, query = '') =>
   eventually(async () => {
     const { data } = await bench.deliveries(owner, id, query);
     return data.length === 1 && data[0].status === status && data[0];
@@ -33,7 +34,7 @@ describe('delivery records (R30, R79–R84)', () => {
     const receiver = await bench.receiving();
     const { id } = await bench.register(owner, { url: receiver.url });
     const messageId = await bench.sendSms(owner);
-    const delivery = await settled(id, 'success');
+    const delivery = await settled(owner, id, 'success');
     expect(delivery).toEqual({
       id: receiver.received[0]?.headers['x-service-delivery'],
       event: 'sms.sent',
@@ -56,7 +57,7 @@ describe('delivery records (R30, R79–R84)', () => {
     const receiver = await bench.receiving(() => 404);
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
-    const delivery = await settled(id, 'retrying');
+    const delivery = await settled(owner, id, 'retrying');
     expect(delivery).toMatchObject({ httpStatus: 404, attempts: 1, errorMessage: 'answered 404' });
     const [attempt] = delivery.attemptLog;
     const shownAt = Date.now();
@@ -72,17 +73,18 @@ describe('delivery records (R30, R79–R84)', () => {
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await receiver.stop();
     await bench.sendSms(owner);
-    const delivery = await settled(id, 'failed');
+    const delivery = await settled(owner, id, 'failed');
     expect(delivery).toMatchObject({ httpStatus: null, responseBody: null, nextRetryAt: null });
     expect(delivery.errorMessage).toMatch(/refused/);
   });
 
-  it('show a timeout after 10 seconds for a receiver that never answers (R190)', async () => {
+  it.concurrent('show a timeout after 10 seconds for a receiver that never answers (R190)', async () => {
+    const owner = await bench.gateway.createAccount();
     const silent = await rawReceiver(() => undefined);
     try {
       const { id } = await bench.register(owner, { url: `http://127.0.0.1:${silent.port}/`, maxRetries: 0 });
       await bench.sendSms(owner);
-      const delivery = await settled(id, 'failed');
+      const delivery = await settled(owner, id, 'failed');
       expect(delivery).toMatchObject({ httpStatus: null, attempts: 1 });
       expect(delivery.errorMessage).toMatch(/timed out after 10 s/);
       expect(delivery.attemptLog[0].durationMs).toBeGreaterThanOrEqual(9_900);
@@ -124,7 +126,7 @@ describe('delivery records (R30, R79–R84)', () => {
     const { id } = await bench.register(owner, { url: receiver.url });
     const other = await bench.register(owner, { url: receiver.url, events: ['sms.failed'] });
     await bench.sendSms(owner);
-    const delivery = await settled(id, 'success');
+    const delivery = await settled(owner, id, 'success');
     expect((await bench.call(owner, 'GET', `/${id}/deliveries/${delivery.id}`)).body).toEqual({ delivery });
     for (const path of [
       `/${other.id}/deliveries/${delivery.id}`,
@@ -138,7 +140,8 @@ describe('delivery records (R30, R79–R84)', () => {
 });
 
 describe('retries (R163–R167)', () => {
-  it('come 5 s later with the same id and bytes, and a new t and signature', async () => {
+  it.concurrent('come 5 s later with the same id and bytes, and a new t and signature', async () => {
+    const owner = await bench.gateway.createAccount();
     const receiver = await bench.receiving((_hook, count) => (count === 1 ? 503 : 204));
     const { id, secret } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
@@ -160,18 +163,19 @@ describe('retries (R163–R167)', () => {
     for (const [index, hook] of [first, second].entries()) {
       expect(verifyWebhook(secret, signatures[index] ?? '', hook.raw, hook.at / 1000)).toBe(true);
     }
-    const delivery = await settled(id, 'success');
+    const delivery = await settled(owner, id, 'success');
     expect(delivery).toMatchObject({ attempts: 2, httpStatus: 204 });
     expect(delivery.attemptLog.map((attempt: { httpStatus: number }) => attempt.httpStatus)).toEqual([
       503, 204,
     ]);
   });
 
-  it('use the current URL and secret', async () => {
+  it.concurrent('use the current URL and secret', async () => {
+    const owner = await bench.gateway.createAccount();
     const [old, next] = [await bench.receiving(() => 500), await bench.receiving()];
     const { id } = await bench.register(owner, { url: old.url });
     const messageId = await bench.sendSms(owner);
-    await settled(id, 'retrying');
+    await settled(owner, id, 'retrying');
     const { body: rotated } = await bench.call(owner, 'POST', `/${id}/rotate-secret`);
     await bench.call(owner, 'PUT', `/${id}`, { url: next.url });
     const hook = await next.waitFor((found) => found.body.messageId === messageId);
@@ -184,7 +188,7 @@ describe('retries (R163–R167)', () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
-    expect(await settled(id, 'failed')).toMatchObject({ attempts: 1, nextRetryAt: null });
+    expect(await settled(owner, id, 'failed')).toMatchObject({ attempts: 1, nextRetryAt: null });
   });
 });
 
@@ -193,14 +197,18 @@ describe('manual retry (R28)', () => {
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
-    const failed = await settled(id, 'failed');
+    const failed = await settled(owner, id, 'failed');
     const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${failed.id}/retry`);
     expect(answer.status).toBe(200);
     expect(answer.body.delivery).toMatchObject({ id: failed.id, attempts: 1 });
     await eventually(async () => (await bench.deliveries(owner, id)).data[0].attempts === 2);
-    expect(await settled(id, 'failed')).toMatchObject({ id: failed.id, attempts: 2, nextRetryAt: null });
+    expect(await settled(owner, id, 'failed')).toMatchObject({
+      id: failed.id,
+      attempts: 2,
+      nextRetryAt: null,
+    });
     await bench.call(owner, 'POST', `/${id}/deliveries/${failed.id}/retry`);
-    expect(await settled(id, 'success')).toMatchObject({ id: failed.id, attempts: 3 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ id: failed.id, attempts: 3 });
     expect(new Set(receiver.received.map((hook) => hook.headers['x-service-delivery']))).toEqual(
       new Set([failed.id]),
     );
@@ -210,16 +218,16 @@ describe('manual retry (R28)', () => {
     const receiver = await bench.receiving((_hook, count) => (count === 1 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'retrying');
+    const { id: deliveryId } = await settled(owner, id, 'retrying');
     await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
-    expect(await settled(id, 'success')).toMatchObject({ attempts: 2 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 2 });
   });
 
   it('is refused while the webhook is inactive', async () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'failed');
+    const { id: deliveryId } = await settled(owner, id, 'failed');
     await bench.call(owner, 'PUT', `/${id}`, { isActive: false });
     const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
     expect([answer.status, answer.body.error.code]).toEqual([400, 'validation_error']);
@@ -234,31 +242,33 @@ describe('an attempt in progress is not doubled', () => {
     return { receiver, finish: resolve };
   };
 
-  it('by a retry that was due later, after a manual attempt', async () => {
+  it.concurrent('by a retry that was due later, after a manual attempt', async () => {
+    const owner = await bench.gateway.createAccount();
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'retrying');
+    const { id: deliveryId } = await settled(owner, id, 'retrying');
     await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
     await eventually(() => receiver.received.length === 2);
     await bench.noJobFor(deliveryId, { inQueue: true });
     finish(200);
-    expect(await settled(id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
     await bench.noJobFor(deliveryId);
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('by a manual attempt during an automatic retry', async () => {
+  it.concurrent('by a manual attempt during an automatic retry', async () => {
+    const owner = await bench.gateway.createAccount();
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 1 });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'retrying');
+    const { id: deliveryId } = await settled(owner, id, 'retrying');
     await eventually(() => receiver.received.length === 2);
     const answer = await bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
     expect([answer.status, answer.body.delivery.status]).toEqual([200, 'retrying']);
     await bench.noJobFor(deliveryId, { inQueue: true });
     finish(200);
-    expect(await settled(id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 2, httpStatus: 200 });
     await bench.noJobFor(deliveryId);
     expect(receiver.received).toHaveLength(2);
   });
@@ -267,12 +277,12 @@ describe('an attempt in progress is not doubled', () => {
     const { receiver, finish } = await receivingSlowly();
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'failed');
+    const { id: deliveryId } = await settled(owner, id, 'failed');
     const click = () => bench.call(owner, 'POST', `/${id}/deliveries/${deliveryId}/retry`);
     const answers = await Promise.all(Array.from({ length: 10 }, click));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
     finish(200);
-    expect(await settled(id, 'success')).toMatchObject({ attempts: 2 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 2 });
     await bench.noJobFor(deliveryId);
     expect(receiver.received).toHaveLength(2);
   });
@@ -333,16 +343,17 @@ describe('recover (R28 and R31)', () => {
     expect(receiver.received).toHaveLength(6);
   });
 
-  it('gives failed deliveries new retries', async () => {
+  it.concurrent('gives failed deliveries new retries', async () => {
+    const owner = await bench.gateway.createAccount();
     const receiver = await bench.receiving((_hook, count) => (count <= 2 ? 500 : 200));
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
     await bench.sendSms(owner);
-    await settled(id, 'failed');
+    await settled(owner, id, 'failed');
     await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
     await bench.call(owner, 'POST', `/${id}/recover`, { since });
     // Of the attempts that count, the second one made is the first, so a retry is left.
-    expect(await settled(id, 'success')).toMatchObject({ attempts: 3 });
+    expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 3 });
   });
 
   it("attempts with the webhook's latest settings, even when the recovery read older ones", async () => {
@@ -354,7 +365,7 @@ describe('recover (R28 and R31)', () => {
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) / 1_000);
     try {
       await bench.sendSms(owner);
-      await settled(id, 'failed');
+      await settled(owner, id, 'failed');
       await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
       await bench.call(owner, 'POST', `/${id}/recover`, { since });
       await eventually(() => receiver.received.length === 2);
@@ -370,7 +381,7 @@ describe('recover (R28 and R31)', () => {
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
     await bench.sendSms(owner);
-    await settled(id, 'failed');
+    await settled(owner, id, 'failed');
     await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 2 });
     await bench.call(owner, 'POST', `/${id}/recover`, { since });
     const attempted = (attempts: number) =>
@@ -402,7 +413,7 @@ describe('recover (R28 and R31)', () => {
     await bench.sendSms(owner);
     await bench.call(owner, 'POST', `/${id}/test`);
     await bench.call(owner, 'POST', `/${other.id}/test`);
-    await settled(other.id, 'retrying', '?event=sms.sent');
+    await settled(owner, other.id, 'retrying', '?event=sms.sent');
     const recovered = await bench.call(owner, 'POST', `/${id}/recover`, { since: '2026-01-01T00:00:00Z' });
     expect(recovered.body).toEqual({ queued: 0 });
   });
@@ -423,7 +434,7 @@ describe('deletion (R30)', () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url });
     await bench.sendSms(owner);
-    const { id: deliveryId } = await settled(id, 'retrying');
+    const { id: deliveryId } = await settled(owner, id, 'retrying');
     await bench.call(owner, 'DELETE', `/${id}`);
     const reach = { accountId: owner.accountId, environment: undefined };
     const kept = await bench.gateway.parts.stores.deliveries.find(reach, deliveryId);

@@ -106,15 +106,18 @@ describe("a carrier's answer that cannot be stored as it is", () => {
     await sql.query(`CREATE TRIGGER refuse BEFORE UPDATE ON recipients FOR EACH ROW
       WHEN (NEW.address = '${odd}' AND NEW.status = 'sent') EXECUTE FUNCTION refuse()`);
     const id = await send(odd, fine, busy);
-    await eventually(() => handOvers(odd) === 3);
+    await eventually(() => handOvers(odd) >= 3);
     expect(await statuses(id)).toBe('pending,sent,pending');
     expect([handOvers(fine), handOvers(busy)]).toEqual([1, 1]);
     const waiting = () =>
       sql.query(
         `SELECT (data->>'attempt')::int AS attempt FROM pgboss.job WHERE state < 'active' ORDER BY 1`,
       );
-    await eventually(async () => (await waiting()).length === 2);
-    expect(await waiting()).toEqual([{ attempt: 1 }, { attempt: handOvers(odd) }]);
+    // A job that runs just now is not among those that wait.
+    await eventually(async () => {
+      expect(await waiting()).toEqual([{ attempt: 1 }, { attempt: handOvers(odd) }]);
+      return true;
+    });
     await sql.query('DROP TRIGGER refuse ON recipients');
     await eventually(async () => (await statuses(id)) === 'sent,sent,pending');
     expect([handOvers(fine), handOvers(busy)]).toEqual([1, 1]);

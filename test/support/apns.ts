@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** What the gateway is told of its developer account. */
+/** The developer account that the gateway is configured with. */
 export const APNS_ACCOUNT = {
   key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   keyId: 'ABC123DEFG',
@@ -32,16 +32,16 @@ export interface ApnsAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Other than answers. Of a connection that goes away the requests after the last that it names are refused. */
+/** What happens other than an answer. After GOAWAY, requests above the last id that it names are refused. */
 type ApnsFault = 'hang' | 'reset' | 'goaway' | 'refused';
 
-/** Listens on loopback, with TLS when an identity is given. What it does can be changed at any time. */
+/** Listens on loopback, with TLS if an identity is given. Its behaviour can be changed at any time. */
 export async function startApns(identity?: { key: string; cert: string }) {
   const requests: ApnsRequest[] = [];
   const sessions = new Set<ServerHttp2Session>();
   let begun = 0;
   const behaviour = {
-    /** Answers notifications; undefined takes them. */
+    /** Answers notifications. Undefined accepts them. */
     answer: (_request: ApnsRequest, _count: number): ApnsAnswer | ApnsFault | undefined => undefined,
   };
   const server = identity ? createSecureServer(identity) : createServer();

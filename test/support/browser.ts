@@ -5,38 +5,38 @@ import { launchChromium } from './chromium.ts';
 import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
 
-/** Bound what hangs, on a machine that several workers and browsers share. */
+/** Limits for what hangs. Several workers and browsers share the machine. */
 const TEST_MS = 180_000;
 const HEIGHT = 900;
 const WIDE = 1440;
 const NARROW = 360;
 const ACTION_MS = 45_000;
-/** A theme changes nothing but colours, so that all rules in one are enough. */
+/** A theme changes only colours, so one theme with all rules is enough. */
 const RULES: Record<'light' | 'dark', axe.RunOptions> = {
   light: { resultTypes: ['violations'] },
   dark: { resultTypes: ['violations'], runOnly: ['color-contrast'] },
 };
 
-/** A test in the packaged Chromium, which is a program for this platform only. */
+/** A test in the packaged Chromium, which runs on Linux x64 only. */
 export function inBrowser(name: string, work: () => Promise<void>): void {
   const run = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
   run(name, work, TEST_MS);
 }
 
-/** A page of the console, and what it did that no page may. */
+/** A page of the console, and its forbidden actions. */
 export interface ConsolePage {
   readonly page: Page;
-  /** Console errors, exceptions, breaches of the policy and requests to other hosts, as lines. */
+  /** One line for each console error, exception, breach of the content security policy, and request to another host. */
   readonly faults: string[];
 }
 
 export interface ConsoleBrowser {
-  /** A window of its own: other cookies than the others. Signed in when a person is given, and at `path`. */
+  /** A window with its own cookies, opened at `path`. It is signed in if a person is given. */
   open(options?: { person?: { email: string; password: string }; path?: string }): Promise<ConsolePage>;
   close(): Promise<void>;
 }
 
-/** One Chromium for the console of a gateway; a test file starts one and closes it. */
+/** One Chromium for the console of a gateway. A test file starts one and closes it. */
 export async function startConsoleBrowser(gateway: Pick<TestGateway, 'url'>): Promise<ConsoleBrowser> {
   const browser = await launchChromium();
   return {
@@ -70,7 +70,7 @@ async function openPage(browser: Browser, origin: string): Promise<ConsolePage> 
   return { page, faults };
 }
 
-/** Fills the sign-in that is shown. */
+/** Fills the sign-in form. */
 export async function signInHere(page: Page, person: { email: string; password: string }): Promise<void> {
   await page.getByLabel('Email', { exact: true }).fill(person.email);
   await page.getByLabel('Password').fill(person.password);
@@ -81,8 +81,8 @@ export async function signInHere(page: Page, person: { email: string; password: 
 }
 
 /**
- * Holds back the answers of an operation, which are read at once: `held` when the first is there, until `release`. A
- * page takes one such hold at a time, and gives up its other routes with it.
+ * Holds back the answers of an operation until `release`. `held` resolves when the first answer is there. A page can
+ * have one hold at a time, and loses its other routes with it.
  */
 export async function holdAnswers(
   page: Page,
@@ -100,7 +100,7 @@ export async function holdAnswers(
   });
   return {
     held: held.promise,
-    // The route stays: requests that are made while one is taken away may never be answered.
+    // The route stays: requests made while a route is being removed may never be answered.
     release() {
       isReleased = true;
       released.resolve();
@@ -108,15 +108,15 @@ export async function holdAnswers(
   };
 }
 
-/** The second click of a double click where the pointer is, so late that what the first led to is there. */
+/** The second click of a double click at the pointer, after the effect of the first click is shown. */
 export async function clickAgain(page: Page): Promise<void> {
   await page.mouse.down({ clickCount: 2 });
   await page.mouse.up({ clickCount: 2 });
 }
 
 /**
- * Two clicks so close that nothing is drawn between them; as of the keyboard, they count as single ones. Gives how
- * often the operation is asked for from then on.
+ * Clicks twice without a repaint between. Both count as single clicks, like clicks by keyboard. Returns a counter of
+ * the operation's requests from then on.
  */
 export async function clickTwiceAtOnce(button: Locator, operationName: string): Promise<() => number> {
   let asked = 0;
@@ -131,20 +131,20 @@ export async function clickTwiceAtOnce(button: Locator, operationName: string): 
   return () => asked;
 }
 
-/** Types a date without its time into a field of both. */
+/** Types a date without a time into a field for both. */
 export async function typeHalfATime(field: Locator): Promise<void> {
   await field.focus();
   await field.page().keyboard.type('11232026');
 }
 
-/** Waits until the field of that name has the focus: it gets it a moment after what is said of it is shown. */
+/** Waits until the field of that name has the focus. It gets it a moment after its error is shown. */
 export async function hasFocus(page: Page, name: string): Promise<void> {
   await eventually(async () => (await page.evaluate('document.activeElement.getAttribute("name")')) === name);
 }
 
 /**
- * What is shown has no serious or critical finding of axe, in light and dark, wide and narrow, and does not scroll
- * sideways when narrow. Leaves the page wide and light.
+ * Fails on any serious or critical finding of axe, in light and dark, wide and narrow, and if the narrow page scrolls
+ * sideways. Leaves the page wide and light.
  */
 export async function expectAccessible(page: Page): Promise<void> {
   const findings: string[] = [];

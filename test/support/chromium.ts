@@ -15,17 +15,16 @@ const UNPACK = `require(${JSON.stringify(PACKAGED)}).executablePath()`;
 export async function launchChromium(): Promise<Browser> {
   return playwright.launch({
     executablePath: await unpackedChromium(),
-    // Not the package's own flags: they are for one process a page, and draw with an emulated graphics card, which
-    // takes two and a half times the CPU time.
+    // The package's own flags are not used: they emulate a graphics card, which takes 2.5 times the CPU time.
     args: ['--disable-gpu'],
     timeout: 120_000,
   });
 }
 
 /**
- * Where the program is. The package unpacks into the temporary directory and takes what is there already for whole,
- * also what another worker is still writing, or was killed over: here it gets a directory of its own, which takes its
- * final name when it is complete.
+ * The path of the program. The package unpacks into the temporary directory and trusts a file that is already there,
+ * even if another worker still writes it or was killed. So it unpacks into a new directory here, which gets its final
+ * name when it is complete.
  */
 async function unpackedChromium(): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(dirname(PACKAGED), '../../package.json'), 'utf8'));
@@ -33,7 +32,7 @@ async function unpackedChromium(): Promise<string> {
   if (!existsSync(place)) {
     const own = await mkdtemp(`${place}-`);
     await promisify(execFile)(process.execPath, ['-e', UNPACK], { env: { TMPDIR: own } });
-    // Another worker may have been faster.
+    // Another worker was faster.
     await rename(own, place).catch(() => rm(own, { recursive: true }));
   }
   return join(place, 'chromium');

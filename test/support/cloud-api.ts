@@ -1,4 +1,4 @@
-/** The WhatsApp platform's side of the wire: an HTTP server that takes messages, and signed callbacks. */
+/** The WhatsApp platform: an HTTP server that accepts messages and sends signed callbacks. */
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface CloudApiAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The platform's answer to a message that it takes. */
+/** The platform's answer to a message that it accepts. */
 export const taken = (to: string, id: string): CloudApiAnswer => ({
   status: 200,
   body: {
@@ -27,7 +27,7 @@ export const taken = (to: string, id: string): CloudApiAnswer => ({
   },
 });
 
-/** The platform's answer to a message that it does not take. */
+/** The platform's answer to a message that it refuses. */
 export const refused = (status: number, code: number, details: string, headers = {}): CloudApiAnswer => ({
   status,
   headers,
@@ -42,7 +42,7 @@ export const refused = (status: number, code: number, details: string, headers =
   },
 });
 
-/** Listens on loopback; `answer` decides each request, 'hang' and 'reset' included. */
+/** Listens on loopback. `answer` decides about each request; it may be 'hang' or 'reset'. */
 export async function startCloudApi(
   answer: (request: CloudApiRequest, count: number) => CloudApiAnswer | 'hang' | 'reset',
 ) {
@@ -98,7 +98,7 @@ const envelope = (value: object) => ({
   ],
 });
 
-/** A callback that tells what became of a message, or all of `statuses` in one call. */
+/** A callback with the status of a message, or with all of `statuses`. */
 export const statusCallback = (
   id: string,
   status: string,
@@ -117,7 +117,7 @@ export const statusCallback = (
   });
 };
 
-/** A callback that brings a message of somebody. */
+/** A callback with an inbound message. */
 export const inboundCallback = (from: string, id: string, at: Date, more: object = {}) =>
   envelope({
     contacts: [{ profile: { name: 'Amina' }, wa_id: from }],
@@ -133,7 +133,7 @@ export const inboundCallback = (from: string, id: string, at: Date, more: object
     ],
   });
 
-/** Makes a callback to a gateway, signed as the platform signs. */
+/** Sends a callback to a gateway, signed as the platform signs. */
 export async function callBack(url: string, body: object | string, secret = CLOUD_API.secret) {
   const raw = typeof body === 'string' ? body : JSON.stringify(body);
   const signature = `sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`;

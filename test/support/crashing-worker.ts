@@ -1,6 +1,6 @@
 /**
- * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. It is the real
- * thing, wired by compose.ts, but goes no further than one step of its work; there it waits for the kill -9.
+ * A worker process for tests that kill it: `node THIS_FILE STEP`, with the server's environment. compose.ts wires it as
+ * usual, but it stops at one step of its work and waits there for the kill -9.
  */
 import { PgBoss } from 'pg-boss';
 import { compose } from '../../src/compose.ts';
@@ -12,7 +12,7 @@ import { PgDeliveryStore } from '../../src/storage/stores/delivery.store.ts';
 import { DeliverWebhooks } from '../../src/workers/webhooks/deliver.ts';
 import { silentLogger } from './database.ts';
 
-/** Says that the step is reached, and never goes on. */
+/** Prints that the step is reached, and never continues. */
 function reached(): Promise<never> {
   process.stdout.write('reached\n');
   return new Promise(() => undefined);
@@ -27,7 +27,7 @@ const STEPS: Readonly<Record<string, () => void>> = {
     const insert = PgDeliveryStore.prototype.insert;
     PgDeliveryStore.prototype.insert = async function (this: PgDeliveryStore, deliveries) {
       await insert.call(this, deliveries);
-      // Moments after the transaction that this is part of; until it commits there is no event to lose.
+      // A moment after this transaction. Before it commits there is no event to lose.
       if (deliveries.length > 0) setTimeout(reached, 500);
     };
   },
@@ -38,7 +38,7 @@ const STEPS: Readonly<Record<string, () => void>> = {
     PgDeliveryStore.prototype.record = reached;
   },
   'attempt recorded, job not done'() {
-    // A job that is handed over ends with the record of its last attempt; one from the queue after it.
+    // A handed-over job ends in the transaction that records its last attempt; a job from the queue ends after it.
     QueueWorker.prototype.reserve = () => undefined;
     const deleteJob = PgBoss.prototype.deleteJob;
     PgBoss.prototype.deleteJob = function (this: PgBoss, name, id, options) {

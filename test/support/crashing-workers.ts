@@ -7,7 +7,7 @@ const WORKER = new URL('crashing-worker.ts', import.meta.url).pathname;
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
 const children = new Set<ChildProcess>();
 
-/** Lets a worker on `database` work until it comes to `step` of crashing-worker.ts, and kills it there with -9. */
+/** Runs a worker on `database` until it reaches `step` of crashing-worker.ts, and kills it there with kill -9. */
 export async function crashAWorker(step: string, database: TestDatabase): Promise<void> {
   const child = spawn(process.execPath, [WORKER, step], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -31,7 +31,7 @@ export async function crashAWorker(step: string, database: TestDatabase): Promis
   throw new Error(`the worker ended before it came to "${step}"`);
 }
 
-/** Ends the workers of tests that failed on the way. */
+/** Ends the workers of tests that failed. */
 export function killWorkers(): void {
   for (const child of children) child.kill('SIGKILL');
 }

@@ -2,20 +2,19 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { join } from 'node:path';
 import type { ServerConnection } from './database.ts';
 
-/** A TCP proxy before a PostgreSQL, which can fail as networks do. */
+/** A TCP proxy in front of a PostgreSQL, which fails as networks do. */
 export interface DatabaseProxy {
   /** DATABASE_URL of the database behind it. */
   readonly url: string;
   /** Breaks every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** Passes nothing on any more, and says nothing: packets are lost. */
+  /** Drops all packets silently. */
   silence(): void;
   /**
-   * Loses what PostgreSQL answers on a connection from when `asked` was sent on it; resolves when PostgreSQL has answered
-   * that.
+   * Drops PostgreSQL's answers on a connection once `asked` was sent on it. Resolves when PostgreSQL has answered.
    */
   loseAnswerTo(asked: string): Promise<void>;
-  /** Works again; what was silenced stays so until its connection ends. */
+  /** Forwards again. Silenced connections stay silent until they end. */
   restore(): Promise<void>;
   stop(): Promise<void>;
 }

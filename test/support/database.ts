@@ -30,7 +30,7 @@ export const silentLogger: Logger = {
 };
 
 declare global {
-  /** The variable that tells of this project's server: set in jest.config.js where that is not the usual one. */
+  /** The environment variable with the server of this jest project. jest.config.js sets it unless it is TEST_PG. */
   var testServerVariable: string | undefined;
 }
 

@@ -1,17 +1,17 @@
 import type pg from 'pg';
 
-/** Somebody whom the account, and another one too, write to again and again. */
+/** A recipient of many messages, from this account and another one. */
 export const REGULAR = '+256700000001';
-/** What one message in 50,000 says. */
+/** The text of one message in 50,000. */
 export const NEEDLE = 'needle';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
-/** The rate of a day of five million messages goes on for so long at the end: 200,000 an hour for two million. */
+/** The last messages have the rate of a day with five million, for this long: 200,000 an hour of two million. */
 const BUSY_MS = 5 * 3_600_000;
 
 type Run = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
 
-/** The messages with these numbers, of `count` that an account has sent until `now`. */
+/** The messages with these numbers, out of `count` that an account has sent until `now`. */
 export interface Chunk {
   readonly accountId: string;
   readonly now: Date;
@@ -20,7 +20,7 @@ export interface Chunk {
   readonly upTo: number;
 }
 
-/** The parameters that `MADE` has. */
+/** The parameters of `MADE`. */
 const madeBy = ({ accountId, now, count, from, upTo }: Chunk) => [
   accountId,
   now,
@@ -65,13 +65,13 @@ export async function writeMessages(run: Run, chunk: Chunk, keyId: string, rareK
   );
 }
 
-/** What the messages cost; for the last half of them events and deliveries, too. */
+/** The ledger entries of the messages, and events and deliveries of the second half. */
 export async function writeConsequences(
   run: Run,
   chunk: Chunk,
   webhookIds: readonly string[],
 ): Promise<void> {
-  // They are made after their messages, and not by what accepts them.
+  // They are inserted after their messages, because intake does not write them.
   await run('ALTER TABLE ledger_entries DISABLE TRIGGER charged_once');
   await run(
     `INSERT INTO ledger_entries (account_id, seq, amount_minor, balance_after_minor, created_at, message_id, kind)
@@ -98,7 +98,7 @@ export async function writeConsequences(
   );
 }
 
-/** Of what belongs to an environment, one in fifty belongs to the sandbox. */
+/** One row in fifty belongs to the sandbox. */
 const ENVIRONMENT = `CASE WHEN n % 50 = 7 THEN 'sandbox' ELSE 'production' END`;
 
 /** Another account's messages, and contacts, devices, tests of sandbox endpoints, an audit log, accounts and keys. */
@@ -168,7 +168,7 @@ export async function fillOthers(
   );
 }
 
-/** What triggers and the acceptance would have counted. */
+/** The counts that triggers and intake would have written. */
 export async function fillCounts(run: Run): Promise<void> {
   await run(
     `CREATE TEMP TABLE counted AS

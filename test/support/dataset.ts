@@ -4,17 +4,17 @@ import type { Operations } from '../../src/domain/operations.ts';
 import type { SecretBox } from '../../src/domain/ports/system.ts';
 import { type Chunk, fillCounts, fillOthers, writeConsequences, writeMessages } from './dataset-rows.ts';
 
-/** An account as it looks after a year, with what the list queries are asked for. */
+/** An account after a year of use, with the values that list queries filter by. */
 export interface Dataset {
   readonly accountId: string;
   /** A key with FULL_ACCESS. */
   readonly key: string;
   readonly messages: number;
-  /** A key that few of the messages were sent with. */
+  /** A key that sent few of the messages. */
   readonly rareKeyId: string;
-  /** Owed an event for every message of the last hours, and for a few. */
+  /** An endpoint with a delivery for every message of the last hours, and one with few. */
   readonly webhookIds: readonly [string, string];
-  /** A message that events and deliveries speak of. */
+  /** A message with events and deliveries. */
   readonly messageId: string;
   readonly from: Date;
   readonly to: Date;
@@ -25,10 +25,10 @@ const CHUNK = 100_000;
 const YEAR_MS = 365 * 24 * 3_600_000;
 
 /**
- * Fills a migrated database with `count` finished messages of one account: half of them over a year, half in the
- * last five hours, with recipients, ledger, and for the last half events and deliveries; with contacts, devices and
- * an audit log of a twentieth of that, and other accounts. A few are rare in each thing that a filter asks for. Two
- * connections work side by side.
+ * Fills a migrated database with `count` finished messages of one account: half of them over a year, half in the last
+ * five hours, with recipients, ledger, and for the last half events and deliveries; with contacts, devices and an audit
+ * log of a twentieth of that, and other accounts. For each filter a few rows have a rare value. Two connections insert
+ * in parallel.
  */
 export async function fillDatabase(
   { operations, secrets }: { readonly operations: Operations; readonly secrets: SecretBox },
@@ -51,7 +51,7 @@ export async function fillDatabase(
   await using first = await open(connection);
   await using second = await open(connection);
 
-  // An index on random values is made faster at the end than row by row.
+  // An index on random values is built faster at the end than row by row.
   const { rows: indexes } = await first.run(
     `SELECT indexname, indexdef FROM pg_indexes WHERE tablename LIKE 'recipients_%' AND indexdef NOT LIKE '%UNIQUE%'`,
   );
@@ -100,7 +100,7 @@ export async function fillDatabase(
   };
 }
 
-/** A connection without the checks on each row, which would only cost time: all of them are made consistent here. */
+/** A connection without checks on each row: the rows here are consistent, and checks take time. */
 async function open(connection: pg.ClientConfig) {
   const client = new pg.Client(connection);
   await client.connect();

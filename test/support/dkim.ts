@@ -1,13 +1,13 @@
-/** Verifies DKIM signatures (RFC 6376) as whoever receives a mail does; nothing of it is the signer's. */
+/** Verifies DKIM signatures (RFC 6376) as a receiving mail server does. It shares no code with the signer. */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 
 interface Field {
   readonly name: string;
-  /** As it stands, folded, without the line end. */
+  /** As received: folded, without the line end. */
   readonly text: string;
 }
 
-/** What is wrong with the only signature of a mail; undefined when it holds. `record` is the TXT record of its key. */
+/** The fault of a mail's only signature, or undefined if it is valid. `record` is the TXT record of its key. */
 export function dkimFault(raw: string, record: string): string | undefined {
   const end = raw.indexOf('\r\n\r\n');
   const fields = fieldsOf(raw.slice(0, end));
@@ -28,7 +28,7 @@ export function dkimFault(raw: string, record: string): string | undefined {
     const at = left.findLastIndex((field) => field.name === name);
     return at < 0 ? [] : left.splice(at, 1).map(relaxedField);
   });
-  // The signature signs itself, without its value and without a line end.
+  // The signature covers its own header, without the value and the line end.
   const own = relaxedField({ ...signature, text: signature.text.replace(/([;\s]b=)[^;]*/, '$1') });
   const key = tagsOf(record);
   if (key.v !== 'DKIM1' || key.k !== 'rsa' || !key.p) return 'the record is none';

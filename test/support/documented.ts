@@ -22,9 +22,9 @@ interface AnswerToCheck {
   readonly body: unknown;
 }
 
-/** Holds answers against the OpenAPI document. */
+/** Compares answers with the OpenAPI document. */
 export interface DocumentCheck {
-  /** What is not as documented in an answer; empty when all is. `path` may have a query. */
+  /** Differences between an answer and its documentation. `path` may have a query. */
   faultsOf(method: string, path: string, answer: AnswerToCheck): string[];
 }
 
@@ -41,7 +41,7 @@ export function createDocumentCheck(openApi: object): DocumentCheck {
   ajv.addSchema(document, 'document');
   const compiled = new Map<string, ValidateFunction>();
   const paths = Object.keys(document.paths)
-    // A literal path is matched before one with parameters, as the router does it.
+    // A literal path is matched before one with parameters, as in the router.
     .sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))
     .map((path) => ({ path, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 

@@ -1,7 +1,6 @@
 /**
- * Looks again and again until `look` gives something other than undefined or false; fails with the last error after
- * `timeoutMs`. The limit is for what never comes true, not for how fast a machine is: a busy one is several times
- * slower than an idle one.
+ * Calls `look` until it returns something other than undefined or false. Fails with its last error after `timeoutMs`.
+ * The limit ends waits for what never happens; it asserts no speed, because a busy machine is several times slower.
  */
 export async function eventually<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,

@@ -1,4 +1,4 @@
-/** Google's side of the wire: a token server that checks the signed assertion, and FCM HTTP v1. */
+/** Google's servers: a token server that checks the signed assertion, and FCM HTTP v1. */
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -17,7 +17,7 @@ export interface FcmAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An error as FCM words it. `errorCode` is FCM's own, `status` the general one. */
+/** An error in FCM's format. `errorCode` is FCM's own, `status` the general one. */
 export const fcmError = (
   code: number,
   status: string,
@@ -38,20 +38,20 @@ export const fcmError = (
   },
 });
 
-/** Listens on loopback. What it does can be changed at any time. */
+/** Listens on loopback. Its behaviour can be changed at any time. */
 export async function startFcm() {
   const requests: FcmRequest[] = [];
   const sockets = new Set<Socket>();
   let tokens = 0;
   let begun = 0;
   const behaviour = {
-    /** Answers messages; undefined takes them. */
+    /** Answers messages. Undefined accepts them. */
     answer: (_request: FcmRequest, _count: number): FcmAnswer | 'hang' | 'reset' | undefined => undefined,
-    /** Seconds that tokens live. */
+    /** Lifetime of tokens in seconds. */
     expiresIn: 3600,
-    /** Whether a token is taken. */
+    /** True if a token is accepted. */
     isValid: (token: string) => token === `ya29.${tokens}`,
-    /** Answers the token request with this status instead. */
+    /** Answers token requests with this status. */
     tokenStatus: 200,
   };
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below those that systems give to outgoing connections and to who listens on any port: nobody takes it meanwhile. */
+/** Below the ephemeral ports, so that no other program gets the port in the meantime. */
 const FIRST = 20_000;
 const COUNT = 10_000;
 
-/** A port of 127.0.0.1 that nobody listens on, for what must know its address before it starts. */
+/** A free port of 127.0.0.1, for a server whose address must be known before it starts. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

@@ -7,7 +7,7 @@ import type { SystemCaller } from '../../src/domain/caller.ts';
 import { startHttpServer } from '../../src/http/http-server.ts';
 import { openApiDocument } from '../../src/rest/openapi/document.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from './database.ts';
-import { createDocumentCheck } from './documented.ts';
+import { createDocumentCheck, type DocumentCheck } from './documented.ts';
 import { TEST_VAPID } from './vapid.ts';
 
 const TEST_CALLER: SystemCaller = { kind: 'system', name: 'test' };
@@ -25,7 +25,7 @@ export interface TestAccount {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The parsed JSON body; `any`, since tests look into it freely. */
+  /** The parsed JSON body. It is `any` so that tests can read every member. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer holds
   readonly body: any;
   readonly text: string;
@@ -45,7 +45,7 @@ export interface TestGateway extends AsyncDisposable {
     accountId: string,
     options: { scopes?: string[]; environment?: string; enableHmac?: boolean; ipAllowlist?: string[] },
   ): Promise<{ key: string; keyId: string; signingSecret: string | null }>;
-  /** A request to `/api/v1`; a body that is no string goes as JSON. Throws when the answer is not as documented. */
+  /** A request to `/api/v1`. A body that is not a string is sent as JSON. Throws if the answer is not as documented. */
   call(
     method: string,
     path: string,
@@ -54,9 +54,13 @@ export interface TestGateway extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** Made once for all gateways of a test file: every gateway has the same document. */
+let documentCheck: DocumentCheck | undefined;
+
 /**
  * A whole gateway in this process: real HTTP, real PostgreSQL (a clone of the template, or `database`, which then
- * stays), workers running. `environment` holds environment variables (docs/operations/environment.md); webhook targets on loopback are allowed.
+ * stays), workers running. `environment` holds environment variables (docs/operations/environment.md); webhook targets
+ * on loopback are allowed.
  */
 export async function startTestGateway(
   environment: Record<string, string> = {},
@@ -70,7 +74,7 @@ export async function startTestGateway(
     PORT: '0',
     DATABASE_URL: database.url,
     MASTER_KEY: TEST_MASTER_KEY,
-    // Given, so that no test writes a pair of its own into the working directory.
+    // Without these, the gateway would write a pair into the working directory.
     VAPID_PUBLIC_KEY: TEST_VAPID.publicKey,
     VAPID_PRIVATE_KEY: TEST_VAPID.privateKey,
     NODE_ENV: 'test',
@@ -85,7 +89,6 @@ export async function startTestGateway(
   const http = config.isApi ? await startHttpServer(parts, config, silentLogger) : undefined;
   const workers = await parts.startWorking();
   const url = http?.url ?? '';
-  const documentCheck = createDocumentCheck(openApiDocument(parts.operations));
   let isStopped = false;
   let accounts = 0;
 
@@ -133,6 +136,7 @@ export async function startTestGateway(
         body: text ? JSON.parse(text) : undefined,
         text,
       };
+      documentCheck ??= createDocumentCheck(openApiDocument(parts.operations));
       const faults = documentCheck.faultsOf(method, path, answer);
       if (faults.length > 0)
         throw new Error(`${method} ${path} is not as documented: ${faults.join('; ')}\n${text}`);

@@ -1,7 +1,7 @@
 /**
- * One PostgreSQL for the whole run of jest, of the version in TEST_POSTGRES (`npm run test:postgres` sets it), else the
- * one that the gateway brings. Workers find it in TEST_PG: JSON with host, port, user, database and perhaps password.
- * With TEST_DATABASE_URL set, it is that server instead.
+ * One PostgreSQL for the whole run of jest: the version in TEST_POSTGRES (`npm run test:postgres` sets it), or else the
+ * packaged one. Workers find it in TEST_PG: JSON with host, port, user, database and perhaps password. With
+ * TEST_DATABASE_URL set, it is that server instead.
  */
 import { execFileSync } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -16,9 +16,9 @@ declare global {
 }
 
 export default async function globalSetup(): Promise<void> {
-  // Served by the gateways of the tests from where the build puts it.
+  // The gateways of the tests serve the console from the build's directory.
   execFileSync(process.execPath, ['tools/build-when-old.js', 'console'], { stdio: 'inherit' });
-  // Tests that start processes build the gateway there, the first of them for all (server-process.ts).
+  // The first test that starts a process builds the gateway there for all others (server-process.ts).
   const build = await mkdtemp(join(tmpdir(), 'gateway-build-'));
   await chmod(build, 0o755);
   process.env.TEST_BUILD_DIR = build;
@@ -32,7 +32,7 @@ export default async function globalSetup(): Promise<void> {
   await provideTestPostgres('TEST_PG', version === undefined ? undefined : Number(version));
 }
 
-/** Starts a server with the template in it, and tells the workers of it in `variable`. */
+/** Starts a server with the template database, and passes its address to the workers in `variable`. */
 export async function provideTestPostgres(variable: string, version?: number): Promise<void> {
   const postgres = await startPostgresVersion(version);
   globalThis.stopTestRun = [...(globalThis.stopTestRun ?? []), () => postgres.stop()];

@@ -1,6 +1,6 @@
 import type { Answer, TestGateway } from './gateway.ts';
 
-/** One GraphQL request; a body that is given stands for query and variables. */
+/** One GraphQL request. `body` replaces query and variables. */
 export async function graphql(
   gateway: Pick<TestGateway, 'url'>,
   query: string,
@@ -40,7 +40,7 @@ export function codesOf(answer: Answer): string[] {
 
 let invited = 0;
 
-/** A new member of the account whose owner or admin `token` is; what they sign in with. */
+/** A new member of the account, invited by the owner or admin with `token`. Returns their credentials. */
 export async function inviteMember(gateway: Pick<TestGateway, 'url'>, token: string, role: string) {
   invited += 1;
   const email = `member${invited}-${Date.now()}@test.example`;

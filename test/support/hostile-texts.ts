@@ -3,9 +3,9 @@
 const PUNCTUATION = [...'!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'];
 const SPACES = [' ', '\t', '\n', '\u3000'];
 const MARKS = ['\u0301', '\u0316\u0301', '\u{1f468}\u200d\u{1f469}\u200d', '\u202e', '\u0130', '\ufdfa'];
-/** Halves of pairs, and what no text may hold. */
+/** Lone surrogates and U+0000. */
 const BROKEN = ['\ud800', '\udc00', '\0'];
-/** What the code of a gateway, a parser or a library looks for. */
+/** Strings that the code of a gateway, a parser or a library searches for. */
 const WORDS = [
   ' Did you mean ',
   '{"',
@@ -42,9 +42,9 @@ const WORDS = [
 ];
 
 export interface HostileText {
-  /** Its unit as JSON. */
+  /** The repeated unit as JSON. */
   readonly name: string;
-  /** As long as it is asked for, with an end that fits nothing. */
+  /** The unit repeated to `length`, with an end that matches nothing. */
   readonly of: (length: number) => string;
 }
 
@@ -61,7 +61,7 @@ export const HOSTILE_TEXTS: readonly HostileText[] = [
   of: (length) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length - END.length) + END,
 }));
 
-/** Text of the same length that nobody minds. */
+/** Harmless text of the same length. */
 export function plainText(length: number): string {
   return 'plain words '.repeat(Math.ceil(length / 12)).slice(0, length);
 }

@@ -1,19 +1,19 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy before an HTTP server, which loses answers as networks do. */
+/** A TCP proxy in front of an HTTP server, which loses answers as networks do. */
 export interface HttpProxy {
   /** Base address, without a path. */
   readonly url: string;
-  /** Requests that went through, first lines. */
+  /** First lines of the forwarded requests. */
   readonly requests: readonly string[];
-  /** How many answers were lost. */
+  /** Number of lost answers. */
   readonly lost: number;
   stop(): Promise<void>;
 }
 
 /**
- * Passes requests on to `target`. Where `loses` says so of a request's head, the connection is reset when the first byte
- * of the answer arrives: after the server has done its work, and before the client knows.
+ * Forwards requests to `target`. If `loses` is true for a request's head, the connection is reset at the first byte of
+ * the answer: the server has done the work, and the client does not know.
  */
 export async function startHttpProxy(target: string, loses: (head: string) => boolean): Promise<HttpProxy> {
   const { hostname, port } = new URL(target);
@@ -61,7 +61,7 @@ export async function startHttpProxy(target: string, loses: (head: string) => bo
   };
 }
 
-/** Loses the first answer to each idempotency key, for `startHttpProxy`; other requests pass. */
+/** For `startHttpProxy`: loses the first answer to each idempotency key. */
 export function losesFirstAnswers(): (head: string) => boolean {
   const seen = new Set<string>();
   return (head) => {

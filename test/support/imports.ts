@@ -2,7 +2,7 @@ import { eventually } from './eventually.ts';
 import type { TestGateway } from './gateway.ts';
 import { graphql } from './graphql.ts';
 
-/** A file of contacts, one a row, each with a phone and an externalId of its own. */
+/** A CSV file of contacts, each with a different phone and externalId. */
 export function contactsCsv(rows: number): string {
   const lines = ['name,phone,email,externalId,tags,city'];
   for (let row = 0; row < rows; row++) {
@@ -12,7 +12,7 @@ export function contactsCsv(rows: number): string {
   return lines.join('\r\n');
 }
 
-/** Starts an import; its id. */
+/** Starts an import and returns its id. */
 export async function startImport(
   gateway: Pick<TestGateway, 'url'>,
   token: string,

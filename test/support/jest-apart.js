@@ -4,7 +4,7 @@ import config from '../../jest.config.js';
 const rootDir = join(import.meta.dirname, '../..');
 const [all] = config.projects;
 
-/** Jest's configuration for tests that need more than `npm ci` brings, in `test/<folder>`: `npm test` leaves them out. */
+/** Jest's configuration for `test/<folder>`, whose tests need more than `npm ci` installs. `npm test` skips them. */
 export const apart = (folder, more = {}) => ({
   ...config,
   rootDir,

@@ -5,20 +5,20 @@ import { SEARCH_REACH } from '../../src/domain/ports/list-stores.ts';
 import type { Dataset } from './dataset.ts';
 import { NEEDLE, REGULAR } from './dataset-rows.ts';
 
-/** One list that the product has, asked as an edge asks it. */
+/** One list of the product, queried as an API queries it. */
 export interface ListQuery {
   readonly name: string;
-  /** How many rows it looks at in any case at the most, where that is more than it returns or than match. */
+  /** The largest number of rows that it always reads, if that is more than it returns or than match. */
   readonly reach?: number;
-  /** Whether what matches is found first, and sorted then, since no index holds it in the order of the list. */
+  /** True if all matches are found and then sorted, because no index has the order of the list. */
   readonly isSorted?: boolean;
-  /** How many rows came, and of how many; an edge that leaves the number unasked gets it on request. */
+  /** Number of returned rows, and the total. A function if the API reads the total only on request. */
   run(): Promise<{ returned: number; total?: number | (() => Promise<number>) }>;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const DEFAULT_PAGE = 20;
-/** So many messages are counted together by API key; a page looks through as many of these as it has messages. */
+/** Messages in a block that is counted by API key. A page reads at most as many blocks as it has messages. */
 const BLOCK_BY_KEY = 2_048;
 
 /** Every list query of the product, with each filter that is documented. */

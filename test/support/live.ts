@@ -9,9 +9,9 @@ export interface LiveEvent {
 }
 
 export interface Subscription {
-  /** What has come so far. */
+  /** Events received so far. */
   readonly events: readonly LiveEvent[];
-  /** How it ended: undefined while it goes on, `complete`, or the error. */
+  /** How it ended: `complete` or the error; undefined while it runs. */
   readonly end: unknown;
   stop(): void;
 }
@@ -53,7 +53,7 @@ export async function subscribe(
   };
 }
 
-/** What a subscription is answered at once: its refusal, or data that is undefined when it was let in. */
+/** The first answer to a subscription: a refusal, or undefined data if it was accepted. */
 export async function askStream(
   gateway: Pick<TestGateway, 'url'>,
   query: string,

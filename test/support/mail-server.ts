@@ -10,7 +10,7 @@ export interface MailServerBehaviour {
   readonly rcpt: (to: string, count: number) => MailAnswer;
   readonly mailFrom: MailAnswer;
   readonly data: MailAnswer;
-  /** The only login that is let in; none is asked for when absent. */
+  /** The only accepted login. Without it no login is asked for. */
   readonly login: { readonly user: string; readonly password: string } | undefined;
   /** Every connection is cut at once. */
   readonly isGone: boolean;
@@ -26,7 +26,7 @@ export interface ReceivedMail {
   readonly greeting: string;
   /** Unfolded header lines, in order, encoded words decoded. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
-  /** The value of a header that stands once; undefined when it is missing, and an error when it is there twice. */
+  /** The value of a header; undefined if it is missing. Throws if it appears twice. */
   header(name: string): string | undefined;
 }
 
@@ -40,7 +40,7 @@ const DEFAULTS: MailServerBehaviour = {
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
-/** Starts it on a free port of 127.0.0.1. Without `tls` it does not offer STARTTLS; `options` go before everything. */
+/** Starts it on a free port of 127.0.0.1. Without `tls` it does not offer STARTTLS. `options` override all else. */
 export async function startMailServer(
   behaviour: Partial<MailServerBehaviour> = {},
   { tls, options = {} }: { tls?: { key: string; cert: string }; options?: SMTPServerOptions } = {},
@@ -95,7 +95,7 @@ export async function startMailServer(
     },
     ...options,
   });
-  // A client that is cut off is what is wanted here.
+  // Tests cut clients off on purpose.
   server.on('error', () => undefined);
   server.server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -111,7 +111,7 @@ export async function startMailServer(
     received,
     /** Addresses of every RCPT, in order. */
     recipients,
-    /** How many mails began to come in, taken or not. */
+    /** Number of mails that began to arrive, accepted or not. */
     begun: () => begun,
     connections: () => sockets.size,
     cutAll() {
@@ -123,7 +123,7 @@ export async function startMailServer(
     waitFor: (fits: (mail: ReceivedMail) => boolean) => eventually(() => received.find(fits)),
     stop: () =>
       new Promise<void>((resolve) => {
-        // Node crashes when the socket below a TLS session goes first.
+        // Node crashes if the socket below a TLS session is destroyed first.
         if (!tls) for (const socket of sockets) socket.destroy();
         server.close(() => resolve());
       }),

@@ -1,4 +1,4 @@
-/** What of an OpenAPI document a newer one no longer keeps (R1): a client of the older one would break. */
+/** Incompatible changes between two OpenAPI documents (R1): they would break a client of the older one. */
 
 interface Schema {
   readonly $ref?: string;
@@ -69,7 +69,7 @@ function changesOf(
   const schemaOf = (content?: Content) => content?.content?.['application/json']?.schema;
   const body = schemaOf(before.requestBody);
   const bodyNow = schemaOf(after.requestBody);
-  // What was sent must still be taken, and what was answered must still be answered.
+  // Requests of the older document must still be accepted, and its answers must still be given.
   if (bodyNow) found.push(...narrowed(newer, older, `${at}: body`, bodyNow, body ?? {}));
   for (const [status, response] of Object.entries(before.responses).filter(([code]) =>
     code.startsWith('2'),
@@ -82,7 +82,7 @@ function changesOf(
   return found;
 }
 
-/** Where what `provided` describes no longer fits what `demanded` asks for: members that it misses, and other types. */
+/** Places where `provided` does not satisfy `demanded`: missing members and other types. */
 function narrowed(
   demandedIn: OpenApiDocument,
   providedIn: OpenApiDocument,

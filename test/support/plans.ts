@@ -4,9 +4,9 @@ import pg from 'pg';
 export interface ExecutedPlan {
   readonly text: string;
   readonly returned: number;
-  /** Rows that were read of each table, those that a filter dropped and those of every loop included. */
+  /** Rows read from each table, with rows that a filter dropped and rows of every loop. */
   readonly touched: ReadonlyMap<string, number>;
-  /** Pages of 8 kB that were looked at. */
+  /** Pages of 8 kB that were read. */
   readonly buffers: number;
   readonly ms: number;
 }
@@ -22,11 +22,11 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** What the queue, the listener and the periodic tasks ask is no part of a list. */
+/** Statements of the queue, the listener and periodic tasks do not belong to a list. */
 const BACKGROUND = /pgboss|job_leases|usage_deltas RETURNING|sweep|NOTIFY|LISTEN|advisory|SELECT 1$/i;
 const MESSAGE = /^duration: ([\d.]+) ms {2}plan:\n/;
 
-/** Has PostgreSQL tell everybody who connects to the database from now on how it executes each statement. */
+/** Makes PostgreSQL send the plan of each statement on all connections opened from now on. */
 export async function explainDatabase(client: pg.Client, database: string): Promise<void> {
   const settings = {
     session_preload_libraries: 'auto_explain',

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { ServerConnection } from './database.ts';
 
-/** A pool of connections before a PostgreSQL, as PgBouncer is one in what a client sees of it. */
+/** A connection pool in front of a PostgreSQL. To a client it behaves like PgBouncer. */
 export interface Pooler extends AsyncDisposable {
   /** DATABASE_URL of the database behind it. */
   readonly url: string;
@@ -10,18 +10,18 @@ export interface Pooler extends AsyncDisposable {
 }
 
 interface PoolerOptions {
-  /** For how long a client keeps the connection it was given. */
+  /** How long a client keeps its connection. */
   readonly mode: 'session' | 'transaction' | 'statement';
-  /** So many connections at the most; who finds none waits. */
+  /** Most connections. Further clients wait. */
   readonly size?: number;
-  /** Of several idle connections the one that was used last, or the one that was used longest ago. */
+  /** Which idle connection is taken: the one used last, or the one used longest ago. */
   readonly gives?: 'newest' | 'oldest';
-  /** So many are open before the first client comes. */
+  /** Connections opened before the first client arrives. */
   readonly warm?: number;
 }
 
 const SSL_REQUEST = 80_877_103;
-/** The startup parameters that PgBouncer takes unless it is told to ignore others. */
+/** The startup parameters that PgBouncer accepts by default. */
 const KNOWN = ['user', 'database', 'client_encoding', 'datestyle', 'timezone', 'application_name'];
 const TERMINATE = 'X'.charCodeAt(0);
 const READY = 'Z'.charCodeAt(0);
@@ -43,7 +43,7 @@ const refusal = (code: string, text: string) =>
   message('E', Buffer.concat([texts('SFATAL', 'VFATAL', `C${code}`, `M${text}`), Buffer.from('\0')]));
 const ready = message('Z', Buffer.from('I'));
 
-/** Calls back with each whole message of a stream. */
+/** Calls back with each complete message of a stream. */
 function eachMessage(socket: Socket, take: (whole: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on('data', (data: Buffer) => {
@@ -57,11 +57,11 @@ function eachMessage(socket: Socket, take: (whole: Buffer) => void): void {
   });
 }
 
-/** A connection to the server, and the client that has it. */
+/** A connection to the server, and the client that uses it. */
 interface Backend {
   readonly socket: Socket;
   client: Socket | undefined;
-  /** Whether it is not in a transaction. */
+  /** True outside a transaction. */
   isIdle: boolean;
 }
 
@@ -139,7 +139,7 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
     });
     client.on('close', () => {
       if (backend?.client !== client) return;
-      // As `server_reset_query` does, or else the end of the connection.
+      // As `server_reset_query` or a closed connection does.
       opened -= 1;
       backend.socket.destroy();
     });
@@ -158,7 +158,7 @@ export async function startPooler(server: ServerConnection, options: PoolerOptio
         return;
       }
       serve(client);
-      // Logged in, without a server's connection so far; process number and key are made up.
+      // Logged in, but without a server connection yet. Process number and key are invented.
       client.write(Buffer.concat([message('R', numbers(0)), message('K', numbers(1, 1)), ready]));
     });
   }

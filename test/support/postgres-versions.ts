@@ -1,4 +1,6 @@
-/** PostgreSQL servers of the supported versions: 18 comes with the gateway, the others with `test/postgres-versions`. */
+/**
+ * PostgreSQL servers of the supported versions: 18 comes with the gateway, the others with `test/postgres-versions`.
+ */
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -21,19 +23,19 @@ export interface TestPostgres {
 }
 
 interface Wanted {
-  /** Replace those of a test server. */
+  /** Override the settings of a test server. */
   readonly settings?: Record<string, string>;
-  /** Brings the data directory instead of initdb: called with where it is to be. */
+  /** Creates the data directory instead of initdb, at the given path. */
   readonly prepare?: (cluster: string) => Promise<void>;
 }
 
-/** Starts a server of a major version, or of the one that the gateway brings, with the files in a place of its own. */
+/** Starts a server of a major version, or the packaged one, with files in a new directory. */
 export async function startPostgresVersion(
   version?: number,
   { settings, prepare }: Wanted = {},
 ): Promise<TestPostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-  // Under root another user runs the server, and must be able to enter.
+  // Under root another user runs the server and must be able to enter.
   await chmod(dataDir, 0o755);
   const cluster = join(dataDir, 'postgres');
   await prepare?.(cluster);
@@ -64,7 +66,7 @@ export async function startPostgresVersion(
 
 const PACKAGED = 18;
 
-/** The builtin locale came with 17; that of the C library is what an operator's older database has. */
+/** The builtin locale came with 17. Older databases have the C library's. */
 function releaseOf(version: number) {
   const entry = createRequire(import.meta.url).resolve(`postgres-${version}`);
   const directory = join(dirname(dirname(entry)), 'native');

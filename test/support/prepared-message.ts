@@ -3,7 +3,7 @@ import type { PreparedMessage } from '../../src/domain/messages/message.ts';
 
 const DAY_MS = 86_400_000;
 
-/** An SMS to one recipient that waits for its money, 35 minor units, for tests that hand it to intake themselves. */
+/** A priced SMS to one recipient, 35 minor units, for tests that call intake themselves. */
 export function preparedMessage(accountId: string, changes: Partial<PreparedMessage> = {}): PreparedMessage {
   return {
     id: randomUUID(),

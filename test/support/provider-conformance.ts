@@ -1,46 +1,49 @@
-/** What every provider of every channel must do (docs/providers.md). Each runs it against a peer that speaks its wire. */
+/**
+ * What every provider of every channel must do (docs/providers.md). Each is tested against a peer that speaks its
+ * protocol.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { DeliveryReport, Provider, Submission } from '../../src/domain/ports/provider.ts';
 import { eventually } from './eventually.ts';
 
 /**
- * How the peer treats what comes next. `silent`: it takes it and never answers. `down`: it cannot be reached, or cuts
- * every connection.
+ * How the peer treats the next submissions. `silent`: it accepts them and never answers. `down`: it is unreachable, or
+ * cuts every connection.
  */
 export type Treatment = 'accept' | 'reject' | 'throttle' | 'silent' | 'down';
 
-/** A provider with its peer. Its patience with a silent peer is short, so that the suite is. */
+/** A provider with its peer. Its timeouts are short to keep the suite fast. */
 export interface ProviderBench<S extends Submission> {
   readonly provider: Provider<S>;
-  /** What a submission of this provider has beyond what all have; `to` is one that the provider takes. */
+  /** The members of this provider's submissions. The provider accepts `to`. */
   readonly content: Omit<S, 'messageId' | 'position' | 'attempt' | 'expiresAt' | 'from'> & {
     readonly from?: string;
   };
-  /** Makes the peer treat so what comes next; the members that a submission needs for it, if any. */
+  /** Sets how the peer treats the next submissions. Returns the members that a submission needs for it. */
   arrange(treatment: Treatment): Partial<S> | undefined | Promise<Partial<S> | undefined>;
-  /** How many submissions have reached the peer, refused ones counted in. */
+  /** Number of submissions that reached the peer, refused ones included. */
   reached(): number;
   /** Open connections at the peer. */
   connections(): number;
-  /** Makes the peer report that what it knows under this sid was delivered; absent where nobody reports. */
+  /** Makes the peer report this sid as delivered. Absent if the peer never reports. */
   reportDelivered?(sid: string): void | Promise<void>;
   /** Stops the peer. */
   stop(): Promise<void>;
 }
 
 export interface Conformance {
-  /** What the peer can be made to do; all by default. */
+  /** The possible behaviours of the peer; all by default. */
   readonly treatments?: readonly Treatment[];
-  /** Handing the same submission over twice gives the same sid, so that a repeat can be told. */
+  /** True if the same submission sent twice gets the same sid, so that a repeat is recognizable. */
   readonly isRepeatKnown?: boolean;
-  /** The peer tells later what became of a submission. */
+  /** True if the peer sends delivery reports. */
   readonly reports?: boolean;
 }
 
 const ALL: readonly Treatment[] = ['accept', 'reject', 'throttle', 'silent', 'down'];
 
-/** Declares the suite for one provider; `start` makes a provider that is not started yet, and its peer. */
+/** Declares the suite for one provider. `start` creates the peer and a provider that is not started yet. */
 export function describeProvider<S extends Submission>(
   name: string,
   start: () => Promise<ProviderBench<S>>,

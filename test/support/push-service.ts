@@ -1,9 +1,11 @@
-/** A browser and its push service: takes Web Push requests and reads them as the browser would (RFC 8188, 8291, 8292). */
+/**
+ * A browser and its push service: accepts Web Push requests and decrypts them as a browser does (RFC 8188, 8291, 8292).
+ */
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What only the browser has. */
+/** The browser's secrets. */
 export interface BrowserSecrets {
   readonly privateKey: Buffer;
   readonly publicKey: Buffer;
@@ -23,7 +25,7 @@ export function newBrowser(): BrowserSecrets & { readonly keys: { p256dh: string
   };
 }
 
-/** The plain text of a body of one record in aes128gcm. Throws when any of it is not as the RFCs have it. */
+/** The plain text of an aes128gcm body with one record. Throws if it breaks the RFCs. */
 export function decryptPush(body: Buffer, { privateKey, publicKey, auth }: BrowserSecrets): string {
   const salt = body.subarray(0, 16);
   const recordSize = body.readUInt32BE(16);
@@ -45,7 +47,7 @@ export function decryptPush(body: Buffer, { privateKey, publicKey, auth }: Brows
   return padded.subarray(0, end).toString('utf8');
 }
 
-/** What a request's `Authorization: vapid` claims, its signature checked with the key that it names. */
+/** The claims of a request's `Authorization: vapid`. Checks the signature with the key that it names. */
 export function vapidClaims(headers: IncomingHttpHeaders): {
   claims: { aud: string; exp: number; sub: string };
   publicKey: string;
@@ -84,12 +86,12 @@ export interface PushServiceAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Listens on loopback. What it does can be changed at any time. */
+/** Listens on loopback. Its behaviour can be changed at any time. */
 export async function startPushService() {
   const requests: PushServiceRequest[] = [];
   const sockets = new Set<Socket>();
   const behaviour = {
-    /** Answers messages; undefined takes them. */
+    /** Answers messages. Undefined accepts them. */
     answer: (
       _request: PushServiceRequest,
       _count: number,

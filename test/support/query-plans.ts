@@ -1,9 +1,9 @@
 import type { ListQuery } from './list-queries.ts';
 import type { ExecutedPlan, recordPlans } from './plans.ts';
 
-/** The largest page that an edge gives: what a query may touch beyond what it returns. */
+/** The largest page of an API: rows that a query may read beyond those that it returns. */
 const ONE_PAGE = 100;
-/** Counts by the hour, by blocks of messages, or of an endpoint: what totals and usage are the sum of. */
+/** Tables of counts by hour, by block of messages, or by endpoint. Totals and usage are sums of their rows. */
 const ROLLUPS: ReadonlySet<string> = new Set([
   'usage_days',
   'usage_hours',
@@ -13,25 +13,25 @@ const ROLLUPS: ReadonlySet<string> = new Set([
   'delivery_deltas',
 ]);
 
-/** How one list query was executed. */
+/** How PostgreSQL executed one list query. */
 export interface QueryPlan {
   readonly name: string;
   readonly returned: number;
-  /** Rows read of the table of which most were. */
+  /** Rows read from the table with the most reads. */
   readonly touched: number;
-  /** Rows of counts that were summed up. */
+  /** Rows of counts that were added up. */
   readonly counts: number;
   readonly buffers: number;
   readonly ms: number;
   readonly statements: number;
   /**
-   * Whether no more was touched than was returned, and one page; or, to say how many match or to sort them, than match;
-   * or than the query's reach.
+   * True if it read at most what it returned plus one page. A query that counts or sorts may read what matches, or its
+   * reach.
    */
   readonly bound: 'page' | 'matches' | `reach of ${number}` | 'none';
 }
 
-/** Runs the query, and then its total as a query of its own, and says how PostgreSQL executed each. */
+/** Runs the query, then its total as a query of its own, and returns how PostgreSQL executed each. */
 export async function plansOf(query: ListQuery, plans: ReturnType<typeof recordPlans>): Promise<QueryPlan[]> {
   plans.take();
   const { returned, total } = await query.run();

@@ -28,7 +28,7 @@ export function takeMany(
   return Promise.all(Array.from({ length: count }, () => limits.take(bucket, rule)));
 }
 
-/** A database of the limiter's own, and a clock that stands until it is set. */
+/** A database for the limiter, and a clock that moves only when a test sets it. */
 export class RateLimitDatabase {
   readonly server = testServer();
   readonly name = `rate_limits_${process.pid}`;
@@ -39,7 +39,7 @@ export class RateLimitDatabase {
 
   async open(): Promise<void> {
     await this.admin.raw(`CREATE DATABASE ${this.name}`);
-    // What waits when it must not fails instead of hanging.
+    // A statement that waits for a lock fails instead of hanging.
     await this.admin.raw(`ALTER DATABASE ${this.name} SET lock_timeout = '30s'`);
     const pool = () => createKnex({ ...this.server, database: this.name }, silentLogger);
     this.pools = [pool(), pool()];
@@ -52,12 +52,12 @@ export class RateLimitDatabase {
     await this.admin.destroy();
   }
 
-  /** Sets the clock to so many ms after `START`. */
+  /** Sets the clock to this many ms after `START`. */
   at(ms: number): void {
     this.nowMs = START + ms;
   }
 
-  /** A limiter as a process has one, by the clock here. */
+  /** A limiter like a process's, with this clock. */
   limiter(sql = new Sql(this.pools[0])): PgRateLimiter {
     return new PgRateLimiter(sql, { now: () => new Date(this.nowMs) });
   }

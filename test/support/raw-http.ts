@@ -5,12 +5,12 @@ export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The parsed JSON body; `any`, since tests look into it freely. */
+  /** The parsed JSON body. It is `any` so that tests can read every member. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the answer holds
   readonly body: any;
 }
 
-/** One request whose path and headers go over the wire as they are given; an array sends a header more than once. */
+/** One request with exactly this path and these headers. An array sends a header more than once. */
 export function rawRequest(
   url: string,
   options: {
@@ -46,7 +46,7 @@ export function rawRequest(
             text,
             body: text && JSON.parse(text),
           });
-          // An upload that the server does not want to the end.
+          // The server stopped reading the upload.
           request.destroy();
         });
       },
@@ -64,12 +64,11 @@ export function rawRequest(
   });
 }
 
-/** How long a server may take to begin its answer. */
+/** The longest wait for the first byte of an answer. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Sends bytes on a bare socket and gives all that comes back until the server closes, or says nothing more for
- * `quietMs`.
+ * Sends bytes on a bare socket. Returns all that comes back until the server closes, or is silent for `quietMs`.
  */
 export function rawExchange(
   url: string,
@@ -101,7 +100,7 @@ export function rawExchange(
   });
 }
 
-/** Where an address points; Node dials IPv6 without brackets. */
+/** The host and port of an address. Node connects to IPv6 hosts without brackets. */
 function peerOf(url: string): { hostname: string; port: string } {
   const { hostname, port } = new URL(url);
   return { hostname: hostname.replace(/^\[|\]$/g, ''), port };

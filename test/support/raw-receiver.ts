@@ -16,14 +16,14 @@ export const identity = (name: string): { key: string; cert: string } => ({
 
 export interface RawReceiver {
   readonly port: number;
-  /** Connections ever accepted, and bytes of requests as they came. */
+  /** Number of accepted connections, and the bytes of each request. */
   readonly accepted: number;
   readonly open: number;
   readonly requests: readonly string[];
   close(): Promise<void>;
 }
 
-/** A whole plain answer. */
+/** A complete plain answer. */
 export const answer = (status: number, body: string | Buffer = '', headers: string[] = []): Buffer =>
   Buffer.concat([
     Buffer.from(

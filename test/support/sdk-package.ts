@@ -1,4 +1,4 @@
-/** The TypeScript SDK as its users have it: packed, and installed in a clean directory. */
+/** The TypeScript SDK as users get it: packed, and installed in a clean directory. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,29 +8,29 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** What comes before a program's own arguments. */
+/** The arguments before a program's own. */
 const PROGRAMS = {
   node: [],
   tsc: [join(ROOT, 'node_modules/typescript/bin/tsc')],
   vite: [join(ROOT, 'node_modules/vite/bin/vite.js')],
 };
 
-/** A directory in which somebody uses the package. */
+/** A user's directory with the package. */
 export interface Consumer {
   readonly path: string;
   /** Path of the archive. */
   readonly archive: string;
-  /** Lets the directory use packages of this repository. */
+  /** Makes packages of this repository available in the directory. */
   link(...packages: string[]): Promise<void>;
-  /** Writes files, by their paths in the directory. */
+  /** Writes files. Keys are paths in the directory. */
   write(files: Readonly<Record<string, string>>): Promise<void>;
-  /** Runs a program in the directory; gives what it wrote to stdout. Throws, with what it wrote, when it fails. */
+  /** Runs a program in the directory and returns its stdout. Throws with its output if it fails. */
   run(
     program: keyof typeof PROGRAMS,
     args: readonly string[],
     environment?: Record<string, string>,
   ): Promise<string>;
-  /** Runs any command in the directory, likewise. */
+  /** The same for any command. */
   runWith(command: readonly string[], environment?: Record<string, string>): Promise<string>;
   remove(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A certificate for loopback, made on the spot: no private key lies in the repository and none expires. */
+/** A certificate for loopback, made at run time: the repository holds no private key, and none expires. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 const OID_ECDSA_SHA256 = '06082a8648ce3d040302';

@@ -1,4 +1,4 @@
-/** The gateway as operators run it: a process of its own, from a build that all files of a run of jest share. */
+/** The gateway as a process of its own, from a build that all files of a jest run share. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** A built gateway, and a directory of its own for its files. */
 export interface Workplace {
   readonly path: string;
-  /** Where the build is: `dist` is in it. It does not change while a test runs. */
+  /** The directory of the build, with `dist` in it. It does not change while a test runs. */
   readonly build: string;
   /** A new directory, for a DATA_DIR or to run in. */
   directory(name: string): Promise<string>;
@@ -28,19 +28,19 @@ export async function buildWorkplace(): Promise<Workplace> {
     path,
     build: shared === undefined ? await build(path) : await buildOnce(shared),
     directory: (name) => makeDirectory(join(path, `${name}-`)),
-    // A PostgreSQL whose gateway was killed may still write for a moment.
+    // After its gateway was killed, PostgreSQL may still write for a moment.
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
   };
 }
 
 async function makeDirectory(prefix: string): Promise<string> {
   const made = await mkdtemp(prefix);
-  // Under root another user runs PostgreSQL, and must be able to enter.
+  // Under root another user runs PostgreSQL and must be able to enter.
   await chmod(made, 0o755);
   return made;
 }
 
-/** Builds the gateway unless another file of this run of jest has: files that start at once may both build. */
+/** Builds the gateway unless another file of this jest run has. Two files that start together may both build. */
 async function buildOnce(shared: string): Promise<string> {
   const place = join(shared, 'gateway');
   if (existsSync(place)) return place;
@@ -65,7 +65,7 @@ async function build(into: string): Promise<string> {
   return into;
 }
 
-/** Only what a process needs of this one's environment: nothing of the developer's own configuration. */
+/** The variables that a process needs, without the developer's own configuration. */
 function environment(variables: Readonly<Record<string, string>>): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return { PATH, HOME, TMPDIR: tmpdir(), ...variables };
@@ -98,12 +98,12 @@ export function runCli(
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Resolves with what it wrote when it has ended. */
+  /** Resolves with its output when it has ended. */
   readonly finished: Promise<Finished>;
-  /** What it has written to stdout so far. */
+  /** Its stdout so far. */
   stdout(): string;
   stderr(): string;
-  /** Resolves with the base URL once it says that it is ready; rejects when it ends instead. */
+  /** Resolves with the base URL when it prints that it is ready. Rejects if it ends instead. */
   ready(): Promise<string>;
   /** SIGTERM, and resolves when it has ended. */
   stop(): Promise<Finished>;
@@ -111,7 +111,7 @@ export interface ServerProcess {
   kill(): Promise<Finished>;
 }
 
-/** Starts the server as `npm start` does; `PORT` is any free one unless given. */
+/** Starts the server as `npm start` does. `PORT` is a free one unless given. */
 export function startServer(
   workplace: Workplace,
   variables: Readonly<Record<string, string>>,
@@ -163,7 +163,7 @@ function startProcess(
   };
 }
 
-/** Where the embedded PostgreSQL of a DATA_DIR listens. */
+/** Connection parameters of the embedded PostgreSQL of a DATA_DIR. */
 export async function embeddedConnection(dataDir: string) {
   const endpoint = JSON.parse(await readFile(join(dataDir, 'postgres.json'), 'utf8'));
   return { ...endpoint, user: 'postgres', database: 'gateway' } as {
@@ -196,7 +196,7 @@ export async function query<Row>(
   }
 }
 
-/** The secrets that a first start shows. */
+/** The secrets that a first start prints. */
 export function quickstartOf(stdout: string) {
   const find = (pattern: RegExp) => pattern.exec(stdout)?.[1] ?? '';
   return {

@@ -1,10 +1,10 @@
-/** Disks that are soon full. */
+/** Small disks, which a test can fill. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Puts a disk of that size, such as 5m, in place of a directory; it is there until it is disposed of. */
+/** Mounts a disk of this size, such as 5m, over a directory until it is disposed. */
 export function mountDisk(path: string, size: string) {
   const { status, stderr } = spawnSync('mount', [
     '-t',
@@ -18,13 +18,13 @@ export function mountDisk(path: string, size: string) {
   return {
     path,
     async [Symbol.asyncDispose]() {
-      // What a killed gateway left open on it goes with its last process.
+      // Files that a killed gateway left open are released when its last process ends.
       spawnSync('umount', ['-l', path]);
     },
   };
 }
 
-/** Root may, but not in every container. */
+/** Root may mount, but not in every container. */
 export const mayMount = (() => {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const path = mkdtempSync(join(tmpdir(), 'mount-'));

@@ -17,7 +17,7 @@ export type ApiReply =
 
 export type SmsApi = Awaited<ReturnType<typeof startSmsApi>>;
 
-/** Starts an API that answers as `reply` says until `answerWith` says otherwise. A body that is text goes as it is. */
+/** Starts an API that answers with `reply` until `answerWith` changes it. A text body is sent unchanged. */
 export async function startSmsApi(reply: (request: ApiRequest, count: number) => ApiReply) {
   let now = reply;
   let isGone = false;
@@ -58,7 +58,7 @@ export async function startSmsApi(reply: (request: ApiRequest, count: number) =>
     answerWith(next: (request: ApiRequest, count: number) => ApiReply) {
       now = next;
     },
-    /** Cuts every connection, and new ones at once while it is gone. */
+    /** Cuts every connection, and each new one while it is down. */
     beGone(gone: boolean) {
       isGone = gone;
       if (gone) for (const socket of sockets) socket.destroy();
@@ -71,7 +71,7 @@ export async function startSmsApi(reply: (request: ApiRequest, count: number) =>
   };
 }
 
-/** What Africa's Talking answers about one recipient. */
+/** Africa's Talking's answer about one recipient. */
 export function africasTalkingAnswer(to: string, statusCode: number, status: string, messageId = 'None') {
   const taken = statusCode < 400;
   const recipient = { statusCode, number: to, status, cost: taken ? 'UGX 30.0000' : '0', messageId };
@@ -79,7 +79,7 @@ export function africasTalkingAnswer(to: string, statusCode: number, status: str
   return { status: 201, body: { SMSMessageData: { Message, Recipients: [recipient] } } };
 }
 
-/** What Twilio answers about a message that it queued. */
+/** Twilio's answer to a message that it queued. */
 export function twilioAnswer(form: URLSearchParams, sid: string) {
   const body = {
     sid,
@@ -95,7 +95,7 @@ export function twilioAnswer(form: URLSearchParams, sid: string) {
   return { status: 201, body };
 }
 
-/** What Twilio answers to a request that it refuses. */
+/** Twilio's answer to a request that it refuses. */
 export function twilioError(status: number, code: number, message: string) {
   return { status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } };
 }

@@ -1,4 +1,4 @@
-/** The PDUs of the SMSC simulator: what it keeps of those it gets, and the reports it sends. */
+/** The PDUs of the SMSC simulator: what it records of received ones, and the reports that it sends. */
 import type { Pdu, PduFields } from 'smpp';
 
 export interface Address {
@@ -16,11 +16,11 @@ export interface ReceivedSubmit {
   readonly dataCoding: number;
   readonly registeredDelivery: number;
   readonly validityPeriod: string;
-  /** short_message as it came, user data header included. */
+  /** short_message as received, with the user data header. */
   readonly octets: Buffer;
-  /** The message_id it was or would have been given. */
+  /** The message_id that it got or would have got. */
   readonly sid: string;
-  /** The number of the connection it came on, from 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
 }
 
@@ -50,7 +50,7 @@ const STATES: Readonly<Record<string, number>> = {
 };
 const RECEIPT = 0x04;
 
-/** What is kept of a submit_sm. */
+/** The recorded fields of a submit_sm. */
 export function toSubmit(pdu: Pdu, index: number, connection: number, sid: string): ReceivedSubmit {
   return {
     index,

@@ -1,4 +1,4 @@
-/** Puts the texts of received submit_sm PDUs together, with the smpp package's alphabet and not ours. */
+/** Joins the texts of received submit_sm PDUs. It uses the smpp package's alphabet, not the gateway's. */
 import { smpp } from '../../src/channels/sms/smpp/pdu.ts';
 import type { ReceivedSubmit } from './smsc-pdus.ts';
 
@@ -24,7 +24,7 @@ export function assemble(submits: readonly ReceivedSubmit[]): ReceivedMessage[] 
     const header = concatenation(submit);
     const key = `${submit.source.address} ${submit.destination.address} ${header.reference}`;
     let group = open.get(key);
-    // A reference comes back after 256 messages.
+    // References repeat after 256 messages.
     if (group === undefined || header.total === 1 || group.parts.size === group.total) {
       group = { total: header.total, parts: new Map() };
       open.set(key, group);
@@ -42,7 +42,7 @@ function toMessage({ parts }: Group): ReceivedMessage {
     from: first.source.address,
     to: first.destination.address,
     dataCoding: first.dataCoding,
-    // Part by part: an escape sequence or a surrogate pair cut in two would not survive it.
+    // Parts are decoded one by one, so that a split escape sequence or surrogate pair shows as wrong.
     text: ordered.map((submit) => decode(textOctets(submit), submit.dataCoding)).join(''),
     sids: ordered.map(({ sid }) => sid),
   };

@@ -1,6 +1,6 @@
 /**
- * SMSC simulator: the carrier's side of SMPP 3.4 on a real socket, for tests. It records what it receives
- * and misbehaves on request. Nothing in `src/` uses it.
+ * SMSC simulator: the carrier's side of SMPP 3.4 on a real socket. It records what it receives and misbehaves on
+ * request.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,10 @@ import {
 } from './smsc-pdus.ts';
 import { assemble, type ReceivedMessage } from './smsc-text.ts';
 
-/** `silent`: no answer, ever. `late`: once `answerLate` says so. `drop`: the connection is cut instead of an answer. A number: that command_status. */
+/**
+ * `silent`: no answer, ever. `late`: answered by `answerLate`. `drop`: the connection is cut instead. A number: this
+ * command_status.
+ */
 export type SubmitAnswer = 'accept' | 'throttle' | 'silent' | 'late' | 'drop' | number;
 
 type Reports = ReportPlan | readonly ReportPlan[] | undefined;
@@ -24,22 +27,22 @@ type Reports = ReportPlan | readonly ReportPlan[] | undefined;
 export interface SmscBehaviour {
   readonly answer: SubmitAnswer | ((submit: ReceivedSubmit) => SubmitAnswer);
   readonly answerDelayMs: number;
-  /** Answers are held until there are so many, or it is told otherwise, and then sent last first; 1 is in order. */
+  /** Holds answers until there are this many, and sends them in reverse order. 1 keeps the order. */
   readonly answersReversedBy: number;
   readonly messageIds: 'decimal' | 'hex' | 'padded';
-  /** Several for a submission: a carrier may report twice. */
+  /** Several reports for a submission: a carrier may report twice. */
   readonly reports: Reports | ((submit: ReceivedSubmit) => Reports);
-  /** Whether a report that was refused, or not answered when its connection ended, is sent again. Not every SMSC does. */
+  /** True to repeat a report that was refused, or not answered before its connection ended. Not every SMSC does. */
   readonly repeatsReports: boolean;
-  /** Over which connection reports come: the first that takes them, or each in turn. */
+  /** The connection for reports: the first that accepts them, or each in turn. */
   readonly reportsOver: 'first' | 'each';
-  /** How soon a report that was not taken is sent again. */
+  /** Delay before a refused report is repeated. */
   readonly repeatReportMs: number;
   readonly answersEnquireLink: boolean;
   /** command_status for every bind, whatever the credentials. */
   readonly bindStatus: number | undefined;
   readonly answersBind: boolean;
-  /** What a bind is refused for, with ESME_RALYBND, such as `bind_receiver`. */
+  /** The bind command that is refused with ESME_RALYBND, such as `bind_receiver`. */
   readonly refusedBind: string | undefined;
 }
 
@@ -48,14 +51,14 @@ export interface SmscOptions extends Partial<SmscBehaviour> {
   readonly port?: number;
   readonly systemId?: string;
   readonly password?: string;
-  /** TLS, with a self-signed certificate, which is at `tlsCa`, or with one that is given. */
+  /** TLS with the given certificate, or with a self-signed one whose CA is `tlsCa`. */
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
 /** A report and every answer (command_status) it got; repeated until one is 0. */
 export interface SentReport {
   readonly sid: string;
-  /** Of the submission (`ReceivedSubmit.index`) that it reports on; undefined for one that a test sends. */
+  /** The submission that it reports on (`ReceivedSubmit.index`). Undefined if a test sends the report. */
   readonly index?: number;
   readonly answers: number[];
 }
@@ -84,7 +87,7 @@ export async function startSmsc(options: SmscOptions = {}): Promise<Smsc> {
 export class Smsc {
   readonly received: ReceivedSubmit[] = [];
   readonly reports: SentReport[] = [];
-  /** Every bind's fields and the status it was answered with. */
+  /** Fields and answered status of every bind. */
   readonly binds: {
     systemId: string;
     password: string;
@@ -95,7 +98,7 @@ export class Smsc {
   /** Commands of all requests and responses received, in order. */
   readonly commands: string[] = [];
   readonly tlsCa: string | undefined;
-  /** The most submit_sm PDUs that were ever without an answer on one connection. */
+  /** The highest number of unanswered submit_sm PDUs on one connection. */
   maxUnanswered = 0;
   url = '';
   port = 0;
@@ -103,11 +106,11 @@ export class Smsc {
   readonly #password: string;
   readonly #server: Server;
   readonly #bound = new Set<Session>();
-  /** Those of `#bound` that take what is sent to them: transceivers and receivers. */
+  /** Members of `#bound` that receive: transceivers and receivers. */
   readonly #receivers = new Set<Session>();
-  /** Those that may submit: transceivers and transmitters. */
+  /** Members that may submit: transceivers and transmitters. */
   readonly #transmitters = new Set<Session>();
-  /** Reports sent without an answer yet: a lost connection sends them again. */
+  /** Unanswered reports. After a lost connection they are sent again. */
   readonly #unsettled = new WeakMap<Session, Set<() => void>>();
   readonly #undelivered: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -116,7 +119,7 @@ export class Smsc {
   #connections = 0;
   /** Reports sent, repeats included. */
   #sent = 0;
-  /** Messages received before it counted anew. */
+  /** Messages received before its counter was reset. */
   #countedBefore = 0;
   #held: (() => void)[] = [];
   readonly #late: (() => void)[] = [];
@@ -138,50 +141,50 @@ export class Smsc {
     this.url = `${this.#scheme}://${this.#systemId}:${this.#password}@127.0.0.1:${this.port}`;
   }
 
-  /** Changes what it does from now on. */
+  /** Changes its behaviour from now on. */
   behave(behaviour: Partial<SmscBehaviour>): void {
     this.#behaviour = { ...this.#behaviour, ...behaviour };
     if (behaviour.answersReversedBy !== undefined) this.#answerHeld();
   }
 
-  /** The texts received, long ones put together again. */
+  /** The received texts; long ones are joined. */
   messages(): ReceivedMessage[] {
     return assemble(this.received);
   }
 
-  /** How many clients are bound. */
+  /** Number of bound clients. */
   get boundCount(): number {
     return this.#bound.size;
   }
 
-  /** Accepts what it was to answer late. */
+  /** Accepts the submissions that `late` holds. */
   answerLate(): void {
     for (const answer of this.#late.splice(0)) answer();
   }
 
-  /** From now on it gives the ids again that it gave from the start. */
+  /** Resets the counter of message ids, so that ids repeat. */
   countAnew(): void {
     this.#countedBefore = this.received.length;
   }
 
-  /** Cuts every connection without a word. */
+  /** Cuts every connection without an unbind. */
   dropConnections(): void {
     for (const session of [...this.#server.sessions]) session.destroy();
   }
 
-  /** Cuts the connections that only receive, or only submit. */
+  /** Cuts the connections that only receive, or those that only submit. */
   dropOnly(which: 'receivers' | 'transmitters'): void {
     const [dropped, kept] =
       which === 'receivers' ? [this.#receivers, this.#transmitters] : [this.#transmitters, this.#receivers];
     for (const session of [...dropped]) if (!kept.has(session)) session.destroy();
   }
 
-  /** Sends bytes as they are to every bound client. */
+  /** Sends raw bytes to every bound client. */
   sendRaw(bytes: Buffer): void {
     for (const session of this.#bound) session.socket.write(bytes);
   }
 
-  /** Sends a request to every bound client, for what the other methods cannot say. */
+  /** Sends any request to every bound client. */
   send(command: string, fields: PduFields = {}, onResponse?: (response: Pdu) => void): void {
     for (const session of this.#bound) session.send(new smpp.PDU(command, fields), onResponse);
   }
@@ -288,7 +291,7 @@ export class Smsc {
     this.#later(plan.delayMs ?? 0, () => this.#deliver({ sid, index, answers: [] }, fields));
   }
 
-  /** Sends until it is taken, over whichever connection there is, or once where it does not repeat. */
+  /** Sends a report until it is accepted, over any connection; once if reports are not repeated. */
   #deliver(report: SentReport, fields: PduFields): void {
     if (report.answers.length === 0 && !this.reports.includes(report)) this.reports.push(report);
     const receivers = [...this.#receivers];

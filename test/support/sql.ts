@@ -8,7 +8,7 @@ export interface TestSql extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A look past the gateway, straight into its database. */
+/** A connection to the gateway's database that bypasses the gateway. */
 export async function openSql(database: TestDatabase): Promise<TestSql> {
   const client = new pg.Client({ ...database.connection });
   await client.connect();
@@ -20,7 +20,7 @@ export async function openSql(database: TestDatabase): Promise<TestSql> {
   };
 }
 
-/** What must hold of an account's money at any moment (R17); throws the first thing that does not. */
+/** Checks an account's balance and ledger (R17). Throws the first fault. */
 export async function checkLedger(sql: TestSql, accountId: string): Promise<void> {
   const [account] = await sql.query(
     'SELECT balance_minor::int AS balance, ledger_seq::int AS seq FROM accounts WHERE id = $1',

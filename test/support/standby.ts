@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startPostgresVersion, type TestPostgres } from './postgres-versions.ts';
 
-/** A hot standby: the copy of a server's files, which takes no writes; the server it was copied from is gone. */
+/** A hot standby: a copy of a server's files that refuses writes. The original server is gone. */
 export async function startStandby(version?: number): Promise<TestPostgres> {
   const primary = await startPostgresVersion(version);
   await primary.halt();

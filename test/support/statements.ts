@@ -1,20 +1,20 @@
 import pg from 'pg';
 
-/** What the queue, the listener, the periodic tasks and new connections ask is no part of a request. */
+/** Statements of the queue, the listener, periodic tasks and new connections do not belong to a request. */
 const BACKGROUND =
   /gateway_|pgboss|_deltas RETURNING|deliveries = 0|unmatched_reports u|sweep|provider_health|INTO api_key_scope_uses|NOTIFY|LISTEN|job|advisory|^SET plan_cache_mode|^SELECT 1$|^BEGIN$|COMMIT$/i;
 
-/** What is done for retention and to forget what is past its time, by the names of the statements. */
+/** Names of the statements that delete old rows. */
 const FORGETTING = /^retention-|-forget|-abandon/;
 
-/** Goes along with a read, in the same piece: no way to PostgreSQL of its own. And the clock's, every few seconds. */
+/** Sent together with a read, so it costs no round trip; and the clock's statement, every few seconds. */
 const ASIDE = ['read-on-disk', 'clock-now'];
 
 /** Records the SQL statements that this process sends from now on, until it is disposed. */
 export function countStatements(): Disposable & { texts(): string[] } {
   const texts: string[] = [];
   const original = pg.Query.prototype.submit;
-  // What goes as one with others is submitted for itself, too.
+  // Statements that are sent together are also recorded one by one.
   pg.Query.prototype.submit = function (this: { readonly name?: string; readonly text: string }, ...given) {
     const { name = '', text } = this;
     const isCounted = !BACKGROUND.test(text) && !FORGETTING.test(name) && !ASIDE.includes(name);

@@ -1,4 +1,4 @@
-/** Every place of both APIs where a caller may put text, found in what describes them: new ones are there by themselves. */
+/** Every text field of both APIs, read from their schemas, so that new fields are included. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import {
   type GraphQLArgument,
@@ -13,27 +13,27 @@ import {
   isNonNullType,
 } from 'graphql';
 
-/** A place for text; `send` puts it there and resolves with the status once it is answered. */
+/** A field for text. `send` sends a request with the text in it and resolves with the status. */
 export interface TextField {
   readonly name: string;
-  /** The text as long as fits there. */
+  /** The longest text that fits. */
   readonly maxLength: number;
   readonly send: (text: string) => Promise<number>;
 }
 
-/** What fits a place by its path, so that what is refused is the text and not what stands beside it. Asked each time. */
+/** A valid value for each path, so that only the tested text can be refused. Called for each request. */
 export type Samples = (path: readonly string[]) => unknown;
 
-/** Node takes 16 KiB of headers and address together. */
+/** Node accepts 16 KiB of headers and address together. */
 const HEADERS_MAX = 12_000;
 const HEADER_TEXT = 6_000;
 const BODY_TEXT = 6_000;
-/** Where the type is wrong whatever the text says, a message may quote it; there are few such places. */
+/** For the few fields whose type no text has: an error message may quote the text. */
 const WRONG_TEXT = 60_000;
 
 type Path = readonly (string | number)[];
 
-/** The paths of all values in a sample, those of members' names left out. */
+/** The paths of all leaf values in a sample. */
 function leavesOf(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [path];
   return Object.entries(value).flatMap(([name, member]) => leavesOf(member, [...path, name]));
@@ -48,7 +48,7 @@ function withLeaf(value: unknown, [name, ...rest]: Path, text: string): unknown 
   return { ...object, [name]: withLeaf(object[name], rest, text) };
 }
 
-/** Sends requests one after the other on few connections. */
+/** Sends requests one after another on one connection. */
 export class Sender implements Disposable {
   readonly #url: URL;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -66,7 +66,7 @@ export class Sender implements Disposable {
     return new Promise((resolve, reject) => {
       const { hostname, port } = this.#url;
       const asked = request({ hostname, port, method, path, agent: this.#agent, headers }, (response) => {
-        // A stream that has begun has read all that was asked.
+        // When a stream begins, the request has been read.
         if (isStream(response)) {
           response.destroy();
           resolve(response.statusCode ?? 0);
@@ -75,7 +75,7 @@ export class Sender implements Disposable {
         response.on('end', () => resolve(response.statusCode ?? 0));
       });
       asked.on('error', (error: NodeJS.ErrnoException) => {
-        // A body that is refused before it is read may be cut off.
+        // The server may cut the connection when it refuses a body before reading it.
         if (error.code === 'EPIPE' || error.code === 'ECONNRESET') resolve(0);
         else reject(error);
       });
@@ -163,7 +163,7 @@ export function restFields(document: object, sender: Sender, key: string, sample
     return schemaAt(inside, rest);
   };
   const seen = new Set<string>();
-  /** False for a place that takes a few words or a number only, where there was one just like it. */
+  /** False for a further field of the same enum or number. */
   const isNew = (given: JsonSchema | undefined, name: string): boolean => {
     const { type, enum: words, pattern } = given ? resolve(given) : {};
     const isText = (type === undefined || type === 'string') && words === undefined && pattern === undefined;
@@ -214,12 +214,12 @@ export function restFields(document: object, sender: Sender, key: string, sample
   );
 }
 
-/** A header holds no line ends and no letters beyond Latin-1. */
+/** A header holds no line breaks and only Latin-1. */
 export function headerText(text: string): string {
   return text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '~').trim();
 }
 
-/** The text fields of GraphQL: a variable of each argument, and each value inside of it. */
+/** The text fields of GraphQL: a variable for each argument, and each value inside it. */
 export function graphqlFields(
   schema: GraphQLSchema,
   sender: Sender,
@@ -246,7 +246,7 @@ export function graphqlFields(
     return type.name === 'JSONObject' ? { member: 'text' } : 'text';
   };
   const seen = new Set<string>();
-  /** False for a value of a type that takes no text, where there was one: the schema refuses each in the same way. */
+  /** False for a further value of a type without text: the schema refuses each in the same way. */
   const isNew = (type: GraphQLInputType | undefined): boolean => {
     if (!type || takesText(type)) return true;
     const { name } = getNamedType(type);
@@ -290,7 +290,7 @@ export function graphqlFields(
   );
 }
 
-/** The type of the value at a path; undefined inside of JSON. */
+/** The type of the value at a path; undefined inside JSON. */
 function typeAt(
   fields: readonly { readonly name: string; readonly type: GraphQLInputType }[],
   [name, ...rest]: Path,

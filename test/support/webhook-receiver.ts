@@ -31,7 +31,7 @@ export async function startWebhookReceiver(
   return {
     url: `http://127.0.0.1:${port}/hook`,
     received,
-    /** Resolves with the first hook that fits, once it came. */
+    /** Resolves with the first matching hook. */
     waitFor: (fits: (hook: ReceivedHook) => boolean) => eventually(() => received.find(fits)),
     stop: () =>
       new Promise<void>((resolve) => {

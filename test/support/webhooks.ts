@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts';
 import { type Answer, startTestGateway, type TestAccount, type TestGateway } from './gateway.ts';
 import { type ReceivedHook, startWebhookReceiver } from './webhook-receiver.ts';
 
-/** A gateway with what tests of webhooks do again and again; `stop` ends every receiver too. */
+/** A gateway with helpers for webhook tests. `stop` also ends all receivers. */
 export async function startWebhookBench(environment: Record<string, string> = {}) {
   const gateway: TestGateway = await startTestGateway(environment);
   const receivers: { stop(): Promise<void> }[] = [];
@@ -20,7 +20,7 @@ export async function startWebhookBench(environment: Record<string, string> = {}
       receivers.push(receiver);
       return receiver;
     },
-    /** A new endpoint for sms.sent, unless `body` says otherwise. */
+    /** A new endpoint. It subscribes to sms.sent unless `body` has other events. */
     async register(owner: TestAccount, body: { url: string } & Record<string, unknown>) {
       const answer = await call(owner, 'POST', '', { events: ['sms.sent'], ...body });
       if (answer.status !== 201) throw new Error(answer.text);
@@ -36,7 +36,7 @@ export async function startWebhookBench(environment: Record<string, string> = {}
     async deliveries(owner: TestAccount, id: string, query = '') {
       return (await call(owner, 'GET', `/${id}/deliveries${query}`)).body;
     },
-    /** Resolves when no job is to try the delivery, at once or later; those under way count too unless `inQueue`. */
+    /** Resolves when no job for the delivery exists. With `inQueue`, jobs in progress do not count. */
     noJobFor(deliveryId: string, { inQueue = false } = {}) {
       const named = `%${deliveryId}%`;
       return withKnex(gateway.database.connection, (knex) =>

@@ -1,4 +1,4 @@
-/** Writes schema/schema.sql from a database that the migrations have just made (`npm run schema`). */
+/** Writes schema/schema.sql from a freshly migrated database (`npm run schema`). */
 import { writeFile } from 'node:fs/promises';
 import { migrate } from '../../src/storage/postgres/migrate.ts';
 import { withKnex } from './database.ts';

@@ -1,0 +1,18 @@
+/**
+ * The order of test files on a fresh clone, where jest knows no durations: slow files first. A slow file that starts
+ * last keeps one worker busy while the others have nothing to do.
+ */
+import Sequencer from '@jest/test-sequencer';
+
+/** Files of 20 s and more. */
+const SLOW =
+  /\/test\/(contract\/(hostile-texts|cli)|e2e|console|sdk\/(python|listen)|contract\/(webhook-deliveries|corpus-inputs|config)|integration\/(smpp-carrier|queue|embedded-postgres))/;
+
+export default class SlowFirst extends Sequencer {
+  sort(tests) {
+    const sorted = super.sort(tests);
+    if (sorted.some(({ duration }) => duration !== undefined)) return sorted;
+    const isSlow = ({ path }) => SLOW.test(path);
+    return [...sorted.filter(isSlow), ...sorted.filter((test) => !isSlow(test))];
+  }
+}
