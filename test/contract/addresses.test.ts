@@ -3,7 +3,7 @@ import { routes } from '../../src/rest/routes/all.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** Most requests are found by their address as it came, others by Express: nobody must be able to tell which. */
+/** The router matches most addresses itself and leaves others to Express. Answers must not show which. */
 const plain = routes.flatMap((route) =>
   [route.path, ...(route.aliases ?? [])]
     .filter((path) => !path.includes(':'))
@@ -23,10 +23,10 @@ const send = (method: string, path: string, headers: Record<string, string> = {}
     method,
     path,
     headers: { 'content-type': 'application/json', ...headers },
-    // What no route takes, so that nothing comes of it.
+    // A body that no route accepts, so that the request changes nothing.
     ...(method === 'GET' ? {} : { body: '[]' }),
   });
-/** What differs from request to request is left out. */
+/** Parts that differ between requests are left out. */
 const told = ({ status, headers, body }: Awaited<ReturnType<typeof send>>) => {
   const names = Object.keys(headers).sort();
   return { status, names, allow: headers.allow, type: headers['content-type'], body };

@@ -13,7 +13,7 @@ import { silentLogger, withKnex } from '../support/database.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-/** What `audit verify` prints for this gateway. */
+/** The output of `audit verify` for this gateway. */
 async function auditVerify(gateway: TestGateway) {
   const answers: CliAnswer[] = [];
   const runner: CliRunner = {
@@ -30,13 +30,13 @@ describe('the audit log is tamper-evident', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
     gateway = await startTestGateway();
-    // Many at once, each with before and after of its own.
+    // Many at once, each with a different before and after.
     await Promise.all(Array.from({ length: 8 }, () => gateway.createAccount()));
   });
   afterAll(() => gateway?.stop());
 
   const verify = () => gateway.parts.operations.audit.verify.run({ kind: 'system', name: 'test' }, {});
-  /** As somebody with every right in the database, whom no trigger stops. */
+  /** Changes rows as a database superuser, whom triggers do not stop. */
   const database = <T>(work: (knex: Knex) => Promise<T>) =>
     withKnex(gateway.database.connection, (knex) =>
       knex.transaction(async (all) => {
@@ -54,7 +54,7 @@ describe('the audit log is tamper-evident', () => {
       await knex('audit_entries').insert(entries);
       await knex('audit_head').update(head);
     });
-  /** Cuts the tail off, with the end beside the log moved back to what is left. */
+  /** Removes the last entries, and moves the stored head back to the new last entry. */
   const cutTo = (seq: number) =>
     database(async (knex) => {
       await knex('audit_entries').where('seq', '>', seq).delete();
@@ -123,7 +123,7 @@ describe('the audit log is tamper-evident', () => {
     await rm(headFile());
     const cut = { isIntact: false, entries: whole.entries - 2, brokenAt: whole.entries - 1 };
     expect(await verify()).toMatchObject(cut);
-    // A head of one's own making is none, and neither is any other text that was sealed.
+    // A forged head is refused, and so is another sealed text.
     for (const sealed of ['v1.00000000.AAAA', gateway.parts.secrets.seal('["other"]')]) {
       await database((knex) => knex('audit_head').update({ sealed }));
       expect(await verify()).toMatchObject({ isIntact: false, brokenAt: null, signedUpTo: null });

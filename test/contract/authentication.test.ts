@@ -63,7 +63,7 @@ function setTime(unixSeconds: number): void {
     jest.spyOn(parts.clock, 'now').mockReturnValue(new Date(unixSeconds * 1000));
 }
 
-/** A key whose signing secret is `secret`, as it would be had the gateway made up that one. */
+/** A key with the signing secret `secret`, stored as the gateway stores secrets. */
 async function signingKey(secret = SECRET, ipAllowlist: string[] = []): Promise<string> {
   const { key, keyId } = await gateway.createKey(account.accountId, { enableHmac: true, ipAllowlist });
   const sealed = gateway.parts.secrets.seal(secret);
@@ -95,7 +95,7 @@ function sendSigned({
   return rawRequest(at.url, { method, path, headers, ...(body.length > 0 ? { body } : {}) });
 }
 
-/** A request signed for now. */
+/** A request signed with the current time. */
 function freshlySigned(method: string, path: string, body = '', secret = SECRET) {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
@@ -172,7 +172,7 @@ describe('the API key (R2, R64, R66, R114–R116)', () => {
         null,
       );
       expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
-      // The corpus's right key id with a wrong secret, now that there is such a key.
+      // The key exists now. The right key id with a wrong secret is refused.
       const wrong = `msg_${vector.expect.kid}_${'0'.repeat(40)}`;
       expect((await gateway.call('GET', '/account', { key: wrong })).status).toBe(401);
     },

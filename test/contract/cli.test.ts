@@ -21,7 +21,7 @@ import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 import { startStandby } from '../support/standby.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => workplace.remove());
 
-/** The one JSON document that a command printed. */
+/** The JSON document that a command printed. */
 function documentOf({ code, stdout, stderr }: Finished) {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n')).toHaveLength(2);
@@ -299,7 +299,7 @@ describe('the command line beside a running gateway (R246)', () => {
     const keys = () =>
       query(gateway.database.connection, 'SELECT key_id FROM api_keys WHERE account_id = $1', [accountId]);
     const before = await keys();
-    // The last is what a shell makes of a variable that is not set.
+    // An unset shell variable becomes an empty argument.
     for (const given of [',', ' , ', '']) {
       expect(refusalOf(await cli(...create, '--scopes', 'SEND_SMS', '--allow-ip', given))).toBe(
         `option '--allow-ip <cidrs>' argument '${given}' is invalid. ` +
@@ -472,7 +472,7 @@ describe('the command line and its database', () => {
     const database = await createTestDatabase();
     const sql = await openSql(database);
     try {
-      // As a server would be on which something that a statement uses is not there.
+      // A statement uses a table that this database does not have.
       await sql.query('ALTER TABLE spent_signatures RENAME TO elsewhere');
       const variables = { DATABASE_URL: database.url, MASTER_KEY, DATA_DIR: workplace.path };
       const doctor = await runCli(workplace, ['doctor', '--json'], variables);
@@ -540,7 +540,7 @@ describe('the command line and its database', () => {
         /^permission denied for .*\. The user in DATABASE_URL must own the database/,
       );
       const { database } = refused.connection;
-      // What every user may unless somebody takes it from them; without it a send would be stored and answered with 503.
+      // Every user has this right unless it is revoked. Without it a send would be stored and answered with 503.
       await sql.query(
         `ALTER DATABASE ${database} OWNER TO owns_nothing; ALTER SCHEMA public OWNER TO owns_nothing`,
       );
@@ -689,7 +689,7 @@ describe('the command line on a DATA_DIR', () => {
 
     const server = startServer(workplace, { DATA_DIR: dataDir, LOG_LEVEL: 'error' });
     try {
-      // The account is there, so this is no first start.
+      // An account exists, so this is not a first start.
       expect(await server.ready()).toMatch(/^http/);
       expect(quickstartOf(server.stdout()).key).toBe('');
       const topup = ['account', 'topup', '--account', account.id, '--amount', '70', '--json'];
@@ -702,7 +702,7 @@ describe('the command line on a DATA_DIR', () => {
   });
 });
 
-/** The doctor's row of carriers. */
+/** The doctor's row about carriers. */
 function carriersOf(checks: readonly { check: string }[]) {
   return checks.find(({ check }) => check === 'carriers');
 }

@@ -6,7 +6,7 @@ import { ConfigError, parseConfig } from '../../src/config/config.ts';
 import { buildWorkplace, runCli, startServer, type Workplace } from '../support/server-process.ts';
 import { mayMount, mountDisk } from '../support/small-disk.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const KEY = Buffer.alloc(32, 1).toString('base64');
@@ -277,7 +277,7 @@ describe('a setting that is found bad only when it is used', () => {
           'can send its delivery reports; add ?callbackToken=SECRET to its URL, and ?token=SECRET to the callback URL at ' +
           'the carrier.',
       );
-      // With one, it is the database that cannot be had.
+      // With a master key the start fails at the database.
       expect(await faultWith({ ...settings, ...route('?callbackToken=t0ken') })).not.toContain('SMS_ROUTES');
     },
   );

@@ -36,7 +36,7 @@ describe('imports of contacts', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** An account of its own, with what a test asks of it. */
+  /** A new account with helpers for imports. */
   async function newcomer() {
     const account: TestAccount = await gateway.createAccount();
     const token = await signIn(gateway, account);
@@ -44,7 +44,7 @@ describe('imports of contacts', () => {
     const look = async (id: string, slice: object = {}) =>
       (await ask(LOOK, { id, ...slice })).body.data.contactImport;
     const start = (csv: string) => ask(START, { csv });
-    /** The import of a text once it has ended. */
+    /** Imports a text, and resolves when the import has ended. */
     const imported = async (csv: string): Promise<Ended> => {
       const started = await start(csv);
       if (started.body.errors) throw new Error(started.text);
@@ -54,7 +54,7 @@ describe('imports of contacts', () => {
         return found.finishedAt !== null && { ...found, id, errors: found.errors.nodes };
       });
     };
-    /** The contacts by their names, as REST shows them. */
+    /** The contacts as REST shows them, by name. */
     const contacts = async (): Promise<Record<string, Record<string, unknown>>> => {
       const { body } = await gateway.call('GET', '/developers/contacts?limit=100', { key: account.key });
       return Object.fromEntries(body.data.map((contact: { name: string }) => [contact.name, contact]));
@@ -104,7 +104,7 @@ describe('imports of contacts', () => {
       attributes: {},
     });
     expect(found.Cara).toMatchObject({ phone: null, externalId: 'c-3', attributes: { city: 'Gulu' } });
-    // The text is not kept.
+    // The CSV text is deleted after the import.
     const kept = await withKnex(gateway.database.connection, (knex) =>
       knex('contact_imports').where({ account_id: account.accountId }).select('csv'),
     );

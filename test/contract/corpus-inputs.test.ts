@@ -1,4 +1,4 @@
-/** Every entry of corpus/inputs.json: hostile and odd requests, and what must come of them. */
+/** Every entry of corpus/inputs.json: hostile and odd requests with their expected outcomes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -86,7 +86,7 @@ const at = (body: unknown, path: string) =>
     .split('.')
     .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], body);
 
-/** Why an answer is not the expected one; nothing when it is. */
+/** The differences between an answer and the expected one. */
 function faultsOf(answer: RawAnswer, expected: Expected): string[] {
   const { body } = answer;
   const faults: string[] = [];
@@ -150,7 +150,7 @@ describe('corpus/inputs.json', () => {
     if (call.gen) return generate(call.gen);
     if (call.rawBase64 !== undefined) return Buffer.from(call.rawBase64, 'base64');
     if (call.rawBody !== undefined) return Buffer.from(fill(call.rawBody));
-    // No name of this corpus resolves in a test, and registering does not dial.
+    // Names of this corpus do not resolve in a test. Registration does not connect.
     const text = call.body === undefined ? undefined : JSON.stringify(call.body);
     return text === undefined
       ? undefined
@@ -215,7 +215,7 @@ describe('corpus/inputs.json', () => {
     names.set('OTHER_ACCOUNT_WEBHOOK', await webhookOf(other.key));
     names.set('ALLOWED_IP', ALLOWED_IP);
     names.set('DRIP 1 byte per s', '');
-    // It takes as long as the server's patience, so it runs beside the others.
+    // It lasts as long as the server's timeout, so it runs in parallel with the others.
     const slow = entries.find((entry) => entry.expect.closedWithinS !== undefined);
     drip = slow?.request.raw
       ? rawExchange(gateway.url, fill(slow.request.raw), { drip: () => 'x' })
@@ -241,7 +241,7 @@ describe('corpus/inputs.json', () => {
     }
   }
 
-  /** A name that is no token is no header: HTTP itself refuses the request, before anybody can look for a key. */
+  /** A header name must be a token. Node's HTTP parser refuses the request before the key is read. */
   async function runNoHeader({ request, expect: expected }: Entry): Promise<void> {
     const lines = Object.entries(request.headers ?? {}).map(
       ([name, value]) => `${name}: ${fill(String(value))}\r\n`,
@@ -287,7 +287,7 @@ describe('corpus/inputs.json', () => {
         toppedUp = Number(amount);
       }
       if (hours) {
-        // What is stored is made older instead: its time is PostgreSQL's, which no test sets.
+        // The stored rows are made older instead, because a test cannot set PostgreSQL's clock.
         await withKnex(gateway.database.connection, (knex) =>
           knex.raw(
             'UPDATE idempotency_records SET expires_at = expires_at - make_interval(hours => ?, mins => ?)',

@@ -1,4 +1,4 @@
-/** Mails that leave signed (RFC 6376), and settings that cannot sign. */
+/** Signed mails (RFC 6376), and settings that cannot sign. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -4,7 +4,7 @@ import { type Browser, chromium as playwright } from 'playwright-core';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 
 const BROWSER_TIMEOUT_MS = 60_000;
-/** The packaged Chromium is a program for this platform only. */
+/** The packaged Chromium runs on Linux x64 only. */
 const inBrowser = process.platform === 'linux' && process.arch === 'x64' ? it : it.skip;
 
 describe('the reference page at /docs (R5, R244)', () => {

@@ -14,7 +14,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ROLES = ['OWNER', 'ADMIN', 'DEVELOPER', 'VIEWER', 'OPERATOR'] as const;
 type Role = (typeof ROLES)[number];
-/** Which people may do what: each operation with the roles that may, reviewed by eye and held by the tests below. */
+/** Each operation with the roles that may call it. The file is reviewed by eye; the tests below enforce it. */
 const TABLE = new URL('operation-roles.json', import.meta.url);
 const NOBODY = '01939f5e-7a00-7000-8000-000000000000';
 
@@ -23,7 +23,7 @@ const callerOf = (role: Role): Caller =>
     ? { kind: 'operator', userId: NOBODY }
     : { kind: 'member', accountId: NOBODY, userId: NOBODY, role };
 
-/** A root field, as it is asked for; with what is nobody's, so that it does nothing where it is allowed. */
+/** A root field with arguments that name nothing, so that an allowed call changes nothing. */
 const ASKED: Record<string, { by: string; document: string }> = {
   viewer: { by: 'member.viewer', document: '{ viewer { id } }' },
   node: { by: 'object.find', document: `{ node(id: "${NOBODY}") { id } }` },
@@ -208,10 +208,10 @@ const ASKED: Record<string, { by: string; document: string }> = {
   deliveryUpdated: { by: 'delivery.watch', document: 'subscription { deliveryUpdated { id } }' },
   usageTick: { by: 'usage.watch', document: 'subscription { usageTick { at } }' },
 };
-/** A subscription as any other request, refused or let in. */
+/** A subscription, refused or accepted. */
 const ask: typeof graphql = (gateway, document, options) =>
   (document.startsWith('subscription') ? askStream : graphql)(gateway, document, options);
-/** Open to everybody: signing in, what concerns the own session alone, and a list of words. */
+/** Open to everybody: sign-in, the caller's own session, and constant lists. */
 const OPEN = [
   'requestPasswordReset',
   'resetPassword',
@@ -376,7 +376,7 @@ describe('accounts cannot see each other (R224)', () => {
     await receiver?.stop();
   });
 
-  /** A field that takes an id, asked for with another account's. */
+  /** A field with the id of another account's object. */
   const FOREIGN: Record<string, () => string> = {
     'account.id': () => `{ account(id: "${ids.account}") { id } }`,
     'setRetention.accountId': () =>
@@ -415,7 +415,7 @@ describe('accounts cannot see each other (R224)', () => {
     'messageUpdated.id': () => `subscription { messageUpdated(id: "${ids.message}") { content } }`,
     'deliveryUpdated.webhookId': () => `subscription { deliveryUpdated(webhookId: "${ids.webhook}") { id } }`,
   };
-  /** Filters find nothing of another account's. */
+  /** Filters find no object of another account. */
   const FILTERS: Record<string, () => string> = {
     'messages.filter.apiKeyId': () =>
       `{ messages(filter: { apiKeyId: "${ids.key}" }) { nodes { id } totalCount } }`,
@@ -424,13 +424,13 @@ describe('accounts cannot see each other (R224)', () => {
     'webhookDeliveries.filter.messageId': () =>
       `{ webhookDeliveries(filter: { messageId: "${ids.message}" }) { nodes { id } totalCount } }`,
   };
-  /** Nothing is there: it is tried with each of the ids. */
+  /** Each of the ids is tried, and none is found. */
   const NODES = ['node.id', 'nodes.ids'];
-  /** Tried in graphql-subscriptions.test.ts: it lets nothing through. */
+  /** graphql-subscriptions.test.ts tests this field. */
   const WATCHED = 'messageUpdated.filter.apiKeyId';
-  /** A device of another account is no target, as one that does not exist. */
+  /** A device of another account is treated like one that does not exist. */
   const TARGETS = 'sendPush.input.deviceIds';
-  /** For operators, who stand above accounts. */
+  /** For operators, who belong to no account. */
   const ABOVE = [
     'topUpAccount.accountId',
     'setAccountPlan.accountId',

@@ -40,12 +40,12 @@ interface Case {
 const corpus: Case[] = JSON.parse(
   readFileSync(new URL('../fixtures/corpus/graphql.json', import.meta.url), 'utf8'),
 );
-/** The corpus was written before the names were fixed: these are the same cases in the schema's names. */
+/** The corpus uses older names. These are the same cases with the schema's names. */
 const RENAMED: Record<string, string> = {
   'GQL-39': 'mutation{createApiKey(input:{name:"x",scopes:[FULL_ACCESS],environment:SANDBOX}){key}}',
   'GQL-61': '{messages(first:100){nodes{id deliveries{id}}}}',
 };
-/** Written when nobody might introspect in production; strangers still may not. */
+/** The case is older than introspection for signed-in people. Strangers may still not introspect. */
 const OF_STRANGERS: readonly string[] = corpus
   .filter(({ title }) => title.startsWith('introspection'))
   .map(({ id }) => id);
@@ -100,7 +100,7 @@ describe('limits of GraphQL operations (R224)', () => {
   let account: TestAccount;
   let token: string;
   let foreignMessage: string;
-  /** Whatever a resolver does, it does through an operation. */
+  /** Every resolver calls an operation. */
   let operationRuns = 0;
   beforeAll(async () => {
     gateway = await startTestGateway({ NODE_ENV: 'production', SMS_ROUTES: '*=simulator:' });
@@ -229,7 +229,7 @@ describe('limits of GraphQL operations (R224)', () => {
 
   it('allows introspection in production only to people who are signed in', async () => {
     const query = getIntrospectionQuery();
-    // In either order, since a document that was seen before is not validated again.
+    // Twice, because a cached document is not validated again.
     for (const _ of ['first', 'again']) {
       const refused = await graphql(gateway, query);
       expect([refused.status, codesOf(refused)]).toEqual([400, ['GRAPHQL_VALIDATION_FAILED']]);
@@ -406,7 +406,7 @@ describe('lists inside one answer (R224)', () => {
     const messageId = sent.body.data.sendSms.id;
     const query = `{ message(id: "${messageId}") { deliveries { id } } }`;
     await eventually(async () => (await ask(query)).body.data.message.deliveries.length === 1);
-    // An endpoint has one delivery of an event; here one stands for very many endpoints.
+    // An endpoint has one delivery per event. Here one endpoint stands for many.
     await withKnex(gateway.database.connection, (knex) => knex.raw('DROP INDEX webhook_deliveries_once'));
     await withKnex(gateway.database.connection, (knex) =>
       knex.raw(

@@ -52,7 +52,7 @@ describe('request budgets of GraphQL (R11, R207)', () => {
     const keyless = await times(40, () => other.call('GET', '/account', { headers: here }));
     expect([statuses(asked), statuses(keyless)]).toEqual([{ 200: 60 }, { 401: 40 }]);
     expectRefused(await graphql(other, '{ __typename }', { headers: here }), '100 requests');
-    // A token that nobody has stands for nobody, and a stream is opened by a request like any other.
+    // An unknown token counts as no session, and opening a stream counts as a request.
     const guess = await graphql(gateway, '{ __typename }', { headers: here, token: 'guess' });
     expectRefused(guess, '100 requests');
     const stream = await askStream(gateway, 'subscription { messageUpdated { id } }', { headers: here });
@@ -144,7 +144,7 @@ describe('body sizes of GraphQL (R207)', () => {
 
   const KB = 1024;
   const IMPORT = 'mutation ($csv: String!) { importContacts(csv: $csv) { id } }';
-  /** A request whose body has so many bytes. */
+  /** A request with a body of this size. */
   const ask = (
     query: string,
     bytes: number,
@@ -231,7 +231,7 @@ describe('body sizes of GraphQL (R207)', () => {
       expect([answer.status, codesOf(answer)]).toEqual([400, ['BAD_USER_INPUT']]);
       expect(answer.text.length).toBeLessThan(1_000);
       expect(answer.body.errors[0].extensions.details.fields[0].path).toBe('a');
-      // It took a hundred times what a plain text of the same length takes.
+      // It once took 100 times the CPU of plain text of the same length.
       const plain = { a: 'x'.repeat(JSON.stringify(variables).length) };
       const cost = await leastCpu(() => graphql(gateway, query, { token, variables }));
       const ofPlain = await leastCpu(() => graphql(gateway, query, { token, variables: plain }));
@@ -251,10 +251,10 @@ describe('body sizes of GraphQL (R207)', () => {
   });
 });
 
-/** Below this a ratio says nothing. */
+/** Below this, a ratio is noise. */
 const CPU_FLOOR_US = 20_000;
 
-/** The least CPU, in microseconds, that the process used for the work in three tries. */
+/** The least CPU time of three tries, in microseconds. */
 async function leastCpu(work: () => Promise<unknown>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let time = 0; time < 3; time++) {

@@ -1,4 +1,4 @@
-/** GraphQL clients that people have, as they come: nothing is set but the address and how they sign in. */
+/** Common GraphQL clients with default settings: only the address and the credentials are set. */
 import { ApolloClient, CombinedGraphQLErrors, gql, HttpLink, InMemoryCache } from '@apollo/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cacheExchange, fetchExchange, Client as UrqlClient } from '@urql/core';
@@ -13,15 +13,15 @@ type Variables = Record<string, unknown>;
 
 interface Answer {
   readonly data: unknown;
-  /** The codes of its errors. */
+  /** The codes of an answer's errors. */
   readonly codes: readonly unknown[];
 }
 
-/** What all clients can do, in each one's own words. */
+/** What all clients can do, in each client's own API. */
 interface Asks {
   query(document: string, variables?: Variables): Promise<Answer>;
   mutate(document: string, variables?: Variables): Promise<Answer>;
-  /** Calls `next` with the data of each event; gives what ends it. */
+  /** Calls `next` with the data of each event. Returns a function that ends the subscription. */
   subscribe?(document: string, next: (data: unknown) => void): () => void;
 }
 
@@ -122,7 +122,7 @@ describe.each([
 
   describe.each([
     ['a bearer token', () => ({ Authorization: `Bearer ${token}` })],
-    // As a browser sends it with what a page of the same origin asks.
+    // As a browser sends it for a page of the same origin.
     ['the cookie', () => ({ Cookie: `__Host-session=${token}`, 'Sec-Fetch-Site': 'same-origin' })],
   ])(`with %s, at ${path}`, (_how, headers: () => Headers) => {
     const client = () => create(gateway.url + path, headers());

@@ -37,7 +37,7 @@ describe('GraphQL over HTTP (R208)', () => {
     }
     expect(await ask({})).toBe(400);
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin', Accept: '*/*' })).toBe(400);
-    // Mutations go by POST alone.
+    // Mutations need POST.
     expect(await ask({ 'Sec-Fetch-Site': 'same-origin' }, 'mutation { signOut }')).toBe(405);
   });
 
@@ -79,7 +79,7 @@ describe('GraphQL over HTTP (R208)', () => {
       'POST /graphql HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer nobody\r\n' +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const { hostname, port } = new URL(gateway.url);
-    // One after the other on one connection, none of which waits for the answer to the one before.
+    // Pipelined on one connection.
     const socket = connect(Number(port), hostname);
     let answers = '';
     socket.on('data', (chunk) => {

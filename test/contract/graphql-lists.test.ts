@@ -24,7 +24,7 @@ describe('lists for dashboards over GraphQL', () => {
     const send = (number: number) =>
       gateway.call('POST', '/developers/sms', {
         key: account.key,
-        // Every tenth is refused by the carrier (R226).
+        // The carrier refuses every tenth (R226).
         body: {
           to: `+25670${String(number).padStart(3, '0')}${number % 10 === 0 ? '0001' : '0009'}`,
           message: `Number ${number}`,
@@ -268,7 +268,7 @@ describe('lists for dashboards over GraphQL', () => {
     expect(await production()).toHaveLength(2);
     await gateway.parts.stores.usage.fold();
     expect(await production()).toEqual(expect.arrayContaining(rows));
-    // What comes after is counted at once.
+    // A new row is counted at once.
     const sandbox = { key: account.sandboxKey, body: { to: '+256700000000', message: 'Hi' } };
     const count = async () =>
       (await usage('interval: DAY, groupBy: [API_KEY], environment: SANDBOX')).reduce(

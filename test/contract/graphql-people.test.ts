@@ -108,7 +108,7 @@ describe('signing in (R233)', () => {
     const expireAt = (expires_at: Date) =>
       database(async (knex) => {
         await knex('sessions').where({ token_hash }).update({ expires_at });
-        // The gateway remembers sessions that it knows.
+        // The gateway caches sessions; this drops the cache.
         await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
       });
     await expireAt(inHours(1));
@@ -201,7 +201,7 @@ describe('signing in (R233)', () => {
   it('no session for a password that was replaced during its check', async () => {
     const person = await gateway.createAccount();
     const { stores, sessions, operations } = gateway.parts;
-    // Held up between the check of the password and the session: the wait for others' checks may be as long.
+    // Paused between the password check and the session. A queue of other checks may last as long.
     const { promise: replaced, resolve: go } = Promise.withResolvers<void>();
     const insert = stores.sessions.insert.bind(stores.sessions);
     jest.spyOn(stores.sessions, 'insert').mockImplementationOnce(async (...given) => {
@@ -248,7 +248,7 @@ describe('signing in (R233)', () => {
     const person = await gateway.createAccount();
     const email = kind === 'known' ? person.email : 'nobody@test.example';
     const answers = [];
-    // Each from an address of its own, in any case of the email.
+    // Each from a different address, with the email in any case.
     for (let count = 0; count < 10; count += 1) {
       answers.push(
         await tryPassword(count % 2 ? email.toUpperCase() : email, 'guess', `198.51.100.${count}`),
@@ -261,11 +261,11 @@ describe('signing in (R233)', () => {
       message: 'Too many sign-ins failed. Try again in 15 minutes.',
       extensions: { code: 'RATE_LIMITED', retryAfter: expect.any(Number) },
     });
-    // Another process on the same database knows of it.
+    // Another process on the same database applies it too.
     await using second = await startTestGateway({}, gateway.database);
     const elsewhere = await graphql(second, SIGN_IN, { variables: { e: email, p: person.password } });
     expect(codesOf(elsewhere)).toEqual(['RATE_LIMITED']);
-    // Once the window has passed the right password is enough.
+    // After the window the right password is accepted.
     await database((knex) => knex('sign_in_failures').update({ at: knex.raw(`at - interval '15 minutes'`) }));
     expect(codesOf(await tryPassword(email, person.password))).toEqual(
       kind === 'known' ? [] : ['UNAUTHENTICATED'],
@@ -305,7 +305,7 @@ describe('signing in (R233)', () => {
       return tryPassword(person.email, person.password, '192.0.2.79');
     });
     expect((await Promise.all(attempts)).flatMap(codesOf)).toEqual([]);
-    // Of one person, from an address of each attempt's own.
+    // One person, each attempt from a different address.
     const [person] = people as [TestAccount];
     const alike = Array.from({ length: 30 }, (_, index) =>
       tryPassword(person.email, person.password, `198.51.100.${100 + index}`),
@@ -343,7 +343,7 @@ describe('signing in (R233)', () => {
       { kind: 'system', name: 'test' },
       { email: 'minister@test.example', currency: 'UGX' },
     );
-    // PostgreSQL makes a plain i of it, and JavaScript one with another dot.
+    // PostgreSQL lower-cases it to i, JavaScript to i with a combining dot.
     expect(codesOf(await tryPassword('mİnister@test.example', owner.password))).toEqual(['UNAUTHENTICATED']);
     expect(codesOf(await tryPassword('Minister@Test.example', owner.password))).toEqual([]);
   });
@@ -383,7 +383,7 @@ describe('signing in (R233)', () => {
     });
     expect(raised.body).toEqual({ data: { setMemberRole: { role: 'ADMIN' } } });
     expect(codesOf(await graphql(gateway, invite, { token }))).toEqual([]);
-    // An ADMIN makes no OWNER, and no member becomes an OPERATOR.
+    // An ADMIN cannot make an OWNER, and no member can become an OPERATOR.
     const grab = await graphql(gateway, setRole, { token, variables: { id: member.id, role: 'OWNER' } });
     expect(codesOf(grab)).toEqual(['FORBIDDEN']);
     const rise = await graphql(gateway, setRole, {
@@ -464,7 +464,7 @@ describe('signing in (R233)', () => {
       graphql(gateway, 'mutation ($id: ID!) { removeMember(userId: $id) }', { token, variables: { id } });
     const change = (token: string, c: string, n: string) =>
       graphql(gateway, CHANGE, { token, variables: { c, n } });
-    /** Without sign-ins, which are written a moment later. */
+    /** Sign-ins are left out: they are written a moment later. */
     const actionsOf = (target: string) =>
       database((knex) =>
         knex('audit_entries')
@@ -479,7 +479,7 @@ describe('signing in (R233)', () => {
           .where({ id })
           .update({ invited_at: knex.raw(`now() - interval '${days} days'`) }),
       );
-    /** Somebody whom a new account invites, under an email that others may have. */
+    /** A person invited by a new account, with an email that others may also have. */
     const invitedBy = async (email: string, role = 'VIEWER') => {
       const inviter = await gateway.createAccount();
       const token = await signIn(gateway, inviter);
@@ -548,7 +548,7 @@ describe('signing in (R233)', () => {
       expect(codesOf(await tryPassword(email, password, '192.0.2.101'))).toEqual([]);
       expect(codesOf(await tryPassword(email, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
       expect(codesOf(await tryPassword(`no-${email}`, 'wrong', '192.0.2.101'))).toEqual(['UNAUTHENTICATED']);
-      // One each, however many have the email.
+      // One session each, however many people share the email.
       expect(hashing).toHaveBeenCalledTimes(3);
     });
 
@@ -571,7 +571,7 @@ describe('signing in (R233)', () => {
       const victim = await gateway.createAccount();
       const { password } = await invitedBy(victim.email);
       const own = await signIn(gateway, { email: victim.email, password });
-      // Neither is it current here, nor is it found out by taking it.
+      // The password is neither valid here, nor does choosing it reveal that it is another person's.
       expect(codesOf(await change(own, victim.password, 'some other password'))).toEqual(['BAD_USER_INPUT']);
       expect(codesOf(await change(own, password, victim.password))).toEqual([]);
       expect(codesOf(await change(own, victim.password, 'mine again, not theirs'))).toEqual([]);
@@ -589,7 +589,7 @@ describe('signing in (R233)', () => {
       const own = await signIn(gateway, { email: victim.email, password });
       const codes: string[] = [];
       for (let count = 0; count < 11; count += 1) {
-        // Each from an address of its own.
+        // Each from a different address.
         const headers = { 'X-Forwarded-For': `192.0.2.${130 + count}` };
         const variables = { c: victim.password, n: 'some other password' };
         codes.push(...codesOf(await graphql(gateway, CHANGE, { token: own, variables, headers })));
@@ -663,7 +663,7 @@ describe('signing in (R233)', () => {
       const reset = (input: { email: string; accountId?: string }) =>
         gateway.parts.operations.members.resetPassword.run(SYSTEM, input);
       const { inviter, email, password } = await invitedBy(owner.user.email);
-      // One that nobody has accepted does not stand in the way.
+      // An invitation that nobody has accepted does not block the email.
       expect((await reset({ email })).user.accountId).toBe(created.id);
       const own = await signIn(gateway, { email, password });
       expect(codesOf(await change(own, password, 'the invited one'))).toEqual([]);

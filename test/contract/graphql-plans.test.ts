@@ -30,7 +30,7 @@ describe('plans (R12)', () => {
   const set = (input: object) => ask(SET, { i: { webhooksPerMinute: 20, ...input } });
   const limitAt = async (at: TestGateway) =>
     (await at.call('GET', '/account', { key: account.key })).headers.get('x-ratelimit-limit');
-  /** The limit of the account's keys: here at once, on another process within moments. */
+  /** The limit of the account's keys: at once in this process, and within moments in another. */
   const expectLimit = async (limit: string) => {
     expect(await limitAt(gateway)).toBe(limit);
     await eventually(async () => (await limitAt(other)) === limit);

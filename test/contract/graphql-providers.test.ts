@@ -34,7 +34,7 @@ describe("carriers' health", () => {
     const { body, text } = await graphql(api, QUERY, { token });
     return { providers: body.data.providers, text };
   };
-  /** What is said of a provider once `holds` holds for it. */
+  /** A provider's answer, as soon as `holds` is true for it. */
   const said = (name: string, holds: (health: Health) => boolean) =>
     eventually(async () => {
       const found = (await look()).providers.find((health) => health.name.startsWith(name));
@@ -76,7 +76,7 @@ describe("carriers' health", () => {
     expect([...channels].sort()).toEqual(['EMAIL', 'PUSH', 'SMS', 'WHATSAPP']);
   });
 
-  /** What /metrics of the process without a worker says of providers. */
+  /** Provider metrics of the process without a worker. */
   const measured = async () => {
     const text = await (await fetch(`${api.url}/metrics`)).text();
     return Object.fromEntries(
@@ -130,7 +130,7 @@ describe("carriers' health", () => {
     expect(text).toContain(`gateway_provider_up{provider="${name}#2"} 1`);
     expect(text).not.toContain('pa55word');
 
-    // The SMSC reports over any session of the account, whichever route the message took.
+    // An SMSC may report over any session of the account, not only over the message's route.
     const { key } = await twins.createAccount();
     const sent = [];
     for (const to of ['+256700123456', '+12025550123']) {
@@ -168,7 +168,7 @@ describe("carriers' health", () => {
     const processes = async () =>
       (await look()).providers.map((health) => (health as Health & { process: string }).process);
     expect(await processes()).toEqual(['alive:1']);
-    // What is that old is also forgotten.
+    // Entries of this age are also deleted.
     await providerHealth.publish('alive:1', [], ago(0), ago(75));
     expect(await providerHealth.publishedSince(new Date(0))).toEqual([]);
   });

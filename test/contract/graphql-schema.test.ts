@@ -19,7 +19,7 @@ const types = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 );
 
-/** Everything that a reader of the schema can ask the meaning of, with its description. */
+/** Every element of the schema with its description. */
 function described(type: GraphQLNamedType): [string, string | null | undefined][] {
   const own: [string, string | null | undefined] = [type.name, type.description];
   if (isEnumType(type)) {
@@ -36,7 +36,7 @@ function described(type: GraphQLNamedType): [string, string | null | undefined][
       argument.description,
     ]),
   ]);
-  // The roots are known to every reader.
+  // Root types need no description.
   const roots: unknown[] = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
   return roots.includes(type) ? fields : [own, ...fields];
 }

@@ -4,14 +4,14 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, inviteMember, signIn, signInOperator } from '../support/graphql.ts';
 
-/** Does not look at the person, only at whom the session stands for. */
+/** Reads only the session, not the person. */
 const MEMBERS = '{ members { id } }';
 const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c, new: $n) }';
 const RESET = 'mutation ($e: String!) { resetUserPassword(email: $e) { password } }';
 const SET_ROLE = 'mutation ($id: ID!) { setMemberRole(userId: $id, role: ADMIN) { role } }';
 const REMOVE = 'mutation ($id: ID!) { removeMember(userId: $id) }';
 const INVITE = 'mutation { inviteMember(email: "new@test.example", role: VIEWER) { password } }';
-/** Less than the minute after which a session is read again, whatever was announced. */
+/** Less than the minute after which a session is read again without an announcement. */
 const HEARD_MS = 20_000;
 
 describe('the session cache', () => {
@@ -35,7 +35,7 @@ describe('the session cache', () => {
   const member = async () => {
     const person = await inviteMember(gateway, ownerToken, 'VIEWER');
     const token = await signIn(gateway, person);
-    // Both remember it.
+    // Both processes cache the session.
     for (const each of [gateway, second]) {
       expect(codesOf(await graphql(each, MEMBERS, { token }))).toEqual([]);
       expect(codesOf(await graphql(each, INVITE, { token }))).toEqual(['FORBIDDEN']);
@@ -51,7 +51,7 @@ describe('the session cache', () => {
       expect(finding).not.toHaveBeenCalled();
       await graphql(gateway, MEMBERS, { token: 'unknown' });
       await graphql(gateway, MEMBERS, { token: 'unknown' });
-      // Guesses are not remembered: they would push known ones out.
+      // Unknown tokens are not cached: they would evict known ones.
       expect(finding).toHaveBeenCalledTimes(2);
     } finally {
       finding.mockRestore();
@@ -88,7 +88,7 @@ describe('the session cache', () => {
     await graphql(gateway, SET_ROLE, { token: ownerToken, variables: { id } });
     expect(codesOf(await graphql(gateway, INVITE, { token }))).toEqual([]);
     await eventually(
-      // The second time the email is taken, which only who may invite is told.
+      // The second time the email is taken. Only people who may invite learn this.
       async () => codesOf(await graphql(second, INVITE, { token })).includes('BAD_USER_INPUT'),
       HEARD_MS,
     );

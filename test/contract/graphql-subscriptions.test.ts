@@ -38,7 +38,7 @@ describe('live updates', () => {
     await gateway?.stop();
   });
 
-  /** Announces a change of messages as their stores do. */
+  /** Announces a change of messages as the stores do. */
   const touch = (messageIds: readonly string[], accountId = account.accountId) =>
     database.transaction(async (sql) => announceLive(sql, 'message', named(messageIds, accountId)));
   const named = (ids: readonly string[], accountId = account.accountId) =>
@@ -52,7 +52,7 @@ describe('live updates', () => {
   const send = async (message: string, key = account.key, to = '+256700123456') =>
     (await gateway.call('POST', '/developers/sms', { key, body: { to, message } })).body.id as string;
   const shownBy = (live: Subscription) => live.events.map(({ data }) => Object.values(data ?? {})[0]);
-  /** Messages of the sandbox of which every announcement has come: nothing is told of them any more. */
+  /** Sandbox messages whose announcements have all arrived. */
   const sendQuietly = async (count: number) => {
     const before = await watch(MESSAGES);
     const ids: string[] = [];
@@ -114,7 +114,7 @@ describe('live updates', () => {
     const mine = await watch(MESSAGES);
     const id = await send('mine');
     await eventually(() => shownBy(mine).at(-1)?.status === 'DELIVERED');
-    // An announcement that names another account's message finds nothing there.
+    // An announcement with another account's message finds no message.
     await touch([id], other.accountId);
     const own = await send('theirs', other.sandboxKey);
     await eventually(() => shownBy(theirs).some((message) => message.id === own));
@@ -191,7 +191,7 @@ describe('live updates', () => {
     expect(tick).toMatchObject({ messages: 5, currency: 'UGX', counts: delivered });
     expect(tick.balance).toBe(1_500 - tick.cost);
     expect(tick.day).toBe(`${tick.at.slice(0, 10)}T00:00:00.000Z`);
-    // To the sandbox only the balance says something of what is sent in production.
+    // The balance is the only production value that a sandbox subscriber sees.
     const told = shownBy(sandbox);
     expect(new Set(told.map(({ balance }) => balance)).size).toBe(told.length);
     expect(told).toEqual(told.map(({ at, day, balance }) => ({ at, day, balance, ...NOTHING_SENT })));

@@ -16,7 +16,7 @@ describe('SMS history (R20, R102)', () => {
         body: { to, message: `To ${to}` },
       });
       sent.push(body);
-      // Each gets a millisecond of its own, so that times tell them apart.
+      // Each in a different millisecond, so that filters by time can separate them.
       await eventually(() => Date.now() > Date.parse(body.createdAt));
     };
     for (let index = 0; index < 4; index++) {

@@ -14,20 +14,20 @@ import {
   type TextField,
 } from '../support/text-fields.ts';
 
-/** Of the CPU time that plain text takes. */
+/** Largest ratio of the CPU time to that of plain text. */
 const TIMES_MAX = 10;
-/** What plain text takes at the least as far as this test is concerned: below it the noise of a machine decides. */
+/** Plain text counts as at least this much: below it the machine's noise decides. */
 const FLOOR_MS = 1;
-/** What seems slow is tried so often again, each time beside plain text. */
+/** How often a slow text is tried again, each time next to plain text. */
 const TRIES = 10;
 
-/** Bounds what hangs: half a minute each on a machine that does nothing else. */
+/** Ends a test that hangs. Each takes half a minute on an idle machine. */
 const TEST_MS = 300_000;
 
 const soon = () => new Date(Date.now() + 3_600_000).toISOString();
 const MAIL = 'ann@example.com';
 const NUMBER = '+256700123456';
-/** What a place takes, by its name; those of a channel are under the channel's name. */
+/** Valid values by field name. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
   scheduledFor: soon(),
   expiresAt: soon(),
@@ -110,7 +110,7 @@ describe('hostile texts, made to be slow to process (R216)', () => {
   };
   const NOUNS = ['contact', 'webhook', 'device', 'key', 'message', 'account', 'redeliver'];
 
-  /** The CPU time in ms of this thread, in which both the gateway and the test run, for one request. */
+  /** The CPU time of one request in ms. Gateway and test run in this thread. */
   async function cpuOf({ send }: TextField, text: string): Promise<number> {
     const before = process.threadCpuUsage();
     const status = await send(text);
@@ -119,14 +119,14 @@ describe('hostile texts, made to be slow to process (R216)', () => {
     return (user + system) / 1_000;
   }
 
-  /** What a text may take that is tried just now. */
+  /** The limit for a text, measured now. */
   async function mostIn(field: TextField, tries: number): Promise<number> {
     const took: number[] = [];
     for (let index = 0; index < tries; index += 1) took.push(await cpuOf(field, plainText(field.maxLength)));
     return TIMES_MAX * Math.max(FLOOR_MS, took.sort((a, b) => a - b)[Math.floor(tries / 2)] ?? 0);
   }
 
-  /** The fault of a text that never takes at most ten times as long as plain text does beside it. */
+  /** The fault of a text that exceeds ten times the time of plain text in every try. */
   async function faultOf(field: TextField, text: HostileText): Promise<string[]> {
     let fault = '';
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -147,7 +147,7 @@ describe('hostile texts, made to be slow to process (R216)', () => {
         if ((await cpuOf(field, text.of(field.maxLength))) > most) suspects.push([field, text]);
       }
     }
-    // Later, so that what a machine did for a while meanwhile does not count.
+    // Suspects are tried again later, when a passing load of the machine is over.
     const faults: string[] = [];
     for (const [field, text] of suspects) faults.push(...(await faultOf(field, text)));
     expect(faults).toEqual([]);

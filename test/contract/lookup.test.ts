@@ -37,7 +37,7 @@ describe('looking up a message (R20)', () => {
       error: { code: 'SIM_REJECTED', message: expect.any(String) },
     });
     expect(found.recipients[2].error.code).toBe('SIM_UNDELIVERABLE');
-    // Only what no carrier accepted is given back (R17).
+    // Only recipients that no carrier accepted are refunded (R17).
     expect(found.recipients.map(({ refunded }: { refunded: number }) => refunded)).toEqual([0, 30, 0, 0]);
     expect((await gateway.call('GET', '/account', { key: account.key })).body.balance).toBe(100_000 - 90);
     const stepsOf = (to: string) =>

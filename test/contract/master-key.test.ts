@@ -17,7 +17,7 @@ describe('the master key at the start, with secrets in the database', () => {
   beforeAll(async () => {
     first = await startTestGateway({ MASTER_KEY: OLD });
     account = await first.createAccount();
-    // Before there is a secret, any key fits.
+    // Before anything is sealed, any master key fits.
     await (await startTestGateway({ MASTER_KEY: STRANGE }, first.database)).stop();
     receiver = await startWebhookReceiver();
     const made = await first.call('POST', '/developers/webhooks', {

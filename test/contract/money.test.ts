@@ -114,7 +114,7 @@ describe('money (R17)', () => {
       );
     await set('254', 70);
     await set('25471', 90);
-    // Prices are read when a process starts; changes are announced by whoever makes them.
+    // A process reads prices at its start. This change by SQL is not announced.
     const fresh = await startTestGateway({}, gateway.database);
     opened.push(fresh);
     const { body } = await send(owner.key, '0700123456,+254201234567,+254712345678', {}, fresh);

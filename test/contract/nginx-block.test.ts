@@ -6,7 +6,7 @@ import { emailRoutes } from '../../src/rest/routes/email.routes.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { rawRequest } from '../support/raw-http.ts';
 
-/** The directives of deploy/proxy/nginx.conf, those of its location by `location /`. */
+/** The directives of deploy/proxy/nginx.conf; those of the location under `location /`. */
 function readBlock() {
   const file = readFileSync(new URL('../../deploy/proxy/nginx.conf', import.meta.url), 'utf8');
   const text = file.replaceAll(/^\s*#.*$/gm, '');
@@ -48,14 +48,14 @@ describe('deploy/proxy/nginx.conf', () => {
     const largest = Math.max(...emailRoutes.map(({ maxBodyBytes = 0 }) => maxBodyBytes), 16 * 1024 * 1024);
     expect(megabytes * 1024 * 1024).toBeGreaterThanOrEqual(largest);
     expect(valuesOf('proxy_buffering')).toEqual([['off']]);
-    // A stream says something every 15 seconds.
+    // A stream sends a line every 15 seconds.
     expect(Number.parseInt(valuesOf('proxy_read_timeout')[0]?.[0] ?? '', 10)).toBeGreaterThan(30);
   });
 
   describe('before a gateway', () => {
     let gateway: TestGateway;
     let proxyUrl: string;
-    /** Sets the headers that the block sets, as nginx does. */
+    /** Sets the block's headers as nginx does. */
     const proxy = createServer((incoming, outgoing) => {
       const { host, port } = new URL(gateway.url);
       const given = incoming.headers['x-forwarded-for'];

@@ -12,14 +12,14 @@ const ABSENT_ID = '00000000-0000-7000-8000-000000000000';
 const nameOf = (route: Route) => `${route.method.toUpperCase()} ${route.path}`;
 const NO_INPUT: RouteExample<unknown> = {};
 
-/** The examples of a route; one that takes nothing has the request with nothing for its example. */
+/** The examples of a route. A route without input has an empty request as its example. */
 function examplesOf(route: Route): [string, RouteExample<unknown>][] {
   const given = Object.entries(route.examples ?? {});
   const takesNothing = !route.body && !route.path.includes(':');
   return given.length === 0 && takesNothing ? [['bare', NO_INPUT]] : given;
 }
 
-/** The places, no deeper than a path or a component, at which two documents differ. */
+/** The paths and components in which two documents differ. */
 function differences(a: unknown, b: unknown, at: string, depth: number): string[] {
   if (isDeepStrictEqual(a, b)) return [];
   if (depth === 3 || !isObject(a) || !isObject(b)) return [at];
@@ -29,7 +29,7 @@ function differences(a: unknown, b: unknown, at: string, depth: number): string[
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-/** That each answer is as documented is held by the gateway's `call`, here and in every other test. */
+/** The test gateway's `call` checks that each answer is as documented, in every test. */
 describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
@@ -48,7 +48,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
 
   const answers = new Map<string, Promise<Answer>>();
 
-  /** The answer to the request that an example needs to come before it; each such request is made once. */
+  /** The answer to a request that an example depends on. Each such request is made once. */
   function answerOf({ route: name, body }: AnswerPart): Promise<Answer> {
     const key = `${name} ${JSON.stringify(body?.())}`;
     const known = answers.get(key);
@@ -71,7 +71,7 @@ describe('the OpenAPI document (R2, R3, R5, R168, R169)', () => {
       path = path.replace(`:${name}`, value);
     }
     const query = example.query ? `?${new URLSearchParams(example.query)}` : '';
-    // The one thing that documented examples name and a test has none of: a receiver with a public address.
+    // Examples name a receiver with a public address. A test has none.
     const body = JSON.stringify(example.body)?.replaceAll(/https:\/\/example\.com[^"]*/g, receiver.url);
     const method = route.method.toUpperCase();
     const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };

@@ -30,7 +30,7 @@ async function gatewayOn(
   return closeAtEnd(await startTestGateway(environment, database), (gateway) => gateway.stop());
 }
 
-/** A database with an account whose only message waits for a worker, and a copy of it, held, whose worker has a carrier. */
+/** A database with one waiting message, and a held copy of it. The copy's worker has a carrier. */
 async function copied(minutesAgo = 0) {
   const first = await databaseOf();
   const api = await gatewayOn(first, { ROLES: 'api' });

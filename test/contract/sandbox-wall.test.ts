@@ -24,7 +24,7 @@ interface DocumentedRoute {
 }
 interface Request {
   readonly method: string;
-  /** As documented, with names in braces. */
+  /** The documented path, with parameters in braces. */
   readonly route: string;
   readonly path: string;
   readonly body: object | undefined;
@@ -33,12 +33,12 @@ interface Request {
 
 const NUMBER = '+256772904411';
 const USER = 'kavuma-user';
-/** Stands in every text of production. */
+/** A marker in every text of production. */
 const MARK = 'Kavuma';
 const IDEMPOTENCY_KEY = 'the-same-in-both';
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const EVENTS = ['sms.sent', 'sms.failed', 'email.sent', 'push.sent', 'webhook.test'];
-/** Of the rows that belong to an environment, those of production; and what production's money says. */
+/** Production's rows of every table with an environment, and production's money. */
 const PRODUCTION: Readonly<Record<string, string>> = {
   messages: `SELECT * FROM messages WHERE environment = 'production' ORDER BY id`,
   recipients: `SELECT r.* FROM recipients r JOIN messages m ON m.id = r.message_id AND m.environment = 'production'
@@ -76,7 +76,7 @@ afterAll(async () => {
   await receiver?.stop();
 });
 
-/** A request that must succeed; what it answered. */
+/** Sends a request that must succeed, and returns its answer. */
 async function done(
   key: string,
   method: string,
@@ -91,12 +91,12 @@ async function done(
 const codeOf = ({ status, body }: Answer) => [status, body.error?.code];
 
 describe('a sandbox key (R200)', () => {
-  /** Ids of production, by the part of a path that they stand behind. */
+  /** Production ids, by the path segment before them. */
   const ids: Record<string, string> = {};
   let secrets: readonly string[];
   let requests: readonly Request[];
 
-  /** Fills an account with things of production, all of them at rest. */
+  /** Fills an account with production objects, and waits until none of them changes any more. */
   beforeAll(async () => {
     const { key, accountId } = account;
     const once = { 'Idempotency-Key': IDEMPOTENCY_KEY };
@@ -149,7 +149,7 @@ describe('a sandbox key (R200)', () => {
       const isOpen = ({ status }: { status: string }) => status === 'pending' || status === 'retrying';
       return data.length >= 4 && !data.some(isOpen);
     });
-    // Until no report is to come: the simulator's come soon after the hand-over.
+    // Until the simulator has sent all its reports.
     const found = (id: string) => done(key, 'GET', `/developers/messages/${id}`);
     await eventually(async () => (await found(sms.id)).status === 'delivered');
     await eventually(async () => (await found(whatsApp.id)).readAt !== null);
@@ -162,7 +162,7 @@ describe('a sandbox key (R200)', () => {
       (await gateway.parts.stores.inbound.lastFrom(accountId, 'whatsapp', NUMBER))?.toISOString() ?? '';
     const keyId = String(key.split('_')[1]);
     secrets = [...theirs, MARK, MARK.toLowerCase(), NUMBER, receiver.url, inboundAt, keyId];
-    // First all that reads: what a request made later in the sandbox may well be shown to it.
+    // Reads come first, because later requests create objects in the sandbox.
     requests = requestsOf((await gateway.call('GET', '/openapi.json')).body).toSorted(
       (one, other) => Number(one.method !== 'GET') - Number(other.method !== 'GET'),
     );
@@ -174,7 +174,7 @@ describe('a sandbox key (R200)', () => {
     return JSON.parse(JSON.stringify(tables));
   }
 
-  /** Bodies that ask for what production has; the documented example serves where none is named. */
+  /** Bodies that name production objects. Other routes use the documented example. */
   const aimed: Readonly<Record<string, () => object>> = {
     'post /developers/contacts': () => ({ phone: NUMBER, externalId: `${MARK}-1` }),
     'post /developers/push/devices': () => ({ token: `${MARK}-token`, platform: 'android', userId: USER }),
@@ -182,7 +182,7 @@ describe('a sandbox key (R200)', () => {
     'post /developers/whatsapp': () => ({ to: NUMBER, type: 'text', text: { body: 'Hi' } }),
     'post /developers/webhooks': () => ({ url: `${receiver.url}/sandbox`, events: EVENTS }),
   };
-  /** What a query asks for, by the name of the parameter; those that are not here are left out. */
+  /** Query values by parameter name. Other parameters are left out. */
   const queries: Readonly<Record<string, readonly string[]>> = {
     limit: ['100'],
     environment: ['production', 'sandbox'],
@@ -194,12 +194,12 @@ describe('a sandbox key (R200)', () => {
     since: ['2026-01-01T00:00:00Z'],
   };
 
-  /** Requests of every documented route that ask for what production has. */
+  /** A request for production objects on every documented route. */
   function requestsOf(document: Documented): readonly Request[] {
     return Object.entries(document.paths).flatMap(([route, methods]) =>
       Object.entries(methods)
         .filter(([method]) => method !== 'parameters')
-        // Which key may see and change which key is a matter of its own (api-keys).
+        // api-keys.test.ts tests which keys may see and change each other.
         .filter(() => !route.startsWith('/developer/keys'))
         .flatMap(([method, documented]) => {
           const path = route.replaceAll(/\/([a-z]+)\/\{(\w+)\}/g, (_, noun: string, name: string) => {
@@ -242,7 +242,7 @@ describe('a sandbox key (R200)', () => {
         headers,
         ...(body ? { body } : {}),
       });
-      // What the request itself says is no news to its sender.
+      // Values that the request itself contained do not count as leaked.
       const said = decodeURIComponent(path) + JSON.stringify(body ?? {});
       const shown = secrets.filter((secret) => answer.text.includes(secret) && !said.includes(secret));
       if (shown.length > 0) leaks.push(`${method} ${path} shows ${shown.join(', ')}`);
@@ -280,7 +280,7 @@ describe('a sandbox key (R200)', () => {
       data: [],
       pagination: { page: 1, limit: 20, total: 0, pages: 0 },
     });
-    // A production key reaches both by id.
+    // A production key finds both by id.
     expect((await done(own.key, 'GET', `/developers/contacts/${made[1].id}`)).id).toBe(made[1].id);
   });
 
@@ -373,7 +373,7 @@ describe('a sandbox key (R200)', () => {
   });
 });
 
-/** What a mutation answers with. */
+/** The fields that each mutation returns. */
 interface Thing {
   readonly id: string;
   readonly environment: string;
@@ -440,7 +440,7 @@ describe('people', () => {
       expect(unasked.contactImports.nodes).toEqual([{ environment: 'PRODUCTION' }]);
       expect(unasked.webhooks).toEqual([{ environment: 'SANDBOX' }, { environment: 'PRODUCTION' }]);
       expect(unasked.webhookDeliveries.totalCount).toBe(2);
-      // Both are there by their ids, whatever the switch says.
+      // Both are found by id in either environment.
       for (const { createContact, registerWebhook, importContacts } of made) {
         const { contact, webhook, contactImport } = await ask(
           'query ($c: ID!, $w: ID!, $i: ID!) { contact(id: $c) { id } webhook(id: $w) { id } contactImport(id: $i) { id } }',

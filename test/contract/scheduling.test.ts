@@ -35,7 +35,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     (await at.call('GET', `/developers/messages/${id}`, { key })).body;
   const balance = async (key = account.key) => (await gateway.call('GET', '/account', { key })).body.balance;
 
-  /** When it left, as milliseconds. */
+  /** The time of submission in milliseconds. */
   const leftAt = async (id: string, at: TestGateway, key: string): Promise<number> => {
     const found = await eventually(async () => {
       const details = await get(id, at, key);
@@ -44,8 +44,8 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     return Date.parse(found.timeline.at(-1).at);
   };
   /**
-   * None leaves early, and most before a message that is sent at once a second after the last of them is due: what
-   * makes the machine slow makes both late.
+   * None leaves early. Most leave before a message that is sent one second after the last due time: a slow machine
+   * delays both.
    */
   async function expectOnTime(
     scheduled: readonly { id: string; dueAt: number }[],
@@ -128,7 +128,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     await first.stop();
     const second = await startTestGateway(routes, database);
     opened.push(second);
-    // However long the restart took, the time is still to come: the hour passes in the database.
+    // The due times lie ahead however long the restart took, because they are set in the database.
     const scheduled = sent.map(({ body }, index) => ({
       id: body.id,
       dueAt: Date.now() + 1_500 + index * 77,
@@ -173,7 +173,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       }
       expect(body.timeline.at(-1)).toMatchObject({ status: 'failed' });
       expect(await balance(owner.key)).toBe(1_000);
-      // What comes later is there, so what was due before is not coming.
+      // A later message has arrived, so an earlier one will not.
       const { body: next } = await send({}, owner.key);
       await receiver.waitFor((hook) => hook.body.messageId === next.id);
       expect(receiver.received.map((hook) => hook.body.messageId)).toEqual([next.id]);
@@ -211,7 +211,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       expect((await cancel(sent.id, stranger.key)).status).toBe(404);
       expect((await cancel(randomUUID())).status).toBe(404);
       expect((await cancel('nonsense')).status).toBe(404);
-      // Nothing that a sandbox key does may move money or keep a message from leaving.
+      // A sandbox key must not move money or stop a message.
       const fromSandbox = await cancel(sent.id, account.sandboxKey);
       expect([fromSandbox.status, fromSandbox.body.error.code]).toEqual([404, 'not_found']);
       expect((await cancel(sent.id, await keyFor('SEND_SMS'))).status).toBe(200);
@@ -238,7 +238,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       sick.behave({ answer: 'drop' });
       const { body: unsure } = await send({}, owner.key, other);
       await tried(unsure.id, 1);
-      // A later try that certainly did not leave says nothing of the first.
+      // A later attempt that definitely did not leave proves nothing about the first.
       sick.behave({ answer: 8 });
       await tried(unsure.id, 2);
       expect((await cancel(unsure.id, owner.key, other)).body.error.code).toBe('message_not_cancelable');
@@ -252,7 +252,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     opened.push(second);
     const gateways = [gateway, second];
     const owner = await gateway.createAccount(1_000_000);
-    /** Around its time, where the two meet, and well before and after it, where no machine lets them. */
+    /** Cancellations near the due time, where they race with the submission, and well before and after it. */
     const CANCEL_MS = [-1_000, -20, -10, 0, 10, 20, 30, 40, 50, 1_000];
     const race = async (number: number) => {
       const due = Date.now() + 1_500;
@@ -269,7 +269,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
       return { id: body.id, message, status: canceled.status };
     };
     const startAt = Date.now();
-    // In lanes: hundreds that are sent at once would be late for their own time.
+    // In lanes: hundreds of requests at once would be late for their due times.
     const outcomes: Awaited<ReturnType<typeof race>>[] = [];
     await Promise.all(
       Array.from({ length: 80 }, async (_, lane) => {
@@ -279,7 +279,7 @@ describe('scheduledFor and cancellation (R18, R93)', () => {
     );
     const byStatus = Map.groupBy(outcomes, ({ status }) => status);
     expect([...byStatus.keys()].sort()).toEqual([200, 409]);
-    // One after the other: hundreds that ask at once would keep the gateway from what they wait for.
+    // One after another: hundreds of polls at once would slow the gateway down.
     for (const { id, status } of outcomes) {
       await eventually(
         async () => (await get(id, gateway, owner.key)).status === (status === 200 ? 'failed' : 'sent'),

@@ -19,7 +19,7 @@ const POLICY =
   'mutation ($on: Boolean!) { setSecurityPolicy(requireSecondFactor: $on) { id requireSecondFactor } }';
 
 const STEP_SECONDS = 30;
-/** What an authenticator app shows, `steps` steps of 30 seconds from now. */
+/** The code of an authenticator app, `steps` steps of 30 seconds from now. */
 const codeOf = (secret: string, steps = 0) =>
   generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
 
@@ -31,13 +31,13 @@ describe('second factors', () => {
   });
   afterAll(() => gateway?.stop());
 
-  /** An owner of an account of their own, with an authenticator app. */
+  /** The owner of a new account, with an authenticator app. */
   async function withApp() {
     account = await gateway.createAccount();
     const token = await signIn(gateway, account);
     const started = await graphql(gateway, START, { token });
     const { secret } = started.body.data.startTotp;
-    // The sign-in that follows takes the code of the next step: a boundary of 30 s in between changes nothing.
+    // The next sign-in uses the code of the next step, so that crossing a 30 s boundary does not matter.
     const confirmed = await graphql(gateway, CONFIRM, { token, variables: { code: codeOf(secret) } });
     const { recoveryCodes } = confirmed.body.data.confirmTotp;
     return { ...account, token, secret: secret as string, recoveryCodes: recoveryCodes as string[] };
@@ -55,7 +55,7 @@ describe('second factors', () => {
   };
   const database = <T>(work: Parameters<typeof withKnex<T>>[1]) =>
     withKnex(gateway.database.connection, work);
-  /** As if the person had last shown a password or code that long ago. */
+  /** As if the person had last given a password or code this long ago. */
   const verifiedAgo = (email: string, minutes: number) =>
     database(async (knex) => {
       await knex.raw(
@@ -75,7 +75,7 @@ describe('second factors', () => {
     );
     const wrong = await graphql(gateway, CONFIRM, { token, variables: { code: '12' } });
     expect(codesOf(wrong)).toEqual(['BAD_USER_INPUT']);
-    // Begun only: the password alone signs in.
+    // The factor is not confirmed yet: the password alone signs in.
     expect((await trySignIn(account)).body.data.signIn.user.email).toBe(account.email);
     const right = await graphql(gateway, CONFIRM, { token, variables: { code: codeOf(secret) } });
     const { recoveryCodes } = right.body.data.confirmTotp;
@@ -107,7 +107,7 @@ describe('second factors', () => {
     expect(first.headers.get('set-cookie')).toBeNull();
     const { challenge, kinds } = first.body.errors[0].extensions.details;
     expect(kinds).toEqual(['totp', 'recovery_code']);
-    // The challenge is no session.
+    // A challenge does not work as a session.
     expect(codesOf(await graphql(gateway, '{ viewer { id } }', { token: challenge }))).toEqual([
       'UNAUTHENTICATED',
     ]);
@@ -304,7 +304,7 @@ describe('second factors', () => {
       expect(codesOf(await call('mutation { setRetention(contentDays: 30) { contentDays } }'))).toEqual([
         'STEP_UP_REQUIRED',
       ]);
-      // The list of permissions is what the role has: asking again in place opens them.
+      // Permissions list what the role has; a step-up unlocks them.
       expect((await call('{ permissions }')).body.data.permissions).toContain('account.setRetention');
     });
 

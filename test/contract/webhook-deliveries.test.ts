@@ -10,7 +10,7 @@ let owner: TestAccount;
 beforeAll(async () => {
   bench = await startWebhookBench();
 });
-/** For tests that run one after another. Those that wait for seconds run at the same time, with accounts of their own. */
+/** For sequential tests. Tests that wait for seconds run concurrently, each with its own account. */
 beforeEach(async () => {
   owner = await bench.gateway.createAccount();
 });
@@ -52,7 +52,7 @@ describe('delivery records (R30, R79–R84)', () => {
     });
   });
 
-  // How long after its end exactly is in test/unit/record-attempts.test.ts.
+  // test/unit/record-attempts.test.ts tests the exact delay.
   it('show a failed attempt with the time of its retry, 5 s after the attempt ended', async () => {
     const receiver = await bench.receiving(() => 404);
     const { id } = await bench.register(owner, { url: receiver.url });
@@ -62,9 +62,9 @@ describe('delivery records (R30, R79–R84)', () => {
     const [attempt] = delivery.attemptLog;
     const shownAt = Date.now();
     const dueAt = Date.parse(delivery.nextRetryAt);
-    // The attempt's own times are rounded to a millisecond each.
+    // Both times of the attempt are rounded to a millisecond.
     expect(dueAt).toBeGreaterThanOrEqual(Date.parse(attempt.at) + attempt.durationMs + 5_000 - 2);
-    // It ended before it was shown, and times of retries are rounded up to 20 ms.
+    // It ended before it was shown. Retry times are rounded up to 20 ms.
     expect(dueAt).toBeLessThanOrEqual(shownAt + 5_000 + 20);
   });
 
@@ -155,7 +155,7 @@ describe('retries (R163–R167)', () => {
     const signatures = [first, second].map((hook) => String(hook.headers['x-service-signature']));
     expect(signatures[1]).not.toBe(signatures[0]);
     const [early = 0, late = 0] = signatures.map((header) => Number(/t=(\d+)/.exec(header)?.[1]));
-    // Each is the second in which its attempt began: after what it is about, and before it came.
+    // `t` is the second in which the attempt began: after the event, and before the request arrived.
     expect(early).toBeGreaterThanOrEqual(Math.floor(Date.parse(first.body.timestamp) / 1000));
     expect(early).toBeLessThanOrEqual(first.at / 1000);
     expect(late).toBeGreaterThanOrEqual(Math.floor((first.at + 5_000) / 1000));
@@ -235,7 +235,7 @@ describe('manual retry (R28)', () => {
 });
 
 describe('an attempt in progress is not doubled', () => {
-  /** A receiver that answers the first POST with 500, the second when it is told to, and 409 to all that follow. */
+  /** A receiver that answers the first POST with 500, the second when `finish` is called, and later ones with 409. */
   const receivingSlowly = async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const receiver = await bench.receiving((_hook, count) => [500, promise][count - 1] ?? 409);
@@ -352,7 +352,7 @@ describe('recover (R28 and R31)', () => {
     await settled(owner, id, 'failed');
     await bench.call(owner, 'PUT', `/${id}`, { maxRetries: 1 });
     await bench.call(owner, 'POST', `/${id}/recover`, { since });
-    // Of the attempts that count, the second one made is the first, so a retry is left.
+    // A recovery starts the count anew: the second attempt counts as the first, so a retry is left.
     expect(await settled(owner, id, 'success')).toMatchObject({ attempts: 3 });
   });
 
@@ -360,7 +360,7 @@ describe('recover (R28 and R31)', () => {
     const receiver = await bench.receiving(() => 500);
     const { id } = await bench.register(owner, { url: receiver.url, maxRetries: 0 });
     const since = new Date(Date.now() - 1_000).toISOString();
-    // What was read a moment ago stays so: time hardly passes.
+    // Cached settings stay fresh, because this clock hardly moves.
     const [start, now] = [performance.now(), performance.now.bind(performance)];
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => start + (now() - start) / 1_000);
     try {
@@ -392,7 +392,7 @@ describe('recover (R28 and R31)', () => {
     const recovered = await attempted(2);
     expect(recovered.status).toBe('retrying');
     await bench.call(owner, 'POST', `/${id}/deliveries/${recovered.id}/retry`);
-    // The second of three that count.
+    // The second of the three attempts that count.
     expect(await attempted(3)).toMatchObject({ status: 'retrying', nextRetryAt: expect.any(String) });
   });
 
@@ -502,7 +502,7 @@ describe('fairness between webhooks', () => {
       const receiver = await bench.receiving();
       const live = await bench.gateway.createAccount();
       await bench.register(live, { url: receiver.url });
-      // One attempt after the other on the dead endpoint lasts 10 s: most events wait for none of them to end.
+      // Each attempt on the dead endpoint lasts 10 s. Most events must not wait for one to end.
       let waited = 0;
       for (let index = 0; index < 5; index += 1) {
         const begun = dead.requests.length;

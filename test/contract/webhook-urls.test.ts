@@ -24,7 +24,7 @@ interface Entry {
   note: string;
 }
 
-// The shared corpus is newer where both exist; the copy makes the test run everywhere.
+// A shared corpus may be newer than the copy in the repository.
 const SHARED = new URL('../../../shared/corpus/urls.json', import.meta.url);
 const entries: Entry[] = JSON.parse(
   existsSync(SHARED) ? readFileSync(SHARED, 'utf8') : fixture('corpus/urls.json'),
@@ -125,7 +125,7 @@ describe('webhook targets at registration (R32, R160–R162)', () => {
       },
     ]);
     expect(await refused('http://example.com/')).toBe('the URL must use https');
-    // Each character becomes nine where it is stored and dialled.
+    // Each character becomes nine when it is encoded.
     expect(await refused(`https://example.com/${'漢'.repeat(300)}`)).toBe(
       'the URL is longer than 2048 characters once it is escaped',
     );
@@ -207,7 +207,7 @@ describe('webhook targets at delivery', () => {
     await proxy.close();
   });
 
-  /** Stands in for the Internet: every address leads to the receiver, and says it is itself. */
+  /** Replaces the Internet: every address connects to the receiver, and reports itself as the peer. */
   const internet = (dialled: string[]) => (options: TcpNetConnectOpts) => {
     dialled.push(String(options.host));
     const socket = connect({ ...options, host: '127.0.0.1', port: receiver.port });

@@ -11,7 +11,7 @@ import { startWebhookBench } from '../support/webhooks.ts';
 const PAGE = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
 const has = (program: string) => spawnSync(program, ['--version']).status === 0;
 
-/** The one code block of a language on the page. */
+/** The code block of a language on the page. */
 function snippet(language: string): string {
   const blocks = [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
   if (blocks.length !== 1) throw new Error(`the page has ${blocks.length} ${language} blocks`);
@@ -27,7 +27,7 @@ interface Case {
   readonly genuine: boolean;
 }
 
-/** Each reads cases as JSON from the standard input and writes its verdicts as a JSON array. */
+/** Each program reads cases as JSON from stdin and writes its verdicts as a JSON array. */
 const PROGRAMS = {
   TypeScript: {
     extension: 'ts',
@@ -79,7 +79,7 @@ describe('the verification code on the page for receivers (R155–R159)', () => 
   });
 
   for (const [language, program] of Object.entries(PROGRAMS)) {
-    // Without the interpreter there is nothing to run; the report then shows the test as skipped.
+    // The test is skipped if the interpreter is not installed.
     (program.isHere ? it : it.skip)(`works in ${language} on real deliveries`, () => {
       const file = join(directory, `check.${program.extension}`);
       writeFileSync(file, program.code());

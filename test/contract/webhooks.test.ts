@@ -16,7 +16,7 @@ const opened: { stop(): Promise<void> }[] = [];
 beforeAll(async () => {
   gateway = await startTestGateway();
 });
-// One for each test: an account has room for 10 endpoints.
+// A new account for each test: an account may have 10 endpoints.
 beforeEach(async () => {
   account = await gateway.createAccount();
 });
@@ -104,7 +104,7 @@ describe('registration (R29, R105–R109)', () => {
       });
       return [created.status, created.body, changed.status, changed.body, ...told];
     };
-    // 255.255.255.255 is never public; the name is never there (RFC 6761).
+    // 255.255.255.255 is never public; the name never resolves (RFC 6761).
     const inside = await refusals('https://255.255.255.255/');
     expect(inside[1]).toMatchObject({
       error: {
@@ -179,7 +179,7 @@ describe('secrets in the query of a URL (R212)', () => {
     expect((await graphql(gateway, query, { token })).body.data.auditLog.nodes).toEqual([
       { after: { url: SHOWN } },
     ]);
-    // The log lets nobody delete while its triggers are on.
+    // Triggers forbid deletes from the log.
     await withKnex(gateway.database.url, (knex) =>
       knex.transaction(async (all) => {
         await all.raw('SET LOCAL session_replication_role = replica');
@@ -466,7 +466,7 @@ describe('a webhook that only fails (R31)', () => {
       return row.failing_since as Date | null;
     });
 
-  /** Records that a delivery failed on each of the last `days` days; on the first one an `oldest`. */
+  /** Records a failed delivery on each of the last `days` days, with `oldest` on the first. */
   const failedDaily = (owner: TestAccount, id: string, days: number, oldest = 'sms.sent') =>
     withKnex(gateway.database.connection, (knex) =>
       knex('webhook_deliveries').insert(
@@ -476,7 +476,7 @@ describe('a webhook that only fails (R31)', () => {
             id: uuidFloor(at),
             account_id: owner.accountId,
             webhook_id: id,
-            // One delivery an endpoint and event: none of those that the test causes itself.
+            // An endpoint has one delivery per event, so these events differ from the test's own.
             event_seq: 1_000_000 + day,
             event: day === days - 1 ? oldest : 'sms.sent',
             status: 'failed',
@@ -491,7 +491,7 @@ describe('a webhook that only fails (R31)', () => {
     const receiver = await receiving((hook) => (hook.body.data.message === 'well' ? 200 : 500));
     const { webhook } = await register({ url: receiver.url, maxRetries: 0 }, owner.key);
     const get = async () => (await call('GET', `/${webhook.id}`, undefined, owner.key)).body.webhook;
-    /** Makes an attempt, which fails unless the message is "well". */
+    /** Causes an attempt, which fails unless the message is "well". */
     const attempt = async (message = 'hello') => {
       const recorded = (await deliveriesOf()).pagination.total;
       await sendSms(owner, message);

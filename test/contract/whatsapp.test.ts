@@ -79,7 +79,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       .map((event: { event: string }) => event.event);
   };
   const say = async (body: object) => expect((await callBack(gateway.url, body)).status).toBe(200);
-  /** The platform takes a template of an account for a number. */
+  /** The platform accepts a template from an account to a number. */
   const write = async (to: string, key = account.key) => {
     const sent = await send({ to }, key);
     await eventually(async () => {
@@ -87,7 +87,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
       return found.body.status === 'sent';
     });
   };
-  /** Somebody whom the account has written to sends a message. */
+  /** A number that the account has written to sends a message. */
   const answers = async (from: string, id: string, at: Date) => {
     await write(`+${from}`);
     await say(inboundCallback(from, id, at));
@@ -246,7 +246,7 @@ describe('WhatsApp over the Cloud API (R25)', () => {
         expect(await windowOf(to, other.key)).toEqual({ to, ...CLOSED });
         const next = new Date(at.getTime() + HOUR_MS / 2);
         await say(inboundCallback('256700000041', 'wamid.in-41b', next));
-        // The platform says again what it said before: it stays whose it was.
+        // A repeated callback keeps its account.
         await say(inboundCallback('256700000041', 'wamid.in-41a', at));
         expect(await windowOf(to, other.key)).toMatchObject({
           open: true,
