@@ -14,7 +14,7 @@ import { preparedMessage } from '../support/prepared-message.ts';
 import { startSmsc } from '../support/smsc.ts';
 import { checkLedger, openSql, type TestSql } from '../support/sql.ts';
 
-/** Of src/compose.ts: recipients that may wait, and recipients of one transaction. */
+/** From src/compose.ts: how many recipients may wait, and how many one transaction takes. */
 const WAITING = 20_000;
 const BATCH = 1_000;
 
@@ -32,7 +32,7 @@ describe('a database slower than the senders', () => {
     sql = await openSql(gateway.database);
     opened.push({ stop: () => sql.close() });
   });
-  /** Keeps the account from being charged, as a database does that answers nothing for a while; returns its end. */
+  /** Locks the account, like a database that does not answer for a while. Returns a function that unlocks it. */
   const stall = async (accountId: string) => {
     const holder = await openSql(gateway.database);
     opened.push({ stop: () => holder.close() });
@@ -40,7 +40,7 @@ describe('a database slower than the senders', () => {
     await holder.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [accountId]);
     return () => holder.query('COMMIT');
   };
-  /** All requests at once while the database stands still, until all but `accepted` of them have an answer. */
+  /** Sends all requests while the account is locked, and unlocks it when all but `accepted` of them are answered. */
   const sendDuringStall = async (
     accountId: string,
     count: number,
@@ -75,7 +75,7 @@ describe('a database slower than the senders', () => {
     const to = Array.from({ length: BATCH }, (_, index) => `+2567001${String(index).padStart(5, '0')}`).join(
       ',',
     );
-    // What waits, and what the batch under way has taken before.
+    // Waiting recipients, and those of the batch in progress.
     const fitting = (WAITING + BATCH) / BATCH;
     const { answers, statuses } = await sendDuringStall(accountId, fitting + 9, fitting, () =>
       gateway.call('POST', '/developers/sms', { key, body: { to, message: 'Hello' } }),
@@ -91,7 +91,7 @@ describe('a database slower than the senders', () => {
     expect(refused).toHaveLength(9);
     expect(charged).toEqual(accepted);
     await checkLedger(sql, accountId);
-    // It takes again once it is empty.
+    // It accepts again once the queue is empty.
     const later = await gateway.call('POST', '/developers/sms', {
       key,
       body: { to: '0700123456', message: 'Hello' },
@@ -121,7 +121,7 @@ describe('a database slower than the senders', () => {
       const first = intake.accept(prepared(40_960));
       const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       await eventually(async () => (await sql.query(waitsForLock)).length === 1);
-      // Each weighs 1 for its recipient and 8 for its attachment: two are 18 of 20.
+      // Each weighs 1 for its recipient and 8 for its attachment, so two weigh 18 of 20.
       const second = intake.accept(prepared(18_000));
       const third = intake.accept(prepared(18_000));
       await expect(intake.accept(prepared(18_000))).rejects.toMatchObject({ code: 'service_unavailable' });
@@ -136,7 +136,7 @@ describe('a database slower than the senders', () => {
 });
 
 describe('more requests than the gateway can answer', () => {
-  /** A gateway's REST API on a server of its own, where three requests may be under way. */
+  /** A gateway's REST API on a server that allows three concurrent requests. */
   const startNarrow = async (clock?: { now(): Date }) => {
     const gateway = await startTestGateway({ ROLES: 'api' });
     opened.push(gateway);
@@ -175,12 +175,12 @@ describe('more requests than the gateway can answer', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(503));
     const refused = answers.at(-1);
     expect(Number(refused?.headers.get('Retry-After'))).toBe(1);
-    // By the database's time, as in every other answer (R222).
+    // In the database's time, as in every other answer (R222).
     expect(refused?.headers.get('X-RateLimit-Reset')).toBe(
       String(Math.floor(databaseTime.getTime() / 1000) + 1),
     );
     expect(await refused?.json()).toMatchObject({ error: { code: 'service_unavailable' } });
-    // Also where nobody is: to say so would ask the database for the sender's budget first.
+    // Unknown addresses are refused too: a 404 would need the database for the sender's budget.
     expect((await fetch(`${url}/nowhere`)).status).toBe(503);
     await sql.query('COMMIT');
     await Promise.all(sent);
@@ -214,7 +214,7 @@ describe('more requests than the gateway can answer', () => {
 
 describe('a carrier slower than the senders', () => {
   it('jobs wait in the queue, not in memory; the window limits what is in flight; nothing is lost', async () => {
-    // More than the window: it answers nothing before it is told to.
+    // More than the window, so nothing is answered until the test changes it.
     const smsc = await startSmsc({ answersReversedBy: 5 });
     opened.push(smsc);
     const gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}?window=4` });
@@ -241,8 +241,8 @@ describe('a carrier slower than the senders', () => {
       ids.push(answer.body.id);
       mostHeld = Math.max(mostHeld, (await jobs()).get('held') ?? 0);
     }
-    // Fetched or handed over. Of one route a process holds 8 and those that only wait for the carrier, 64 in all, and one
-    // fetch of 8 may come on top of 63 (src/workers/start-workers.ts, src/queue/job-slots.ts).
+    // Fetched or handed over. A process holds 8 jobs of a route, and more that only wait for the carrier: 64 in all. A
+    // fetch of 8 may add to 63 (src/workers/start-workers.ts, src/queue/job-slots.ts).
     expect(mostHeld).toBeGreaterThan(4);
     expect(mostHeld).toBeLessThan(72);
     expect((await jobs()).get('waiting')).toBeGreaterThan(20);

@@ -24,7 +24,7 @@ async function directory(): Promise<string> {
 
 async function startServer(prepare?: (cluster: string) => Promise<void>) {
   const server = await startPostgresVersion(testVersion(), {
-    // Ready when all is applied, and not before.
+    // Ready only after everything is applied.
     settings: { fsync: 'on', synchronous_commit: 'on', hot_standby: 'off' },
     ...(prepare && { prepare }),
   });

@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => bench?.stop());
 
 /**
- * A delivery whose first attempt is under way twice, as when its process stood still for so long that another one took
- * its job: the first one, answered with what `finish` is told, and one beside it that was answered `beside`.
+ * A delivery whose first attempt runs twice, as after a process was suspended and another took its job. `finish` sets
+ * the answer to the first one; the second was answered `beside`.
  */
 async function doubled(maxRetries: number, beside: number) {
   const { promise, resolve: finish } = Promise.withResolvers<number>();
@@ -89,7 +89,7 @@ describe('two attempts of one delivery at the same time', () => {
       withUnitOfWork(bench.gateway, (uow) => uow.run((tx) => tx.deliveries.record(records)));
     const stands = await record();
     expect(records.map((each) => stands.get(each)?.attempts)).toEqual([3, 4]);
-    // As after a commit of which nobody heard.
+    // As after a commit whose answer was lost.
     expect((await record()).size).toBe(0);
     const delivery = await counting(4);
     expect(delivery.status).toBe('success');

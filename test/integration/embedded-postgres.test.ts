@@ -49,7 +49,7 @@ const logger: Logger = { debug: silent, info: silent, warn: silent, error: silen
 let directory: string;
 let dataDir: string;
 let cleanups: (() => unknown)[];
-/** A finished cluster, since making one takes most of a first start's time. */
+/** A copy of a ready cluster: creating one takes most of a first start. */
 let template: string;
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(template, { recursive: true, force: true }));
 
-/** For tests that are about a later start. */
+/** For tests of a later start. */
 async function copyCluster(): Promise<void> {
   await mkdir(dataDir);
   await promisify(execFile)('cp', ['-a', join(template, 'postgres'), dataDir]);
@@ -75,20 +75,20 @@ async function copyCluster(): Promise<void> {
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'gateway-embedded-'));
-  // Under root another user runs the server, and must be able to enter.
+  // Under root another user runs the server and must be able to enter.
   await chmod(directory, 0o755);
   dataDir = join(directory, 'data');
   cleanups = [() => rm(directory, { recursive: true, force: true }), serverIsGone];
 });
 
-/** Once every app is killed: whichever owned the server last, its watchdog brings it down. */
+/** After all apps were killed, the watchdog of the last owner stops the server. */
 async function serverIsGone(): Promise<void> {
   const pid = (await readPostmasterFile(cluster()).catch(silent))?.pid;
   if (pid) await eventually(() => isDown(pid));
 }
 
 afterEach(async () => {
-  // One may leave another to be done after all the rest.
+  // A step may leave another one for the end.
   for (let cleanup = cleanups.pop(); cleanup; cleanup = cleanups.pop()) await cleanup();
 });
 
@@ -138,7 +138,7 @@ interface Report {
   connection: Connection;
 }
 
-/** An app in a process of its own, on the same data directory. */
+/** An app in another process, on the same data directory. */
 function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly string[] = []) {
   const [command = '', ...args] = [...under, process.execPath, SCRIPT, dataDir];
   const app: ChildProcess = spawn(command, args, {
@@ -161,14 +161,14 @@ function spawnApp(options: { uid?: number; gid?: number } = {}, under: readonly 
     app.kill('SIGKILL');
     await exited;
     const host = reports[0]?.connection.host;
-    // Its socket is in there until the server is down.
+    // The socket is in this directory until the server has stopped.
     if (host) cleanups.unshift(() => rm(host, { recursive: true, force: true }));
   });
   return {
     report: async (matches: (report: Report) => boolean) => {
       const found = await eventually(() => (app.exitCode ? 'failed' : reports.find(matches)));
       if (found !== 'failed') return found;
-      // Only then has all that it wrote been read.
+      // Only then all its output has been read.
       await closed;
       throw new Error(errors);
     },
@@ -324,7 +324,7 @@ describe('a copy of a DATA_DIR', () => {
   const whose = async ({ connection }: EmbeddedPostgres) =>
     (await query(connection, 'SELECT name FROM whose'))[0]?.name;
 
-  /** As the README advises: with the gateway stopped. Gives where the original listened. */
+  /** Copies the directory while the gateway is stopped, as documented. Returns the endpoint of the original. */
   async function copyStopped(): Promise<string> {
     await copyCluster();
     const original = await start();
@@ -471,7 +471,7 @@ describe('after a kill', () => {
 });
 
 describe('a stale postmaster.pid', () => {
-  /** A process named as given, run by the server's user, since PostgreSQL ignores the pids of others. */
+  /** A process with the given name under the server's user, because PostgreSQL ignores the pids of other users. */
   async function spawnNamed(
     name: string,
     shellScript: string,
@@ -529,7 +529,7 @@ describe('a stale postmaster.pid', () => {
     const parent = await spawnNamed('postgres', '"$1" 60 & echo $!; exec sleep 60');
     const [line] = await once(parent.stdout!, 'data');
     const pid = Number(line);
-    // A shell would collect the child that ends; `sleep` does not.
+    // A shell would reap the ended child; `sleep` does not.
     await eventually(
       async () => (await nameOf(parent.pid!)) === 'sleep' && (await nameOf(pid)) === 'postgres',
     );
@@ -540,7 +540,7 @@ describe('a stale postmaster.pid', () => {
 });
 
 describe('packaged binaries', () => {
-  /** As npm leaves them with --ignore-scripts. */
+  /** As npm installs them with --ignore-scripts. */
   async function packageWithoutSymlinks(): Promise<string> {
     const native = join(directory, 'node_modules', 'native');
     await cp(packagedBinaries(), native, {

@@ -39,7 +39,7 @@ describe('a job that the process that created it runs', () => {
     });
     const texts = statements.texts();
     expect(texts.filter((text) => READS_PENDING.test(text) || READS_DUE.test(text))).toEqual([]);
-    // What goes together with others has been seen.
+    // Statements that are sent together are recorded too.
     for (const written of ['INSERT INTO messages', 'INSERT INTO events']) {
       expect(texts.filter((text) => text.includes(written))).not.toEqual([]);
     }
@@ -53,7 +53,7 @@ describe('a job that the process that created it runs', () => {
       sent.body.id,
       sent.body.id,
     ]);
-    // They ended with what they recorded.
+    // The jobs ended in the transactions that recorded their results.
     await eventually(async () => (await sql.query('SELECT FROM job_leases')).length === 0);
     expect(await sql.query('SELECT FROM pgboss.job')).toEqual([]);
   });

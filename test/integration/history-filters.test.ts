@@ -16,7 +16,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 
 const START = Date.parse('2026-03-01T00:00:00Z');
 const HOUR_MS = 3_600_000;
-/** Blocks of every size begin and end among these numbers: they are of 64, 2,048 and 65,536. */
+/** Blocks of all sizes (64, 2,048 and 65,536) begin and end within these numbers. */
 const COUNT = 9_000;
 const GONE = 65_536 - 4_500;
 const FEW = 700;
@@ -58,7 +58,7 @@ function makeRows(count: number, above: number, [main, rare]: readonly [string, 
   });
 }
 
-/** What a history is asked for; the environment goes with the account. */
+/** The filters of a history. The environment belongs to the visibility. */
 type Asked = MessageFilter & { readonly environment?: Environment | undefined };
 
 describe('filtered histories give what a filter of the whole list gives (R6, R20)', () => {
@@ -72,7 +72,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
   const accounts = [account(COUNT, GONE), account(FEW, 0)] as const;
   const fold = () => new PgUsageStore(new Sql(knex)).fold();
 
-  /** Counts messages of an account as those who accept and move them do. */
+  /** Counts messages as intake and transitions do. */
   const count = (accountId: string, changed: readonly Row[], status: (row: Row) => string, sign: number) =>
     sql.query(
       `INSERT INTO usage_deltas (account_id, hour, channel, environment, status, api_key_id, block, bitmap,
@@ -92,9 +92,9 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
         sign,
       ],
     );
-  /** Moves messages from the status that they have. */
+  /** Moves messages from their current status. */
   const move = async (accountId: string, wanted: readonly Row[], to: MessageStatus) => {
-    // Those of the sandbox stay sent.
+    // Sandbox messages stay `sent`.
     const moved = wanted.filter(({ environment }) => environment === 'production');
     await count(accountId, moved, (row) => row.status, -1);
     await count(accountId, moved, () => to, 1);
@@ -111,7 +111,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
   beforeAll(async () => {
     database = await createTestDatabase();
     sql = await openSql(database);
-    // These rows go from any status to any other.
+    // This test moves rows from any status to any other.
     await sql.query('ALTER TABLE recipients DISABLE TRIGGER only_forward');
     knex = createKnex(database.connection, silentLogger, 2);
     for (const [index, { id, keys, rows }] of accounts.entries()) {
@@ -157,7 +157,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
       for (const row of rows) row.status = row.environment === 'sandbox' ? 'sent' : 'pending';
       await count(id, rows, (row) => row.status, 1);
       await fold();
-      // Of the moves half are folded already, half are not.
+      // Half of the moves are folded, half are not.
       for (const half of [0, 1]) {
         for (const [status, own] of wanted) {
           const moved = own.filter(({ seq }) => seq % 2 === half && status !== 'pending');
@@ -264,7 +264,7 @@ describe('filtered histories give what a filter of the whole list gives (R6, R20
     await compareAll(60);
     await fold();
     await compareAll(60);
-    // Of a block that some are still to be added to, and of one in the middle, none is left.
+    // Empties the last block, to which messages are still added, and one in the middle.
     await move(
       id,
       rows.filter(({ status, seq }) => status === 'pending' && seq > GONE + 4_000),

@@ -15,7 +15,7 @@ describe('reading a history page by page while messages are added (R20, R188)', 
   });
   afterAll(() => gateway.stop());
 
-  /** Sends `count` messages at once; in the sandbox they cost nothing and nobody is told. */
+  /** Sends `count` sandbox messages at once: they cost nothing and cause no webhook. */
   const add = async (key: string, count: number): Promise<string[]> => {
     const body = { to: '0700123456', message: 'Hello' };
     const sent = await Promise.all(
@@ -23,7 +23,7 @@ describe('reading a history page by page while messages are added (R20, R188)', 
     );
     return sent.map(({ body }) => body.id);
   };
-  /** Reads page after page until one is the last, adding what `added` says before each but the first. */
+  /** Reads all pages, and adds the messages of `added` before each page but the first. */
   const walk = async (key: string, query: string, limit: number, added: readonly number[]) => {
     const pages: Entry[][] = [];
     const late: string[] = [];

@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const knex of opened.splice(0)) await knex.destroy();
 });
 
-/** The intake of a process of its own, and the statements that it sends, by name. */
+/** The intake of a separate process, and the names of the statements that it sends. */
 function startIntake() {
   const statements: string[] = [];
   const knex = createKnex(gateway.database.connection, silentLogger);
@@ -58,7 +58,7 @@ const keyed = (accountId: string, key: string) => prepared(accountId, { idempote
 type Outcome =
   | ({ readonly kind: 'accepted' | 'replayed' } & SendAnswer & { readonly seq?: number })
   | { readonly kind: 'insufficient' };
-/** Accepts a message, and tells an account that cannot pay as an outcome. */
+/** Accepts a message. Returns a refusal for lack of money as a value. */
 async function accept(intake: Intake, message: PreparedMessage): Promise<Outcome> {
   try {
     const answer = await intake.accept(message);
@@ -85,7 +85,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     expect(new Set(statements)).toEqual(new Set(['intake-write']));
     const rows = await stored(accountId);
     expect(rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
-    // They lie in that order: out of it, indexes that grow at their end would be left half empty.
+    // Rows are stored in this order. Otherwise indexes that grow at their end would stay half empty.
     const laid = await sql.query('SELECT id FROM messages WHERE account_id = $1 ORDER BY ctid', [accountId]);
     expect(laid.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
     const entries = await sql.query(
@@ -93,7 +93,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
       [accountId],
     );
     expect(entries.map(({ message_id }) => message_id)).toEqual(rows.map(({ id }) => id));
-    // What is answered is what is stored.
+    // The answer equals the stored rows.
     expect(answers.map((answer) => answer.kind === 'accepted' && [answer.messageId, answer.seq])).toEqual(
       rows.map(({ id, seq }) => [id, seq]),
     );
@@ -219,12 +219,12 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     await checkLedger(sql, accountId);
   });
 
-  /** Lets a process know that it shares an account: another one accepts between two of its batches. */
+  /** Makes a process notice that it shares an account: another process accepts between two of its batches. */
   async function share(intake: PgIntake, accountId: string): Promise<void> {
     const other = startIntake().intake;
     for (const process of [intake, other, intake]) await accept(process, prepared(accountId));
   }
-  /** Locks an account as another process does that is adding to it; gives the way to let go. */
+  /** Locks an account like another process that accepts messages. Returns a function that unlocks it. */
   async function holdAccount(accountId: string): Promise<() => Promise<void>> {
     const other = await openSql(gateway.database);
     await other.query('BEGIN');
@@ -249,7 +249,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     expect(kinds(await Promise.all([...first, ...later]))).toEqual(Array(6).fill('accepted'));
     const rows = await stored(accountId);
     expect(rows.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
-    // One transaction had all five, and the other account's message its own.
+    // One transaction had all five, and another one the other account's message.
     expect(new Set(rows.slice(3).map(({ created_at }) => created_at.getTime())).size).toBe(1);
     expect(statements.filter((name) => name === 'intake-write')).toHaveLength(2);
     await checkLedger(sql, accountId);
@@ -289,15 +289,15 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
       Promise.all(batch.map((each) => accept(intake, each)));
     const own = () => [prepared(accountId), prepared(accountId)];
     await send(...own());
-    // With another account's, in either order.
+    // Together with another account's message, in either order.
     await send(...own(), prepared(another));
     await send(prepared(another), ...own());
     statements.length = 0;
-    // The first of them would see a gap, and the second act on it.
+    // The first batch would see a gap in `seq`, and the second would act on it.
     await send(...own());
     await send(...own());
     expect(statements).toEqual(['intake-write', 'intake-write']);
-    // Decided message by message, as it is for some batches after a repeat.
+    // Decided message by message, as in the batches after a repeat.
     await send(keyed(accountId, 'again'));
     expect(kinds(await send(keyed(accountId, 'again'), ...own()))).toEqual([
       'replayed',
@@ -373,7 +373,7 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
     const latest = Date.now() + CLOCK_TOLERANCE_MS;
     for (const { created_at } of await stored(accountId))
       expect(created_at.getTime()).toBeLessThanOrEqual(latest);
-    // The answer, and what a repeat is given, name the time that is stored.
+    // The answer and its replay have the stored time.
     expect(new Date(JSON.parse(answer.body).createdAt)).toEqual((await stored(accountId))[0]?.created_at);
     expect((await intake.replay(accountId, 'production', claim))?.body).toBe(answer.body);
   });
@@ -416,13 +416,13 @@ describe('accepting a batch of messages in PostgreSQL (R17, R20)', () => {
   it("another process's stored answer is returned only when it is on the disk (ADR-0017) (ADR-0017)", async () => {
     const { accountId } = await gateway.createAccount(COST * 10);
     const { database } = gateway.database.connection;
-    // Otherwise the tests' server waits for no disk.
+    // By default the tests' server does not wait for the disk.
     await sql.query(`ALTER DATABASE ${database} SET synchronous_commit = on`);
     const { intake } = startIntake();
     for (const key of ['a', 'b', 'c', 'd', 'e']) {
       const claim = { route: 'sms', key };
       await accept(intake, prepared(accountId, { idempotency: claim }));
-      // As if it had just been stored, by a transaction that has not come to the disk.
+      // As if a transaction that is not on the disk yet had just stored it.
       await sql.query('UPDATE idempotency_records SET body = body WHERE account_id = $1 AND key = $2', [
         accountId,
         key,

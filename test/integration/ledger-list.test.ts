@@ -20,7 +20,7 @@ describe('a ledger between two times', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let token: string;
-  /** When each entry was made, by its number; now and then one is older than the one before it. */
+  /** The time of each entry, by its number. Some are older than the entry before them. */
   const madeAt = (seq: number) => BEGIN + seq * STEP_MS - (seq % 7 === 0 ? 25_000 : 0);
   beforeAll(async () => {
     gateway = await startTestGateway({ ROLES: 'api' });
@@ -47,7 +47,7 @@ describe('a ledger between two times', () => {
 
   const page = async (variables: object): Promise<Page> =>
     (await graphql(gateway, QUERY, { token, variables })).body.data.ledger;
-  /** All entries between the times, page by page, with what the list says of their number. */
+  /** Reads all entries between two times page by page, with the totals of the pages. */
   async function between(from: number | null, to: number | null) {
     const times = { from: from === null ? null : new Date(from), to: to === null ? null : new Date(to) };
     const seqs: number[] = [];

@@ -7,7 +7,7 @@ import { sweepAt } from '../support/sweeps.ts';
 
 const OPENING = 2_000;
 const PRICE = 30;
-/** What the simulator makes of a number by its last four digits. */
+/** The simulator's outcome for a number, by its last four digits. */
 const ACCEPTED = '0004';
 const REJECTED = '0001';
 
@@ -90,7 +90,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
                 taken += each.recipients * PRICE;
                 return;
               }
-              // Twice at once: one of them comes too late.
+              // Two at once: one of them is too late.
               const canceled = await Promise.all(
                 [gateway, second].map((one) =>
                   one.call('DELETE', `/developers/messages/${body.id}`, { key }),
@@ -110,7 +110,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
             }
             case 'topUp': {
               const { amount, reference } = each;
-              // A reference stands for one payment: whoever uses it first says how much.
+              // A reference names one payment: its first use sets the amount.
               const paid = reference === null ? amount : (references.get(reference) ?? amount);
               if (reference === null || !references.has(reference)) paidIn += paid;
               if (reference !== null) references.set(reference, paid);
@@ -128,7 +128,7 @@ describe('the ledger during concurrent sends, refunds, top-ups, cancellations an
         const isOver = { now: false };
         const watched = (async () => {
           while (!isOver.now) {
-            // One statement: the balance and the sum as one moment has them.
+            // One statement reads balance and sum in one snapshot.
             const [row] = await sql.query(
               `SELECT (a.balance_minor = coalesce(sum(l.amount_minor), 0)) AS agree FROM accounts a
                LEFT JOIN ledger_entries l ON l.account_id = a.id WHERE a.id = $1 GROUP BY a.id`,

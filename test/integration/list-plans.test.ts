@@ -10,7 +10,7 @@ import { plansOf, type QueryPlan } from '../support/query-plans.ts';
 
 const MESSAGES = 6_000;
 
-/** What a filter asks for is too rare for so few messages. */
+/** So few messages do not contain the rare values of the filters. */
 const FEW = ['messages search, in few', 'auditLog from, to'];
 
 interface Row {
@@ -86,7 +86,7 @@ describe('rows that PostgreSQL reads for a list', () => {
     const { accountId, webhookIds } = dataset;
     const id = String(webhookIds[place]);
     const member = { kind: 'member', accountId, userId: accountId, role: 'OWNER' } as const;
-    // Six minutes of the last five hours, in which half of the messages were sent.
+    // Six minutes of the last five hours. Half of the messages are from these hours.
     const [since, until] = [2.5, 2.4].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString());
     const run = async () => {
       const { queued } = await gateway!.parts.operations.webhooks.recover.run(member, {
@@ -97,7 +97,7 @@ describe('rows that PostgreSQL reads for a list', () => {
       return { returned: queued };
     };
     const [plan] = await plansOf({ name: 'recover', run }, plans);
-    // And what was recorded within ten minutes of it, of 3,000.
+    // And events recorded within ten minutes of it, out of 3,000.
     expect(plan?.touched).toBeLessThan(400);
     expect(plan?.returned).toBeGreaterThan(place === 0 ? -1 : 50);
     const left = await query(

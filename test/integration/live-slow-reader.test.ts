@@ -59,7 +59,7 @@ describe('a subscriber that does not read', () => {
     const ids = await Promise.all(Array.from({ length: 50 }, () => send(text)));
     const [response] = responses;
     const eventBytes = 15 * Buffer.byteLength(text) + 1_000;
-    // Until the sockets are full on both sides; what is read of the database then is one batch.
+    // Until the sockets on both sides are full. From then on one batch at a time is read from the database.
     await eventually(async () => {
       await touch(ids);
       return response?.writableNeedDrain && gateway.parts.live.waiting === ids.length;
@@ -72,7 +72,7 @@ describe('a subscriber that does not read', () => {
       expect(gateway.parts.live.waiting).toBeLessThanOrEqual(1_000);
       expect(response?.writableLength).toBeLessThan((response?.writableHighWaterMark ?? 0) + eventBytes);
     }
-    // So many that they are not kept any more.
+    // More than the gateway keeps.
     await eventually(() => gateway.parts.live.waiting === 0);
     let read = '';
     socket.on('data', (chunk: Buffer) => {
@@ -84,7 +84,7 @@ describe('a subscriber that does not read', () => {
     await eventually(() => read.includes(id));
   });
 
-  /** A reader that does not read until it is given a listener. */
+  /** A client that does not read until it has a listener. */
   async function openSocket(query: string): Promise<Socket> {
     const { hostname, port } = new URL(gateway.url);
     const reader = connect(Number(port), hostname);

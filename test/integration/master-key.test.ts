@@ -37,7 +37,7 @@ describe('the generated master key', () => {
 
   it('is not removed by a slower start that saw no key', async () => {
     const other = Buffer.alloc(32, 7).toString('base64');
-    // Another process makes its key in the moment before this one removes what is there.
+    // Another process creates its key just before this one removes the file.
     const late = `
       import fs from 'node:fs/promises';
       import { writeFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ describe('the generated master key', () => {
   });
 
   it('is complete as soon as another process can see it', async () => {
-    // Looks again and again, and says how long the file is that it sees first.
+    // Polls, and prints the length of the file when it first sees it.
     const look = `
       import { readFileSync } from 'node:fs';
       for (let round = 0; round < 100; round += 1) {
@@ -104,7 +104,7 @@ describe('the generated master key', () => {
 
   it('is complete or absent when the disk is full, and the next start makes it', async () => {
     const create = `await (await import(${JSON.stringify(MODULE)})).loadOrCreateMasterKey(${JSON.stringify(directory)})`;
-    // No file may grow: the write fails after the file was made, as it does on a full disk.
+    // Files cannot grow, so the write fails after the file was created, as on a full disk.
     const full = `trap '' XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1"`;
     await expect(promisify(execFile)('/bin/sh', ['-c', full, process.execPath, create])).rejects.toThrow(
       'EFBIG',

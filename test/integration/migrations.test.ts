@@ -15,7 +15,7 @@ afterEach(async () => {
 
 const newest = migrations.at(-1)?.name.slice(0, 4);
 
-/** Everything with a name in the schema `public` but the migrations' own two tables. */
+/** Every named object in the schema `public` except Knex's two tables. */
 const LEFT_OVER = `
   SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'
   UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
@@ -54,7 +54,7 @@ describe('migrations', () => {
     const ends = await Promise.all([1, 2, 3].map(() => withKnex(connection, migrate)));
     expect(ends.filter(({ from }) => from === 'none')).toHaveLength(1);
     await withKnex(connection, async (knex) => {
-      // The lock of a process that was killed before its only step ended.
+      // The lock of a process that was killed during its only step.
       await rollbackAll(knex);
       await knex('schema_migrations_lock').update({ is_locked: 1 });
       expect(await migrate(knex)).toEqual({ from: 'none', to: newest });
@@ -83,7 +83,7 @@ describe('migrations', () => {
     await withKnex(database.connection, async (knex) => {
       const other = await knex.client.acquireConnection();
       try {
-        // The lock of those that migrate (src/storage/postgres/migrate.ts).
+        // The advisory lock of migrations (src/storage/postgres/migrate.ts).
         await knex.raw('SELECT pg_advisory_lock(4872390)').connection(other);
         expect(await migrate(knex)).toEqual({ from: newest, to: newest });
       } finally {
@@ -100,7 +100,7 @@ describe('migrations', () => {
   });
 });
 
-/** The schema of the last migration before the baseline, made from the baseline's. */
+/** Changes the baseline's schema back to that of the last migration before it. */
 async function goBackBeforeBaseline(knex: Knex): Promise<void> {
   for (const { down } of migrations.slice(1).reverse()) await down(knex);
   await knex.raw(await readFile(new URL('../fixtures/last-before-baseline.sql', import.meta.url), 'utf8'));
@@ -215,7 +215,7 @@ describe('the schema', () => {
       await add('sms.sent', 0, randomUUID());
       await add('push.sent', null);
       await expect(add('push.sent', null)).rejects.toThrow('events_once_a_message');
-      // Tests of endpoints are of no message.
+      // Test events of endpoints have no message.
       await add('webhook.test', null, null);
       await add('webhook.test', null, null);
       await expect(add('sms.sent', 1)).rejects.toThrow('events_fire_once');

@@ -38,7 +38,7 @@ describe('the LISTEN connection', () => {
       const answer = query.apply(this, given);
       if (given[0] === 'SELECT 1') {
         checks += 1;
-        // Until long after the answer should be there; nothing of this process runs meanwhile.
+        // Blocks this process until long after the answer should have arrived.
         if (checks < 3)
           setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500));
       }

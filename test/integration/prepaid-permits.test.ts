@@ -20,7 +20,7 @@ afterAll(() => database.close());
 beforeEach(() => database.at(0));
 
 const LIMIT = 8_000;
-/** A process of its own, and how often it asked the log. */
+/** A separate process, and how often it queried the log. */
 class Process {
   asked = 0;
   readonly limiter;
@@ -36,7 +36,7 @@ class Process {
   }
 }
 
-/** 100 requests within 20 ms: 140 more are counted in advance then. */
+/** After 100 requests within 20 ms, 140 more are counted in advance. */
 async function load(limiter: Process['limiter'], bucket: string): Promise<RateVerdict | undefined> {
   let last: RateVerdict | undefined;
   for (const [ms, count] of [
@@ -56,7 +56,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
     const bucket = freshBucket();
     expect(await load(process.limiter, bucket)).toMatchObject({ isAllowed: true, remaining: LIMIT - 100 });
     expect(process.asked).toBe(2);
-    // The next second has not counted them: what is unused comes back.
+    // Unused permits are returned, so the next second does not count them.
     database.at(1_000);
     expect(await process.limiter.take(bucket, perMinute(LIMIT))).toMatchObject({ remaining: LIMIT - 101 });
     expect(process.asked).toBe(3);
@@ -70,7 +70,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
       database.at(ms);
       await takeMany(process.limiter, bucket, 20, limits);
     }
-    // For 20, 100, 420 and then, twice, for all that comes within 100 ms: 1,000 and those that ask.
+    // Permits for 20, 100, 420, and then twice for 100 ms of requests: 1,000 and the waiting ones.
     expect(process.asked).toBe(5);
     const [row] = await database.pools[0]('rate_limits').where({ bucket }).select('asked');
     expect(row.asked).toBe(1_020);
@@ -91,7 +91,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
     const [one, other] = [new Process(0), new Process(1)];
     const bucket = freshBucket();
     await load(one.limiter, bucket);
-    // As after a crash of the database, whose log is not kept.
+    // As after a crash of the database, which loses the unlogged table.
     await database.pools[0]('rate_limits').where({ bucket }).delete();
     database.at(-1_000);
     await takeMany(other.limiter, bucket, 30, perMinute(LIMIT));
@@ -133,7 +133,7 @@ describe('prepaid permits of the rate limiter (R12)', () => {
       const process = new Process();
       const bucket = freshBucket();
       database.at(0);
-      // The limit of 1,100 has 100 left, of which an eighth would be too few.
+      // 100 of the limit of 1,100 are left. An eighth of them would be too few.
       if (limit === 1_100) await takeMany(process.limiter, bucket, 1_000, perMinute(limit));
       for (const ms of [0, 40, 80]) {
         database.at(ms + 2_000);
@@ -188,7 +188,7 @@ it('one process decides as if it held no permits', async () => {
     }),
     { numRuns: 100 },
   );
-  // It says nothing where none are taken.
+  // Without permits there is no query.
   expect(without).toBeGreaterThan(100);
 });
 

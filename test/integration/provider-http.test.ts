@@ -1,4 +1,4 @@
-/** The client of providers' APIs against a server on loopback. */
+/** The HTTP client for providers, against a server on loopback. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

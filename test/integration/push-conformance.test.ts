@@ -95,7 +95,7 @@ describeProvider<PushSubmission>('Web Push', async () => {
   });
   return {
     provider: Object.assign(provider, {
-      // Its client belongs to the gateway, which closes it after its users.
+      // The gateway owns the client and closes it after its users.
       stop: async () => {
         await WebPushProvider.prototype.stop.call(provider);
         await client.close();

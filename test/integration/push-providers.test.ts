@@ -1,4 +1,6 @@
-/** The push providers on their real wires (R24). That they do what every provider must is push-conformance. */
+/**
+ * The push providers with their real protocols (R24). push-conformance.test.ts tests what all providers have in common.
+ */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createGuardedClient } from '../../src/channels/guarded-http/guarded-client.ts';
 import { ApnsProvider } from '../../src/channels/push/apns-provider.ts';
@@ -13,7 +15,7 @@ import { selfSignedCertificate } from '../support/self-signed.ts';
 import { TEST_VAPID } from '../support/vapid.ts';
 
 const signal = new AbortController().signal;
-/** For what is answered; what is not ends by the time that the test gives it. */
+/** A limit for requests that are answered. Other tests set their own. */
 const timeoutMs = 30_000;
 const submission = (more: Partial<PushSubmission> = {}): PushSubmission => ({
   messageId: '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3',
@@ -485,7 +487,7 @@ describe('Web Push', () => {
 
   it('sends nothing to an address inside the network, whatever was registered', async () => {
     const { service, provider, to } = await open([]);
-    // As where the name leads nowhere.
+    // As for a name that does not resolve.
     expect(await provider.submit(to(), signal)).toMatchObject({
       kind: 'unavailable',
       reason: 'push service: the host does not resolve to a public address',

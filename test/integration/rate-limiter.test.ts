@@ -44,7 +44,7 @@ describe('a permit that is given back', () => {
     expect(await limits.take(bucket, perMinute(3))).toMatchObject({ isAllowed: false });
     at(10_000);
     for (let count = 0; count < 5; count++) await limits.giveBack(bucket);
-    // Nothing is counted any more, and no more than that was given back.
+    // The count is zero: only counted requests were returned.
     expect(await limits.take(bucket, perMinute(3))).toMatchObject({
       isAllowed: true,
       remaining: 2,
@@ -308,7 +308,7 @@ describe('a limit that changes', () => {
       limit: 12,
     });
     const lowered = { isAllowed: false, limit: 4, remaining: 0, resetAt: seconds(60_000), rule: 'minute' };
-    // Eleven are counted: the fourth from the end, made at 7 s, must be the last that leaves.
+    // Eleven are counted. The fourth from the end, made at 7 s, must be the last to expire.
     expect(await limits.take(bucket, perMinute(4))).toEqual({ ...lowered, retryAfterSeconds: 58 });
     at(66_999);
     expect(await limits.take(bucket, perMinute(4))).toMatchObject({ isAllowed: false, retryAfterSeconds: 1 });
@@ -345,7 +345,7 @@ describe('a limit that changes', () => {
       at(made * 100 + 200);
       await limits.take(bucket, perMinute(1_000));
     }
-    // The last to have left and the first counted are of one second: 5.1 and 5.2 s.
+    // The last expired and the first counted request are in the same second: 5.1 and 5.2 s.
     at(65_150);
     expect(await limits.take(bucket, perMinute(5_000))).toMatchObject({ remaining: 5_000 - 601 });
     expect((await row(bucket))?.entries).toBeLessThanOrEqual(63);
@@ -470,8 +470,7 @@ describe('the sweep', () => {
 
 it('updates rows in place', async () => {
   const sizes: number[] = [];
-  // Versions that another snapshot in the database may still need, such as that of ANALYZE, are kept as long as it is:
-  // one round that nobody disturbs tells.
+  // Row versions stay while another snapshot, such as ANALYZE's, may need them. One undisturbed round is enough.
   for (let round = 0; round < 4; round += 1) {
     await pools[0]('rate_limits').truncate();
     const limits = limiter();
@@ -485,6 +484,6 @@ it('updates rows in place', async () => {
     expect(rows[0].relpersistence).toBe('u');
     sizes.push(rows[0].bytes);
   }
-  // 300 versions of a full log side by side take more than 230 kB.
+  // 300 versions of a full log would take more than 230 kB.
   expect(Math.min(...sizes)).toBeLessThan(200_000);
 });

@@ -16,7 +16,7 @@ const DAY_MS = 24 * 3_600_000;
 const ANY = randomUUID();
 const all = (accountId: string): Visibility => ({ accountId, environment: undefined });
 
-/** All that is read in order to be told to others; each by itself. */
+/** Every read whose result is shown to clients. */
 const READS: Record<string, (stores: Stores, accountId: string) => Promise<unknown>> = {
   'events of the feed': ({ events }, accountId) => events.after(all(accountId), 0, 10),
   'events of the feed in the sandbox': ({ events }, accountId) =>
@@ -63,7 +63,7 @@ const READS: Record<string, (stores: Stores, accountId: string) => Promise<unkno
   'the end of the audit log': ({ audit }) => audit.heads(),
 };
 
-/** Nothing is written to the audit log here. */
+/** This test writes nothing to the audit log. */
 const NO_HEADS: AuditHeads = {
   sign: () => '',
   read: () => undefined,
@@ -82,7 +82,7 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
   let stores: Stores;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // It stays as the tests' server is: it waits for no disk, as a transaction that notifies.
+    // The tests' server does not wait for the disk, like a transaction that notifies.
     other = await openSql(database);
     await other.query('CREATE TABLE numbers (number int)');
     await other.query(`ALTER DATABASE ${database.connection.database} SET synchronous_commit = on`);
@@ -96,7 +96,7 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
     await database?.drop();
   });
 
-  /** How often, of five times, what another process committed early was on the disk when `read` resolved. */
+  /** In how many of five tries another process's early commit was on the disk when `read` resolved. */
   async function onDiskAfter(read: () => Promise<unknown>): Promise<number> {
     let count = 0;
     for (let time = 0; time < 5; time++) {
@@ -122,7 +122,7 @@ describe('reads whose result leaves the process (ADR-0017)', () => {
         expect(await inside.queryOnDisk(LOOK, [])).not.toEqual([]);
       });
     await expect(onDiskAfter(inOne)).resolves.toBe(5);
-    // Sent whole with its commit.
+    // Sent in one piece with its COMMIT.
     const atOnce = () =>
       sql.transaction(async (inside) => {
         void inside.queryOnDisk(LOOK, []);

@@ -8,7 +8,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { openSql, type TestSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** What foreign keys would hold, where rows come with every message and none is checked. */
+/** References that no foreign key enforces, because every message would pay for the check. */
 describe('references between the rows of every message', () => {
   let gateway: TestGateway;
   let sql: TestSql;

@@ -7,7 +7,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { openSql, type TestSql } from '../support/sql.ts';
 import { withUnitOfWork } from '../support/unit-of-work.ts';
 
-/** What somebody tries by hand, as the database user of the gateway itself. */
+/** Manual SQL as the gateway's own database user. */
 describe('PostgreSQL itself refuses', () => {
   let gateway: TestGateway;
   let sql: TestSql;
@@ -24,7 +24,7 @@ describe('PostgreSQL itself refuses', () => {
     await gateway?.stop();
   });
 
-  /** Sends, and waits until the recipient has come to where the simulator lets it. */
+  /** Sends, and waits for the recipient's final status in the simulator. */
   const send = async (last: string, status: string): Promise<string> => {
     const body = { to: `070000${last}`, message: 'Hello' };
     const answer = await gateway.call('POST', '/developers/sms', { key: account.key, body });
@@ -65,7 +65,7 @@ describe('PostgreSQL itself refuses', () => {
     await expect(enter('refund', 30, failed, 0, other)).rejects.toThrow('to its account');
     await expect(enter('refund', 30, failed, 1)).rejects.toThrow('recipient 1');
     await expect(enter('refund', 30, delivered, 0)).rejects.toThrow('when it failed');
-    // This is the right one, had it not been booked before.
+    // This refund would be correct, but it was booked already.
     await expect(enter('refund', 30, failed, 0)).rejects.toThrow('ledger_one_refund');
     const defer = (amount: number) =>
       sql.query(`INSERT INTO deferred_refunds VALUES ($1, 0, $2, $3, now() + interval '1 day')`, [
@@ -187,7 +187,7 @@ describe('PostgreSQL itself refuses', () => {
           [accountId, seq, amount, after],
         );
       await enterTopup(2, 10, 520);
-      // The balance follows, so that only the entries tell.
+      // The balance is changed too, so that only the entries show the fault.
       await sql.query('UPDATE accounts SET ledger_seq = 2, balance_minor = 520 WHERE id = $1', [accountId]);
       expect(await check()).toEqual([{ accountId, ledgerSeq: 2 }]);
       await enterTopup(4, 10, 530);

@@ -36,7 +36,7 @@ const report = (sid: string): KeptReport => ({
 const reports = (count: number, from = 0) =>
   Array.from({ length: count }, (_, n) => report(String(from + n)));
 
-/** All that waits, read and removed as a replay does. */
+/** Reads and removes all spooled reports, as a replay does. */
 async function drain(spool: FileReportSpool, most = 100): Promise<string[]> {
   const sids: string[] = [];
   let from = 0;
@@ -80,7 +80,7 @@ describe('the spool of delivery reports', () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     })();
-    // Each is on the disk at another moment of a read.
+    // Each is written at a different moment of the read.
     for (let sid = 0; sid < 500; sid++) await spool.append([report(String(sid))]);
     isOver = true;
     await draining;

@@ -15,7 +15,7 @@ const DAY_MS = 24 * 3_600_000;
 const OPERATOR: SystemCaller = { kind: 'system', name: 'test' };
 const SECRET = 'the parcel of Mrs Okello';
 
-/** An endpoint that answers with what it is told. */
+/** An endpoint that echoes the request. */
 async function startEcho() {
   const server = createServer((request, response) => void request.pipe(response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -48,7 +48,7 @@ describe('retention', () => {
 
   const keep = (contentDays: number | null, messageDays: number | null, accountId = account.accountId) =>
     gateway.parts.operations.accounts.setRetention.run(OPERATOR, { accountId, contentDays, messageDays });
-  /** One round, as if it were so many days later. */
+  /** One round, as if it were this many days later. */
   const roundAfter = (days: number) =>
     withUnitOfWork(gateway, (uow, stores) => {
       const now = new Date(Date.now() + days * DAY_MS);
@@ -88,7 +88,7 @@ describe('retention', () => {
   });
 
   it('deletes the text in time: of the message, notes, events, and stored answers of endpoints and requests', async () => {
-    // An endpoint that says back what it was told.
+    // An endpoint that echoes the request.
     const receiver = await startEcho();
     opened.push(receiver);
     await gateway.call('POST', '/developers/webhooks', {
@@ -128,7 +128,7 @@ describe('retention', () => {
         'public.idempotency_records',
       ]),
     );
-    // The report on the one that left may still be under way.
+    // The report on the sent recipient may still be on its way.
     await settled(id, 'delivered');
     const before = (await get(id)).body;
     const feed = async () =>
@@ -141,7 +141,7 @@ describe('retention', () => {
     await keep(2, null);
     await roundAfter(1.9);
     expect((await get(id)).body).toEqual(before);
-    // PostgreSQL's clock, by which they expire, does not go forward with the round's.
+    // They expire by PostgreSQL's clock, which does not follow the round's.
     await sql.query(`UPDATE idempotency_records SET expires_at = expires_at - interval '2 days'`);
     await roundAfter(2.1);
     expect(await tablesWith(own)).toEqual([]);
@@ -149,7 +149,7 @@ describe('retention', () => {
     const after = (await get(id)).body;
     expect(after).toMatchObject({ id, content: '', to: before.to, cost: before.cost, status: before.status });
     expect((await history()).pagination.total).toBe(1);
-    // What was told is still told, without the text; members keep their order.
+    // Events stay in the feed without the text. Their members keep their order.
     const stillTold = await feed();
     expect(stillTold).toHaveLength(told.length);
     stillTold.forEach((event, index) => {
@@ -176,7 +176,7 @@ describe('retention', () => {
     await settled(last, 'failed');
     await keep(3, 4);
     await roundAfter(5);
-    // One is being delivered, one has not left; the last has nothing to wait for but its place in the sequence.
+    // The first is being delivered, and the second has not been sent. The last waits only for its turn in the sequence.
     expect((await get(first)).body.content).toBe(SECRET);
     expect((await get(scheduled)).body.content).toBe(SECRET);
     expect((await get(last)).body.content).toBe('');
@@ -255,10 +255,10 @@ describe('retention', () => {
     await checkLedger(sql, account.accountId);
     expect(await used()).toBe(usedBefore);
 
-    // The sequence goes on where it was.
+    // The sequence continues.
     const next = await send();
     expect((await page('limit=1')).ids).toEqual([next]);
-    // A message in progress would be left.
+    // A round would skip a message in progress.
     await settled(next, 'delivered');
     await roundAfter(6);
     expect((await page('')).ids).toEqual([]);
@@ -284,13 +284,13 @@ describe('retention', () => {
     await keep(1, 1);
     const during = send();
     await Promise.all([roundAfter(2), roundAfter(2), roundAfter(2)]);
-    // It is as old as the others by then, so it goes as soon as it is delivered.
+    // By then it is as old as the others, so it is deleted once it is delivered.
     const sent = await during;
     await eventually(async () => {
       const { status, body } = await get(sent);
       return status === 404 || body.status === 'delivered';
     });
-    // A round leaves what is still in progress: the next one takes it.
+    // A round skips messages in progress. The next one deletes them.
     await eventually(async () => {
       await roundAfter(2);
       return (await history()).pagination.total === 0;

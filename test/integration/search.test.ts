@@ -10,12 +10,12 @@ import { PgAccountStore } from '../../src/storage/stores/account.store.ts';
 import { PgContactStore } from '../../src/storage/stores/contact.store.ts';
 import { createTestDatabase, silentLogger, type TestDatabase } from '../support/database.ts';
 
-/** Letters whose case, width or composition is folded, or that mean something in a pattern, a query or an index. */
+/** Letters with case, width or composition variants, and characters with a meaning in patterns, queries or indexes. */
 const TRICKY = [
   ...'aAbBcC017 iIıİßẞſsSςσΣéÉÅåK\u0301\u0130\u212bﬁ１２Ⅷ㎞漢字أبπ🦊👩‍👧\u{10400}\u{1d54f}',
   ...'\'"\\%_*?:&|!()<>-+#@.,;$\t\n\r\u0001\u0002\u00a0\u200b\u2028\ufffd',
 ];
-// A failure is told as it came: to shrink it takes thousands of runs on a database that grows with each.
+// Without shrinking: it would take thousands of runs, and the database grows with each.
 const RUNS = { numRuns: 40, endOnFailure: true };
 const word = (maxLength: number) =>
   fc.oneof(
@@ -29,7 +29,7 @@ const word = (maxLength: number) =>
     },
   );
 const text = word(14).map((letters) => letters.join('') || 'x');
-/** A part of one of the texts, as it is or in another case, or something else. */
+/** A part of one of the texts, unchanged or in another case, or some other text. */
 const needle = fc.oneof(
   { weight: 1, arbitrary: word(4).map((letters) => () => letters.join('')) },
   {
@@ -77,7 +77,7 @@ describe('an indexed search finds what a scan finds', () => {
     return id;
   }
 
-  /** What is read page by page, and slice by slice, with the totals that came. */
+  /** The results page by page and slice by slice, with their totals. */
   async function found(owner: AccountEnvironment, filter: ContactFilter) {
     const pages: string[] = [];
     const totals = new Set([await contacts.count(owner, filter)]);

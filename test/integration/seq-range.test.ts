@@ -10,7 +10,7 @@ import { openSql, type TestSql } from '../support/sql.ts';
 const START = Date.parse('2026-03-01T00:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
-/** So many messages, one every so many milliseconds, each as much later as its place in `jitter` says. */
+/** A number of messages at a fixed interval in milliseconds, each delayed by its entry in `jitter`. */
 interface Stretch {
   readonly count: number;
   readonly everyMs: number;
@@ -74,7 +74,7 @@ describe('the range of message numbers in a span of time (R20)', () => {
     fc.constantFrom(0, 1),
     fc.nat(10_000).map((part) => part / 10_000),
   );
-  /** A place in the list, as a share of it, and how far from its time; or any time. */
+  /** A position in the list, as a fraction, with an offset from its time; or any time. */
   const end = fc.option(
     fc.oneof(
       {

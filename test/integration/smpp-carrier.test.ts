@@ -18,7 +18,7 @@ import { freePort } from '../support/free-port.ts';
 import { identity } from '../support/raw-receiver.ts';
 import { type Smsc, type SmscOptions, startSmsc } from '../support/smsc.ts';
 
-/** Patient, where a test is not about patience: on a busy machine an answer may take seconds. */
+/** Long timeouts for tests that do not test timeouts: on a busy machine an answer may take seconds. */
 const TIMING = {
   submitTimeoutMs: 30_000,
   reconnectMinMs: 20,
@@ -30,7 +30,7 @@ const TIMING = {
 const GSM7_LONG = `${'x'.repeat(152)}€${'[{}]~^|\\'.repeat(20)}${'àéöÑ Ω'.repeat(30)}`;
 const UCS2_LONG = `${'ж'.repeat(66)}😀${'👩‍🚀 中文 '.repeat(25)}`;
 
-/** Where the test-only certificates are. */
+/** The directory of the test-only certificates. */
 const TLS = fileURLToPath(new URL('../fixtures/tls-test-only/', import.meta.url));
 
 const running: { stop(): Promise<void> }[] = [];
@@ -181,7 +181,7 @@ describe('refusals by the SMSC', () => {
 
   it('slows down when throttled, says when to retry, and recovers', async () => {
     const { smsc, carrier } = await pair({ answersReversedBy: 8, answer: 'throttle' }, '?window=8', {
-      // Long enough for all eight answers to fall into it, however busy the machine.
+      // Long enough for all eight answers on a busy machine.
       timing: { ...TIMING, throttlePauseMs: 200 },
     });
     const throttled = await Promise.all(Array.from({ length: 8 }, () => send(carrier)));
@@ -193,7 +193,7 @@ describe('refusals by the SMSC', () => {
         definitelyNotSent: true,
       });
     }
-    // Held answers show how many it now dares to send: half of eight.
+    // Held answers show the reduced window: half of eight.
     smsc.behave({ answer: 'silent', answersReversedBy: 1 });
     const patience = new AbortController();
     const slow = Array.from({ length: 8 }, () => send(carrier, {}, patience.signal));
@@ -353,7 +353,7 @@ describe('silence and lost connections', () => {
       sid: '1000000',
     });
     expect(smsc.received).toHaveLength(3);
-    // All parts of a long one go again under one reference: its reader sees it once.
+    // All parts are sent again with the same reference, so that the phone shows the message once.
     const again = { messageId: 'm1', position: 1, attempt: 1, text: 'a'.repeat(300) };
     expect(await send(carrier, again)).toMatchObject({ kind: 'accepted', partSids: ['1000003', '1000004'] });
     expect(smsc.received[3]?.octets[3]).toBe(smsc.received[1]?.octets[3]);
@@ -365,7 +365,7 @@ describe('silence and lost connections', () => {
     const { smsc, carrier } = await pair({ answerDelayMs: 11_000 }, '?window=2', { timing });
     const sent = [send(carrier), send(carrier), send(carrier)];
     await until(() => smsc.received.length === 2);
-    // The third waits for the window as long as the others wait for their answers.
+    // The third waits for the window until the others are answered.
     smsc.behave({ answerDelayMs: 0 });
     const outcomes = await Promise.all(sent);
     expect(outcomes).toEqual(smsc.received.map(({ sid }) => ({ kind: 'accepted', sid })));
@@ -782,7 +782,7 @@ describe('delivery reports', () => {
     const REPORTS = 6_000;
     for (let n = 0; n < REPORTS; n++) {
       smsc.report(`sid-${n}`, '256700000001', 'SERVICE', { form: 'tlv' });
-      // The simulator's socket, too, wants its turn.
+      // Lets the simulator's socket work in between.
       if (n % 500 === 0) await sleep(1);
     }
     await until(() => smsc.reports.filter(({ answers }) => answers[0] === 0x14).length > 0);
@@ -925,7 +925,7 @@ async function until(fact: () => boolean): Promise<void> {
   await eventually(fact);
 }
 
-/** Waits until a count has stood still for a while: for facts that must not come about. */
+/** Waits until a count is stable for a while, for events that must not happen. */
 async function quiet(count: () => number): Promise<void> {
   for (let last = -1; last !== count(); ) {
     last = count();

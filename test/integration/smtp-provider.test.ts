@@ -11,7 +11,7 @@ import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { identity } from '../support/raw-receiver.ts';
 import { selfSignedCertificate } from '../support/self-signed.ts';
 
-/** Where the test-only certificates are. */
+/** The directory of the test-only certificates. */
 const TLS = fileURLToPath(new URL('../fixtures/tls-test-only/', import.meta.url));
 
 const opened: (() => Promise<void>)[] = [];

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { dropStalledReaders } from '../../src/http/stalled-readers.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** More than the buffers of both ends of a connection hold. */
+/** More than the socket buffers of both ends hold. */
 const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const NEVER_MS = 600_000;
@@ -38,7 +38,7 @@ describe('clients that do not read', () => {
     });
     return { server, stalled };
   }
-  /** A client that has sent `text` and reads nothing until it is told to. */
+  /** A client that sends `text` and does not read until the test resumes it. */
   function open(server: Server, text: string): Socket {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     closings.push(() => socket.destroy());
@@ -80,7 +80,7 @@ describe('clients that do not read', () => {
     let bytes = 0;
     socket.on('data', (chunk) => {
       bytes += chunk.length;
-      // Slow enough to take several times as long as one may read nothing.
+      // Slow enough to last several stall timeouts.
       socket.pause();
       setTimeout(() => socket.resume(), chunk.length / 5_000);
     });

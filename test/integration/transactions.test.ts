@@ -37,7 +37,7 @@ describe('a transaction that does not wait for each write', () => {
   it('rejects with the first failure, in whatever order failures are reported', async () => {
     const failing = sql.transaction(async (inside) => {
       await inside.execute(ADD, [1]);
-      // What goes on by the sender is heard of sooner than what the statement before it says.
+      // The next statement is sent before the answer to the previous one arrives.
       await inside.sender.query({ text: 'SELECT 1' });
     });
     await expect(failing).rejects.toMatchObject({ code: '23505' });
@@ -98,7 +98,7 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection: each test goes on with what the one before it left.
+    // One connection: each test continues with the state that the previous one left.
     knex = createKnex(database.connection, silentLogger, 1);
     sql = new Sql(knex);
     await knex.raw(
@@ -112,7 +112,7 @@ describe('statements sent to PostgreSQL in one write (ADR-0014)', () => {
     await database.drop();
   });
   const numbers = async () => (await sql.query<{ number: number }>(ALL, [])).map(({ number }) => number);
-  /** How often PostgreSQL says that it has answered all that it was asked, while `work` runs as a transaction. */
+  /** The number of ReadyForQuery messages while `work` runs as a transaction. */
   async function answers(work: (inside: Sql) => Promise<unknown>): Promise<number> {
     let count = 0;
     const note = () => {
@@ -289,7 +289,8 @@ describe('a transaction that notifies (ADR-0017)', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection: what is set on it holds for what comes next. The tests' server waits for no disk otherwise.
+    // One connection, so that a setting affects the next statements. By default the tests' server does not wait for the
+    // disk.
     knex = createKnex(database.connection, silentLogger, 1);
     sql = new Sql(knex);
     await knex.raw(
@@ -317,7 +318,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       await inside.execute(ADD, [number]);
       if (isAnnounced) inside.notify('somewhere', 'something');
     });
-  /** How the transaction that added `number` committed, and whether that is on the disk. */
+  /** The commit mode of the transaction that added `number`, and whether it is on the disk. */
   const commitOf = async (number: number) =>
     knex('commits')
       .where({ number })
@@ -328,7 +329,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       await add(number, true);
       expect(await commitOf(number)).toEqual({ waits: 'off', isOnDisk: true });
     }
-    // What comes next on the connection is as the database is set to, and so is one that notifies nobody.
+    // Later transactions on the connection use the database's setting, and so does one that notifies nobody.
     await add(6, false);
     expect(await commitOf(6)).toEqual({ waits: 'on', isOnDisk: true });
     expect((await knex.raw('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'on' }]);
@@ -345,7 +346,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
   });
 
   it('has an unknown outcome when it committed and nobody can tell whether it is on the disk', async () => {
-    // Whoever may not write to the log as it does.
+    // A user without the right to write to the WAL this way.
     await knex.raw(
       `DO $$ DECLARE f regprocedure; BEGIN
          FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
@@ -362,7 +363,7 @@ describe('a transaction that notifies (ADR-0017)', () => {
       .catch((error: unknown) => error);
     await knex.raw('RESET ROLE');
     expect(failure).toMatchObject({ code: '08007', cause: { code: '42501' } });
-    // Asked again it may be done twice, so it must not be taken for one that may pass alone.
+    // A retry could do it twice, so it must not count as safe to retry.
     expect([mayPassAlone(failure), isUnreachable(failure)]).toEqual([false, true]);
     expect(ends).toEqual([false]);
     expect(await commitOf(20)).toMatchObject({ waits: 'off' });
@@ -375,7 +376,7 @@ describe('several statements in one text', () => {
   let sql: Sql;
   beforeAll(async () => {
     database = await createTestDatabase();
-    // One connection: whoever comes next gets the one that failed.
+    // One connection: the next transaction gets the one that failed.
     knex = createKnex(database.connection, silentLogger, 1);
     sql = new Sql(knex);
   });

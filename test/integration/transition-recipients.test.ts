@@ -51,7 +51,7 @@ describe('status changes of recipients (R13)', () => {
     expect((await state()).body).toEqual(before);
   });
 
-  /** Records that a message was refused, which its carrier said at `at`, before the database went away. */
+  /** Records a refusal that the carrier gave at `at`, before an outage of the database. */
   const recordLate = (id: string, at: Date) =>
     withUnitOfWork(gateway, (uow) =>
       new SubmitOutcomes(

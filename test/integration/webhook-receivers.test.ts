@@ -11,18 +11,18 @@ import { verifyWebhook } from '../../src/domain/webhooks/webhook-signature.ts';
 import { eventually } from '../support/eventually.ts';
 import { answer, fixture, identity, type RawReceiver, rawReceiver } from '../support/raw-receiver.ts';
 
-/** Stands for an endpoint anywhere: what is dialled there leads to the receiver, and says it is there. */
+/** Replaces the Internet: every connection leads to the receiver, and reports the dialled address as its peer. */
 const PUBLIC = '93.184.215.14';
 const internet = (options: TcpNetConnectOpts) => {
   const socket = connect({ ...options, host: options.host === PUBLIC ? '127.0.0.1' : options.host });
   return options.host === PUBLIC ? Object.defineProperty(socket, 'remoteAddress', { value: PUBLIC }) : socket;
 };
 
-/** For attempts that are to end by themselves: no machine is so slow. */
+/** For attempts that end by themselves: longer than any machine needs. */
 const PATIENCE_MS = 60_000;
-/** For attempts that nothing else would ever end. */
+/** For attempts that only the timeout ends. */
 const TIMEOUT_MS = 1_000;
-/** By how much a busy machine may be late to end one. */
+/** How late a busy machine may end an attempt. */
 const SLACK_MS = 10_000;
 const AT = new Date(1_700_000_000_000);
 
@@ -77,7 +77,7 @@ const raw = (text: string) => (socket: Socket) => {
   socket.write(text);
 };
 const hold = (socket: Socket) => {
-  // Keeps the connection open and says nothing more.
+  // Keeps the connection open and sends nothing more.
   socket.resume();
 };
 /** Sends `chunk` over and over, `everyMs` apart, until the socket is gone. */
@@ -108,7 +108,7 @@ describe('a webhook attempt', () => {
         durationMs: expect.any(Number),
       });
     }
-    // undici frees a socket one turn of the loop after its answer, so a second one may carry the next request.
+    // undici frees a socket one turn of the event loop after its answer, so the next request may use a second one.
     expect(receiver.accepted).toBeLessThanOrEqual(2);
     const [head = '', sent = ''] = (receiver.requests[0] ?? '').split('\r\n\r\n');
     expect(head).toMatch(/^POST \/in\?a=1 HTTP\/1\.1\r\n/);
@@ -147,7 +147,7 @@ interface Case {
   what: string;
   serve: (socket: Socket) => void;
   wanted: { ok: boolean } & Record<string, unknown>;
-  /** Nothing ends it but the attempt's own time. */
+  /** Only the attempt's timeout ends it. */
   isEndless?: true;
 }
 const HEAD = 'HTTP/1.1 200 OK\r\n';
@@ -440,7 +440,7 @@ describe('a receiver whose TLS is broken', () => {
 });
 
 describe('a receiver in a private network that the operator allows', () => {
-  /** The record of an attempt, and what the operator is told. */
+  /** The record of an attempt, and the operator's log. */
   const reach = async (url: string, timeoutMs?: number) => {
     const told: unknown[] = [];
     const options = {
@@ -527,7 +527,7 @@ describe('kept connections and changing names', () => {
     const receiver = await receiving((socket) => {
       if (!slow) socket.write(answer(200));
     });
-    // Long enough for two connections to be made on any machine.
+    // Long enough for two connections on any machine.
     const transport = transporting({ maxConnectionsPerAccount: 2 }, 3_000);
     const url = `http://hooks.example.test:${receiver.port}/`;
     const results = await Promise.all(Array.from({ length: 6 }, () => post(transport, url)));
