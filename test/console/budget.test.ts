@@ -31,7 +31,7 @@ describe('the console when the session has used up its requests', () => {
       }
       return undefined;
     }, FEW);
-    // What the console had asked until then is within the budget of a minute.
+    // The console's requests so far are within the budget of a minute.
     expect(spent).toBeGreaterThan(FEW / 2);
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
     const banner = page.getByText(
@@ -58,7 +58,7 @@ describe('the console when the session has used up its requests', () => {
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor();
     await banner.waitFor({ state: 'detached' });
     expect(await page.getByRole('heading', { name: 'This could not be loaded' }).count()).toBe(0);
-    // A browser notes each answer of 429, and nothing else went wrong.
+    // The browser logs each 429. Nothing else went wrong.
     expect(faults.filter((fault) => !fault.includes('429'))).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ describe('the built console', () => {
   });
 });
 
-/** Assets that a script cannot start without; `import(…)` is not among them. */
+/** Assets that a script needs to start, without those of `import(…)`. */
 function staticImportsOf(name: string): string[] {
   if (!name.endsWith('.js')) return [];
   const text = readFileSync(`${BUILT}/${name}`, 'utf8');

@@ -3,7 +3,7 @@ import { previewOf } from '../../src/console/pages/contacts/csv-preview.ts';
 import { csvReader } from '../../src/csv/csv-reader.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 
-/** What the gateway makes of the text: its rows, and why it stops. */
+/** The gateway's result for the text: its rows, and the reason where it stops. */
 async function readByGateway(csv: string): Promise<{ rows: string[][]; fault: string | null }> {
   const rows: string[][] = [];
   try {

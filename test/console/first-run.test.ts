@@ -15,14 +15,14 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
-/** The part of the page that is one step. */
+/** One step of the page. */
 const step = (page: Page, number: number) => page.getByRole('region', { name: `Step ${number}:` });
 const isDone = (page: Page, number: number) =>
   step(page, number).getByText('Done', { exact: true }).waitFor();
-/** The text of a command as the page shows it. */
+/** The text of a command on the page. */
 const command = (page: Page, label: string) =>
   page.getByRole('figure', { name: label, exact: true }).locator('code').innerText();
-/** Runs a command as somebody does who pastes it into a shell. */
+/** Runs a command as if it was pasted into a shell. */
 const inShell = async (text: string, environment: Record<string, string> = {}) => {
   const { PATH = '' } = process.env;
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], { env: { PATH, ...environment } });
@@ -33,7 +33,7 @@ describe('the first steps in the console', () => {
   let gateway: TestGateway;
   let browser: ConsoleBrowser;
   beforeAll(async () => {
-    // As `npm start` has it: webhooks reach nothing on the inside but the gateway's own receiver.
+    // As with `npm start`: of private addresses, webhooks reach only the gateway's own receiver.
     gateway = await startTestGateway({ WEBHOOK_ALLOWED_NETWORKS: '' });
     browser = await startConsoleBrowser(gateway);
   });

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { graphql, inviteMember, signIn } from '../support/graphql.ts';
 
-/** More than one slice of what the export asks for at once. */
+/** More entries than the export loads with one request. */
 const TOP_UPS = 230;
 const QUERY = `query ($after: String) { ledger(first: 100, after: $after) {
   nodes { seq createdAt kind amount balanceAfter messageId reference
@@ -38,7 +38,7 @@ describe('the ledger and the audit log in the console', () => {
     await gateway?.stop();
   });
 
-  /** Every entry as the API has it, as the lines that the file should have. */
+  /** The expected lines of the file, made from the API's entries. */
   const expectedLines = async () => {
     const lines = ['seq,createdAt,kind,amount,balanceAfter,currency,messageId,reference,actor'];
     let after: string | null = null;
@@ -123,7 +123,7 @@ describe('the ledger and the audit log in the console', () => {
     expect(file.startsWith('\uFEFF')).toBe(true);
     expect(file.slice(1).trimEnd().split('\r\n')).toEqual(await expectedLines());
 
-    // One that fails says so, and leaves nothing half done.
+    // A failed export shows an error and leaves no partial file.
     await page.route('**/graphql', (route) =>
       route.fulfill({
         json: { errors: [{ message: 'Not now.', extensions: { code: 'INTERNAL_SERVER_ERROR' } }] },

@@ -21,7 +21,7 @@ describe('messages in the console', () => {
   let browser: ConsoleBrowser;
   let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>;
   beforeAll(async () => {
-    // Accepts everything and reports nothing by itself: a message stays sent until the test says otherwise.
+    // Accepts everything and sends no reports: a message stays `sent` until the test reports on it.
     smsc = await startSmsc();
     gateway = await startTestGateway({ SMS_ROUTES: `*=${smsc.url}` });
     receiver = await startWebhookReceiver();
@@ -39,7 +39,7 @@ describe('messages in the console', () => {
     expect(sent.status).toBe(200);
     return sent.body.id;
   }
-  /** The carrier says that the text was delivered. */
+  /** The carrier reports the message as delivered. */
   async function deliver(text: string): Promise<void> {
     const submit = await eventually(() => {
       const index = smsc.messages().findIndex((each) => each.text === text);
@@ -158,7 +158,7 @@ describe('messages in the console', () => {
     await counted;
     await rows.held;
     await page.getByText(/^the newest first$/).waitFor();
-    // Time for the count to be shown, were it shown.
+    // Enough time for the count to appear, if it appeared.
     await page.evaluate('new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))');
     expect(await page.getByText('in all').count()).toBe(0);
     rows.release();
@@ -215,7 +215,7 @@ describe('messages in the console', () => {
       expect(registered.status).toBe(201);
       const { page, faults } = await browser.open({ person: account, path: '/messages' });
       await page.getByRole('heading', { name: 'No messages yet' }).waitFor();
-      // The carrier keeps its answers to both recipients to itself until the page was seen.
+      // The carrier holds its answers for both recipients until the page was checked.
       smsc.behave({ answersReversedBy: 3 });
       const id = await sendSms(account.key, { to: '+256700123456,0771234567', message: 'Watch me go' });
       await page.goto(`${gateway.url}/console/messages/${id}`);

@@ -108,7 +108,7 @@ describe('the overview of the console', () => {
     await page.getByText('As a table').click();
     await table().waitFor();
     expect(await table().getByRole('row').count()).toBe(31);
-    // Both keys of the account have one name.
+    // Both keys of the account have the same name.
     const [when, first, second] = await table().getByRole('columnheader').allInnerTexts();
     expect([when, first?.slice(0, 4), second?.slice(0, 4)]).toEqual(['When', 'test', 'test']);
     expect(first).not.toBe(second);
@@ -165,7 +165,7 @@ describe('the overview of the console', () => {
     const { page } = await browser.open({ person: account, path: '/messages' });
     await page.getByRole('link', { name: '+256700000011' }).waitFor();
 
-    // The figures are read now, and arrive when the stream, which begins after the next message, tells of changes.
+    // The figures are read now. They arrive after the stream starts, which begins with the next message.
     const figures = await holdAnswers(page, 'OverviewUsage');
     const stream = Promise.withResolvers<void>();
     await page.route('**/graphql/stream', async (route) => {

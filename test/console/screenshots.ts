@@ -26,7 +26,7 @@ const { createLogger } = await built<typeof import('../../src/start/logger.ts')>
 
 await using opened = new AsyncDisposableStack();
 const dataDir = await mkdtemp(join(tmpdir(), 'gateway-screenshots-'));
-// Under root another user runs PostgreSQL, and must be able to enter.
+// Under root another user runs PostgreSQL and must be able to enter.
 await chmod(dataDir, 0o755);
 opened.defer(() => rm(dataDir, { recursive: true, force: true }));
 
@@ -83,7 +83,7 @@ await first.getByText('4 of 4 done').waitFor();
 await first.evaluate('scrollTo(0, 0)');
 await take(first, 'first-run', 960);
 
-/** Lets everything that asks the gateway's clock, as its ids do, be so much earlier. */
+/** Sets the gateway's clock, which ids use too, back by this much. */
 function shiftClock(): (ms: number) => void {
   let backMs = 0;
   Object.assign(gateway.clock, { now: () => new Date(Date.now() - backMs) });
@@ -118,7 +118,7 @@ async function picture(
   await take(of, name, height);
 }
 
-/** Writes what a window of this height shows once nothing is loading any more. */
+/** Writes a picture of a window of this height once nothing is loading. */
 async function take(of: Page, name: string, height: number): Promise<void> {
   await of.setViewportSize({ width: WIDTH, height });
   await of.getByText('Loading').first().waitFor({ state: 'detached' });

@@ -132,7 +132,7 @@ describe('sending from the console', () => {
     },
   );
 
-  /** From now on the gateway takes the first SMS of the page, and its answer is lost on the way back. */
+  /** From now on the gateway accepts the page's first SMS, and the answer is lost. */
   async function loseFirstAnswer(page: Page): Promise<void> {
     let isLost = false;
     await page.route('**/graphql', async (route) => {

@@ -1,13 +1,13 @@
-/** An account that looks as if it had worked for a month, for pictures: everything in it came through the APIs. */
+/** An account with a month of activity, for pictures. All of it is created through the APIs. */
 import { graphql, signIn } from '../support/graphql.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const AT_ONCE = 20;
-/** The simulator reports about a second after it took a message. */
+/** The simulator reports about a second after it accepted a message. */
 const REPORTED_MS = 1_300;
-/** How much of a busy hour each hour of the day has. */
+/** The activity of each hour of the day, as a fraction of the busiest. */
 const HOURS = [2, 1, 1, 1, 2, 6, 14, 26, 44, 58, 66, 62, 52, 56, 64, 60, 54, 46, 38, 32, 26, 18, 10, 5];
 const PASSWORD = 'a password for pictures';
 
@@ -19,14 +19,14 @@ export interface Shown {
 
 interface Place {
   readonly url: string;
-  /** Lets the gateway think that it is so much earlier than it is. */
+  /** Sets the gateway's clock back by this much. */
   setBack(ms: number): void;
   /** Address of an endpoint that refuses everything. */
   readonly refusingUrl: string;
   readonly operatorToken: string;
 }
 
-/** Makes the account, and lets a month of it go by. */
+/** Creates the account and its month of activity. */
 export async function fillShownAccount(place: Place): Promise<Shown> {
   place.setBack(40 * DAY_MS);
   const account = await createAccount(place, 'Kampala Market', 'amina@kampala-market.example', 750_000);
@@ -64,7 +64,7 @@ export async function fillShownAccount(place: Place): Promise<Shown> {
   return { owner: account.owner, messageId: id };
 }
 
-/** A new account whose owner has a password of their own. */
+/** A new account whose owner has chosen a password. */
 export async function createAccount(place: Place, name: string, email: string, balance: number) {
   const input = { name, email, currency: 'UGX', balance };
   const query = 'mutation ($input: CreateAccountInput!) { createAccount(input: $input) { ownerPassword } }';
@@ -109,7 +109,7 @@ const TEXTS = [
   (name: string, order: number) => `Thank you, ${name}. We have received your payment for order ${order}.`,
 ];
 
-/** Sends so many messages of all channels, and waits until their reports came. */
+/** Sends this many messages of all channels, and waits for their reports. */
 async function sendMany(place: Place, keys: Keys, count: number): Promise<void> {
   const sends = Array.from({ length: count }, () => {
     const order = 41_000 + chance(9_000);
@@ -147,7 +147,7 @@ async function send(place: Place, key: string, path: string, body: object): Prom
   return JSON.parse(text);
 }
 
-/** Waits until nothing is under way any more. */
+/** Waits until no work is in progress. */
 async function settle(place: Place, token: string): Promise<void> {
   const query = `{ messages(filter: { status: PENDING }) { totalCount }
     webhookDeliveries(filter: { status: PENDING }) { totalCount } }`;
@@ -158,7 +158,7 @@ async function settle(place: Place, token: string): Promise<void> {
   }
 }
 
-/** The data of an answer without an error; `any`, as tests look into answers. */
+/** The data of an answer without errors. It is `any` so that all members can be read. */
 async function run(place: Pick<Place, 'url'>, token: string, query: string, variables: object = {}) {
   const { body, text } = await graphql(place, query, { token, variables });
   if (body.errors) throw new Error(text);
@@ -168,7 +168,7 @@ async function run(place: Pick<Place, 'url'>, token: string, query: string, vari
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let last = 20_261;
-/** A whole number below `bound`, the same ones in every run. */
+/** A pseudo-random whole number below `bound`, the same sequence in every run. */
 function chance(bound: number): number {
   last = (last * 1_103_515_245 + 12_345) % 2_147_483_648;
   return Math.floor((last / 2_147_483_648) * bound);

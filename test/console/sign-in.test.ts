@@ -118,7 +118,7 @@ describe('signing in to the console', () => {
     const form = page.getByRole('form', { name: 'Send an SMS' });
     await form.getByLabel('To', { exact: true }).fill('0700123456');
     await form.getByLabel('Message').fill('Composed with care');
-    // What the form asks by itself would end the session, too, before it is sent.
+    // Requests of the form itself would also end the session before it is submitted.
     await form.getByText('for 1 recipient × 1 billing unit').waitFor();
     await page.context().clearCookies();
     await form.getByRole('button', { name: 'Send', exact: true }).click();
@@ -139,7 +139,7 @@ describe('signing in to the console', () => {
     await page.getByRole('heading', { name: 'SMS to +256700123456' }).waitFor();
     await page.getByText('Composed with care').first().waitFor();
 
-    // What a page asks for by itself ends the session, too, and what was typed into what was loaded stays.
+    // A background request of the page also ends the session. Typed input stays.
     const { keyId } = await gateway.createKey(person.accountId, {});
     await page.goto(`${gateway.url}/console/api-keys/${keyId}`);
     const name = page.getByRole('form', { name: 'Change the key' }).getByLabel('Name');
@@ -158,7 +158,7 @@ describe('signing in to the console', () => {
     await dialog.waitFor({ state: 'detached' });
     expect(await name.inputValue()).toBe('renamed');
 
-    // A page that is opened then waits for the sign-in and comes.
+    // A page opened then waits for the sign-in and is shown after it.
     await page.context().clearCookies();
     await page.getByRole('link', { name: 'Contacts', exact: true }).click();
     await dialog.getByLabel('Password').fill(person.password);
@@ -204,7 +204,7 @@ describe('signing in to the console', () => {
   inBrowser('a browser that stores no session is told so, not that nobody is signed in', async () => {
     const person = await gateway.createAccount();
     const { page } = await browser.open();
-    // As browsers do over plain HTTP with the cookie of a gateway in production.
+    // As browsers do over plain HTTP with the Secure cookie of a production gateway.
     await page.route('**/graphql', async (route) => {
       const response = await route.fetch();
       const { 'set-cookie': _, ...headers } = response.headers();
@@ -233,7 +233,7 @@ describe('signing in to the console', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  // The last: from then on nobody at this address signs in.
+  // This test is the last: afterwards nobody can sign in from this address.
   inBrowser('too many failures are reported kindly, with the time to wait', async () => {
     const other = await gateway.createAccount();
     const { page } = await browser.open();

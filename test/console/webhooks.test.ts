@@ -12,7 +12,7 @@ import { openSql } from '../support/sql.ts';
 import type { ReceivedHook } from '../support/webhook-receiver.ts';
 import { startWebhookBench } from '../support/webhooks.ts';
 
-/** Its code is run on real deliveries by test/contract/webhook-verification.test.ts. */
+/** test/contract/webhook-verification.test.ts runs its code on real deliveries. */
 const DOCUMENTED = readFileSync('docs/webhooks.md', 'utf8');
 const HAS_PYTHON = spawnSync('python3', ['--version']).status === 0;
 
@@ -38,7 +38,7 @@ describe('webhooks in the console', () => {
   const isFocused = (field: Locator) =>
     eventually(() => field.evaluate((element) => element === element.ownerDocument.activeElement));
 
-  /** What code of the page says of a delivery, run as it stands there. */
+  /** Runs code from the page on a delivery, and returns its verdict. */
   function verdict(language: 'TypeScript' | 'Python', code: string, secret: string, hook: ReceivedHook) {
     const name = /X-\w+-Signature/.exec(code)?.[0] ?? '';
     const header = String(hook.headers[name.toLowerCase()]);

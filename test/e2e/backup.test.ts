@@ -1,4 +1,4 @@
-/** A copy of a gateway that goes on while it is made, brought back elsewhere after everything was lost. */
+/** A backup of a running gateway, restored elsewhere after everything was lost. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { type Smsc, startSmsc } from '../support/smsc.ts';
 jest.setTimeout(240_000);
 
 const SENDERS = 8;
-/** Sums of the ledgers against balances, and places in them that are not dense. */
+/** Accounts whose balance is not the sum of their ledger, or whose ledger numbers have gaps. */
 const UNEVEN = `SELECT a.id FROM accounts a LEFT JOIN LATERAL (
     SELECT coalesce(sum(amount_minor), 0) AS sum, count(*) AS entries, coalesce(max(seq), 0) AS last
     FROM ledger_entries WHERE account_id = a.id) l ON true
@@ -59,7 +59,7 @@ async function start(dataDir: string, smsc: Smsc): Promise<Running> {
   return { server, url: await server.ready(), dataDir, variables };
 }
 
-/** Sends without a pause, by several senders at once, and notes when each message was answered. */
+/** Several senders send without a pause, and record the time of each answer. */
 function sendAll(url: string, key: string) {
   const answered: { readonly id: string; readonly at: number }[] = [];
   let isLive = true;
@@ -140,7 +140,7 @@ describe('backup and restore (R255)', () => {
       if (command[0] === 'audit') expect(JSON.parse(stdout)).toMatchObject({ isIntact: true });
       else {
         const failed = JSON.parse(stdout).checks.filter(({ ok }: { ok: boolean }) => !ok);
-        // The carrier waits for the gateway's own session; what matters is that nothing of the data is broken.
+        // Rows about carriers may fail without a running gateway. The data must be whole.
         expect([stderr, failed.map(({ check }: { check: string }) => check)]).toEqual([
           expect.stringContaining('sending'),
           ['sending'],

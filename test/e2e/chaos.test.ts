@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type Arena, openArena } from '../chaos/arena.ts';
 import { run } from '../chaos/run.ts';
 
-// It starts PostgreSQL and two gateways, and waits until all is at rest.
+// It starts PostgreSQL and two gateways, and waits until no work is left.
 jest.setTimeout(300_000);
 
 const SEED = 1;

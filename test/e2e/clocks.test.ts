@@ -1,4 +1,4 @@
-/** A machine whose clock is wrong: what it may not do, and that it says so (ADR-0021). */
+/** A machine with a wrong clock: it must not expire or delete anything, and must report the skew (ADR-0021). */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,11 +19,11 @@ import {
 } from '../support/server-process.ts';
 import { startSmsc } from '../support/smsc.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const HOUR_MS = 3_600_000;
-/** Twilio's; it is asked for none that is longer. */
+/** Twilio's longest validity period. The gateway never asks for more. */
 const LONGEST_VALIDITY_SECONDS = 36_000;
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shifted-date.ts')).href;
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** The variables of a process whose clock is or will be `shiftMs` off, and the database that it works on. */
+/** The variables of a process whose clock is or will be `shiftMs` off, and its database. */
 async function shifted(shiftMs: number, template?: string) {
   const database = await createTestDatabase(template);
   closings.push(() => database.drop());
@@ -54,7 +54,7 @@ async function shifted(shiftMs: number, template?: string) {
   return { variables, rows };
 }
 
-/** A carrier of each kind, which take what they are given; `forms` are the requests to the one over HTTP. */
+/** One accepting carrier of each kind. `forms` are the requests to the HTTP carrier. */
 async function startCarriers() {
   const smsc = await startSmsc();
   closings.push(() => smsc.stop());
@@ -92,7 +92,7 @@ describe('a machine whose clock is wrong at the start (R222)', () => {
     await expect(server.ready()).rejects.toThrow('ended before');
     const { code, stderr } = await server.finished;
     expect(code).toBe(1);
-    // Asking takes some milliseconds, which may be rounded either way.
+    // The query takes some milliseconds, so the skew may be rounded either way.
     const said = stderr.replace(/\b(?:5\.9|6\.1) s/, '6 s');
     expect(said.split('\n').filter((line) => !line.startsWith('{'))).toEqual([
       `Cannot start: This machine's clock is ${skew} the database's. Let NTP set the clocks of both machines.`,
@@ -172,7 +172,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeLessThan(Date.now() + HOUR_MS);
     const get = async (id: string) => JSON.parse((await call(`/api/v1/developers/messages/${id}`)).text);
     await eventually(async () => (await get(id)).status === 'delivered');
-    // Its deadline has not passed for a carrier or a mail server either.
+    // The deadline has not passed for a carrier or a mail server either.
     const mail = { to: 'a@example.com', subject: 'Hello', text: 'Hello' };
     for (const answer of [
       await send({ to: '+254700123456' }),
@@ -186,7 +186,7 @@ describe('a machine whose clock is set while the gateway runs (R222)', () => {
     const validSeconds = Number(carriers.forms[0]?.get('ValidityPeriod') ?? LONGEST_VALIDITY_SECONDS);
     expect(validSeconds).toBeGreaterThan(LONGEST_VALIDITY_SECONDS / 2);
 
-    // Every task that deletes or expires has had its turn, and did nothing.
+    // Every task that deletes or expires has run, and has changed nothing.
     for (const task of ['sweeps', 'retention', 'old events', 'old imports', 'spent signatures'])
       await eventually(() => lines('a periodic task failed', `"task":"${task}"`, reason).length === 1);
     expect(await get(scheduled)).toMatchObject({

@@ -12,7 +12,7 @@ import {
 } from '../support/server-process.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const KILLS = 5;
@@ -32,11 +32,11 @@ afterAll(() => workplace.remove());
 interface Sender {
   readonly url: string;
   readonly key: string;
-  /** Ids of the messages that were answered 200. */
+  /** Ids of messages answered with 200. */
   readonly accepted: Set<string>;
 }
 
-/** Sends from several clients at once until the server is gone; `afterAnswers` is called once, in the middle of it. */
+/** Sends from several clients at once until the server is gone. Calls `afterAnswers` once in between. */
 async function sendUntilGone(sender: Sender, count: number, afterAnswers: () => void): Promise<void> {
   let answers = 0;
   const client = async () => {
@@ -136,7 +136,7 @@ describe('kill -9 of the server, five times in a row', () => {
       );
       expect(account?.balance).toBe(account?.ledger);
 
-      // At least once each; a repeat has the same delivery id.
+      // At least once each. A repeat has the same delivery id.
       const told = () => new Map(receiver.received.map((hook) => [hook.body.messageId, hook.body.event]));
       await eventually(() => [...stored.keys()].every((id) => told().has(id)));
       const deliveries = new Map<string, Set<unknown>>();

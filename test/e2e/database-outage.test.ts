@@ -18,13 +18,13 @@ import { startSmsc } from '../support/smsc.ts';
 import { openSql } from '../support/sql.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** An answer that takes longer than this is none. */
+/** Longest wait for an answer. */
 const ANSWER_MS = 45_000;
 const RECOVERY_MS = 60_000;
-/** A process that is told to end has this long, and needs less than half of it. */
+/** The limit for a stopping process, which needs less than half of it. */
 const DRAIN_MS = 30_000;
 
 let workplace: Workplace;
@@ -35,7 +35,7 @@ afterAll(() => workplace.remove());
 
 type CloseAtEnd = <T>(opened: T, close: (opened: T) => Promise<unknown>) => T;
 
-/** A test with a list of its own of what to close, because those that mostly wait run at the same time. */
+/** Gives a test its own list of things to close, because tests that mostly wait run concurrently. */
 function closing<Given extends readonly unknown[]>(
   test: (closeAtEnd: CloseAtEnd, ...given: Given) => Promise<void>,
 ): (...given: Given) => Promise<void> {
@@ -94,7 +94,10 @@ async function isUnavailable(response: Response): Promise<void> {
   expect(await response.json()).toMatchObject({ error: { code: 'service_unavailable' } });
 }
 
-/** Nothing was done, or nobody can tell; who may do it twice is not told to ask again. */
+/**
+ * Nothing was done, or the outcome is unknown. With an unknown outcome there is no Retry-After, because a retry could
+ * send twice.
+ */
 async function isUnavailableOrUnknown(response: Response): Promise<void> {
   const { error } = (await response.clone().json()) as { error: { code: string; message: string } };
   if (error.code !== 'outcome_unknown') return isUnavailable(response);
@@ -102,7 +105,7 @@ async function isUnavailableOrUnknown(response: Response): Promise<void> {
   expect(error.message).toMatch(/Look it up .* Idempotency-Key/);
 }
 
-/** Sends until one is accepted, and follows it: requests in the meantime are told to come back. */
+/** Sends until a message is accepted and waits until it is sent. Refusals before it have a Retry-After. */
 async function recovers(client: Client): Promise<void> {
   const accepted = await eventually(async () => {
     const response = await client.send();
@@ -161,21 +164,21 @@ describe('an outage of the database', () => {
           }
         });
         await eventually(async () => accepted.size > enough, RECOVERY_MS);
-        // All of its processes at once: none of them writes down what it still had in mind.
+        // All of its processes at once, so that none of them writes anything more to the disk.
         const connection = await embeddedConnection(dataDir);
         const children = await query<{ pid: number }>(connection, 'SELECT pid FROM pg_stat_activity');
         for (const pid of [killed, ...children.map(({ pid }) => pid)]) {
           try {
             process.kill(pid, 'SIGKILL');
           } catch {
-            // The one that was asked has ended.
+            // The process that ran the query has ended.
           }
         }
         isLive = false;
         await Promise.all(senders);
         await eventually(async () => (await postmasterPid(dataDir)) !== killed, RECOVERY_MS);
         await eventually(async () => (await client.ready()) === 200, RECOVERY_MS);
-        // The verdict on readiness may be a second old.
+        // The answer about readiness may be a second old.
         const stored = await eventually(async () =>
           query<{ id: string }>(
             await embeddedConnection(dataDir),
@@ -250,7 +253,7 @@ describe('an outage of the database', () => {
         const { key } = account;
         const token = await signIn(gateway, account);
         const viewer = () => graphql(gateway, '{ viewer { email } account { id } }', { token });
-        // From here on neither the key nor the session is read first.
+        // The key and the session are cached from here on.
         expect((await gateway.call('GET', '/account', { key })).status).toBe(200);
         expect(codesOf(await viewer())).toEqual([]);
         await using sql = await openSql(gateway.database);
@@ -270,7 +273,7 @@ describe('an outage of the database', () => {
       }),
     );
 
-    /** A carrier that answers nothing before it is told to. */
+    /** A carrier that answers only when the test says so. */
     const slowCarrier = async (closeAtEnd: CloseAtEnd) =>
       closeAtEnd(await startSmsc({ answersReversedBy: 1_000 }), (opened) => opened.stop());
 
@@ -357,7 +360,7 @@ describe('an outage of the database', () => {
       closing(async (closeAtEnd) => {
         const { gateway, client } = await startBehindProxy(closeAtEnd);
         await isAccepted(await client.send());
-        // A connection as every process of the gateway has them. Nothing is asked on it any more, and it does not end.
+        // A connection like those of every gateway process. Nothing more is sent on it, and it stays open.
         const goesOn = Promise.withResolvers<void>();
         const frozen = closeAtEnd(createKnex(gateway.database.connection, silentLogger), async (knex) => {
           goesOn.resolve();
@@ -390,7 +393,7 @@ describe('an outage of the database', () => {
         await using sql = await openSql(gateway.database);
         await sql.query('BEGIN');
         await sql.query('SELECT FROM accounts WHERE id = $1 FOR UPDATE', [account.accountId]);
-        // Longer than any statement waits for a lock; the piece up to COMMIT lies at PostgreSQL.
+        // Longer than the lock timeout. PostgreSQL has received everything up to COMMIT.
         for (let time = 0; time < 2; time++) await isUnavailable(await client.send());
         await sql.query('ROLLBACK');
         await isAccepted(await client.send());

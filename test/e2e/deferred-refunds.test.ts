@@ -17,7 +17,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   let gateway: TestGateway;
   let account: TestAccount;
   let sql: TestSql;
-  /** What the first carrier answers, hand-over by hand-over; then it refuses. */
+  /** The first carrier's answers, one for each submission. After them it refuses. */
   const replies = new Map<string, ApiReply[]>();
   const refused = (to: string) => africasTalkingAnswer(to, 403, 'InvalidPhoneNumber');
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   const show = async (id: string) =>
     (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
   const balance = async () => (await gateway.call('GET', '/account', { key: account.key })).body.balance;
-  /** Sends to one number and waits until it has failed. */
+  /** Sends to one number and waits until the message has failed. */
   const fail = async (to: string, answers: ApiReply[]) => {
     replies.set(to, answers);
     const body = { to, message: 'Hello' };
@@ -99,7 +99,7 @@ describe('refunds of a message that may have been sent (R218)', () => {
   it('there is no refund when the carrier says later that it accepted the message', async () => {
     const before = await balance();
     const { id } = await fail('+256700600004', ['drop']);
-    // As a process records it that slept between the carrier's answer and its record.
+    // As recorded by a process that was suspended between the carrier's answer and the record.
     await withUnitOfWork(gateway, (uow) =>
       uow.run(async (tx) => {
         const move = { messageId: id, position: 0, from: 'pending', to: 'sent', error: null } as const;

@@ -181,7 +181,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     expect(await gateway.parts.reports.matchKept()).toBe(0);
   });
 
-  /** Makes kept reports on a number older. */
+  /** Makes stored reports on a number older. */
   const age = async (to: string, interval: string) => {
     await using sql = await openSql(gateway.database);
     return await eventually(async () => {
@@ -200,7 +200,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     const { sid } = await becomes(id, 'sent');
     await report(Number(sid).toString(16), 'failed', '256799999999');
     expect((await details(id)).body.status).toBe('sent');
-    // It waits for its own message no longer than others do.
+    // It waits no longer for its message than others do.
     const kept = await age('256799999999', '6 minutes');
     await gateway.parts.reports.matchKept();
     expect(await age('256799999999', '0')).toEqual(kept);
@@ -214,7 +214,7 @@ describe('delivery reports over SMPP (R13, R15, R16)', () => {
     smsc.behave({ messageIds: 'decimal' });
     const first = await send(`+${older}`, 'older');
     const { sid } = await becomes(first, 'sent');
-    // The report on the second message comes before the answer that would tell its id, which is the first one's again.
+    // The report on the second message arrives before its answer. Its id repeats that of the first.
     await report(sid, 'failed', younger);
     await gateway.parts.reports.matchKept();
     expect((await details(first)).body.status).toBe('sent');

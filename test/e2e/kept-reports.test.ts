@@ -1,4 +1,4 @@
-/** Delivery reports that come while PostgreSQL is stopped, from an SMSC that never repeats one. */
+/** Delivery reports during an outage of PostgreSQL, from an SMSC that never repeats one. */
 
 import { createHmac } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
@@ -21,7 +21,7 @@ import {
 } from '../support/server-process.ts';
 import { type Smsc, startSmsc } from '../support/smsc.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const REPORTS = 300;
@@ -40,7 +40,7 @@ afterEach(async () => {
   for (const close of closings.splice(0).reverse()) await close();
 });
 
-/** A PostgreSQL that can be stopped, and started again where it was. */
+/** A PostgreSQL that can be stopped and started again at the same address. */
 async function startPostgres() {
   const dataDir = await workplace.directory('postgres');
   let running: EmbeddedPostgres | undefined;
@@ -57,7 +57,7 @@ async function startPostgres() {
   return { connection, url: databaseUrl(connection), start, stop };
 }
 
-/** A gateway beside it, whose key is that of the quickstart. */
+/** A gateway on it, with the key of the quickstart. */
 async function startGateway(variables: Record<string, string>) {
   const settings: Record<string, string> = {
     DATA_DIR: await workplace.directory('data'),
@@ -81,7 +81,7 @@ async function startGateway(variables: Record<string, string>) {
   };
 }
 
-/** Hands 300 messages over to the SMSC, which says nothing of what becomes of them yet. */
+/** Submits 300 messages to the SMSC, which sends no reports yet. */
 async function sendAll(url: string, key: string, smsc: Smsc): Promise<void> {
   for (let from = 0; from < REPORTS; from += RECIPIENTS) {
     const numbers = Array.from(
@@ -98,7 +98,7 @@ async function sendAll(url: string, key: string, smsc: Smsc): Promise<void> {
   await eventually(() => smsc.received.length === REPORTS);
 }
 
-/** How many recipients have each status. */
+/** Number of recipients by status. */
 async function statuses(connection: EmbeddedPostgres['connection']): Promise<Record<string, number>> {
   const sql = 'SELECT status, count(*)::int AS count FROM recipients GROUP BY status';
   const rows = await query<{ status: string; count: number }>(connection, sql);
@@ -146,7 +146,7 @@ describe('delivery reports that arrive while PostgreSQL is stopped', () => {
     await postgres.start();
     await eventually(async () => (await statuses(postgres.connection)).delivered === REPORTS);
     expect(await statuses(postgres.connection)).toEqual(all('delivered'));
-    // They are as old as they are, and applied once.
+    // They keep the time of their arrival, and are applied once.
     const [late] = await query<{ count: number; notes: number }>(
       postgres.connection,
       `SELECT count(*) FILTER (WHERE delivered_at > $1)::int AS count,
@@ -227,7 +227,7 @@ describe('callbacks of carriers that arrive while PostgreSQL is stopped (R211)',
     await postgres.stop();
     expect((await twilio()).status).toBe(200);
     expect((await whatsApp({ statuses: [{ id: 'wamid.1', status: 'delivered' }] })).status).toBe(200);
-    // What somebody wrote is no report: the platform sends it again for days.
+    // An inbound message is not spooled: the platform repeats it for days.
     expect((await whatsApp(inbound)).status).toBe(503);
     await postgres.start();
     const kept = 'SELECT sid FROM unmatched_reports ORDER BY received_at, sid';

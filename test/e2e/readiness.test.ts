@@ -1,4 +1,4 @@
-/** Readiness and the log say what keeps the gateway from accepting a message. */
+/** Readiness and the log name the reason why the gateway cannot accept messages. */
 
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import {
 } from '../support/server-process.ts';
 import { mayMount, mountDisk } from '../support/small-disk.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 let workplace: Workplace;
@@ -43,12 +43,12 @@ async function start(variables: Record<string, string>) {
   const { key } = quickstartOf(server.stdout());
   return {
     server,
-    /** Sends an SMS; its status, and the code of a refusal. */
+    /** Sends an SMS. Returns the HTTP status and the code of a refusal. */
     async send() {
       const response = await fetch(`${url}/api/v1/developers/sms`, {
         method: 'POST',
         headers: { 'X-Api-Key': key, 'Content-Type': 'application/json' },
-        // Long, so that a full disk is full for it, too.
+        // Long, so that a nearly full disk cannot hold it.
         body: JSON.stringify({ to: '+256700123456', message: 'x'.repeat(1_000) }),
       });
       const body = (await response.json()) as { error?: { code: string; message: string } };
@@ -69,7 +69,7 @@ type Gateway = Awaited<ReturnType<typeof start>>;
 const REFUSED = { status: 503, code: 'service_unavailable' };
 const READY = { status: 200, body: { status: 'ready' } };
 
-/** The lines of the log with a message, parsed. */
+/** The parsed log lines with a message. */
 function logged(server: ServerProcess, message: string): Record<string, unknown>[] {
   return server
     .stderr()
@@ -78,7 +78,7 @@ function logged(server: ServerProcess, message: string): Record<string, unknown>
     .map((line) => JSON.parse(line));
 }
 
-/** What is asked of each outage: one line when it begins, one when it ends, and readiness that says why. */
+/** Checks an outage: one log line at its start, one at its end, and readiness with the reason. */
 async function isToldOf(
   gateway: Gateway,
   { refusal, check = 'database', reason }: { refusal: string; check?: string; reason: string },
@@ -117,7 +117,7 @@ describe('a database that cannot store a message (R215)', () => {
       const filling = join(disk.path, 'filling');
       const fill = async () => {
         await using file = await open(filling, 'a');
-        // Until not even a page is left.
+        // Until no page is left.
         for (const size of [2 ** 20, 4_096]) {
           const block = Buffer.alloc(size);
           await (async () => {
@@ -126,7 +126,7 @@ describe('a database that cannot store a message (R215)', () => {
         }
       };
       await fill();
-      // What is left in pages that are there is used up first.
+      // The free space in existing pages is used up first.
       await eventually(async () => (await gateway.send()).status === 503);
       await isToldOf(gateway, { refusal: 'database_full', reason: 'The disk of the database is full.' }, () =>
         rm(filling),
@@ -154,7 +154,7 @@ describe('a database that cannot store a message (R215)', () => {
         refusal: 'database_read_only',
         reason: 'The database takes no writes: it is a standby, or set to read-only.',
       },
-      // The connections that are there stay read-only: nobody ends them for the gateway.
+      // The existing connections stay read-only, because PostgreSQL does not end them.
       () => query(testServer(), `ALTER DATABASE ${name} RESET default_transaction_read_only`),
     );
   });
@@ -178,7 +178,7 @@ describe('a database that cannot store a message (R215)', () => {
       return verdict.status === 503 && verdict;
     });
     expect(silent.body).toMatchObject({ reason: 'The database does not answer in time.' });
-    // A storm of probes waits for one look.
+    // Many probes at once share one check.
     const storm = await Promise.all(Array.from({ length: 100 }, () => gateway.ready()));
     expect(new Set(storm.map(({ status }) => status))).toEqual(new Set([503]));
     await proxy.restore();

@@ -18,13 +18,13 @@ import {
 } from '../support/server-process.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
-/** Commits before the kill; the log's buffer holds far more. */
+/** Commits before the kill. The WAL buffer holds far more. */
 const COMMITS = 400;
 
-/** One event more in the feed, a message that bears its number, and the word of it: as one transaction. */
+/** In one transaction: a new event, a message with its number, and the notification. */
 const APPEND = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -35,7 +35,7 @@ const APPEND = `WITH feed AS (
   )
   SELECT last_seq::int AS seq, pg_notify('gateway_live', 'message ' || $1::uuid || ' ' || id) FROM feed, changed`;
 
-/** An event, a delivery of it that is due, and the job that is left for whoever delivers. */
+/** An event, its due delivery, and a job for any worker. */
 const LEAVE = `WITH feed AS (
     UPDATE event_feeds SET last_seq = last_seq + 1 WHERE account_id = $1 RETURNING last_seq
   ), appended AS (
@@ -72,7 +72,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     return { server, url: await server.ready() };
   }
 
-  /** All of PostgreSQL and the gateway at once: none of them writes down what it still had in mind. */
+  /** PostgreSQL and the gateway at once, so that neither writes anything more to the disk. */
   async function killAll(server: ServerProcess, dataDir: string): Promise<() => Promise<unknown>> {
     const postmaster = await postmasterPid(dataDir);
     const others = await query<{ pid: number }>(
@@ -84,14 +84,14 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
         try {
           process.kill(pid, 'SIGKILL');
         } catch {
-          // A connection that was closed meanwhile.
+          // A connection that was closed in the meantime.
         }
       }
       return server.kill();
     };
   }
 
-  /** What a reader needs to look at the message that bears the number of the last commit. */
+  /** The values that a reader needs to find the message with the number of the last commit. */
   interface Look {
     readonly url: string;
     readonly key: string;
@@ -107,7 +107,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     (await graphql(look, text, { token: look.token })).body.data;
   const LISTED = `{ messages(first: 1) { nodes { content } } }`;
 
-  /** Each tells the number that it was last shown; live updates tell it by themselves. */
+  /** Each reader returns the last number that it saw. Live updates push it. */
   const READERS: Record<string, (look: Look) => Promise<unknown>> = {
     'the event feed': async (look) =>
       (await get<{ cursor: string }>(look, `/developers/events?after=${COMMITS - 9}`)).cursor,
@@ -142,7 +142,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     const other = new pg.Client(connection);
     other.on('error', () => undefined);
     await other.connect();
-    // As another process commits what it tells of, before it waits for the disk.
+    // As another process commits before it waits for the disk.
     await other.query('SET synchronous_commit = off');
     for (let commit = 1; commit < COMMITS; commit++) await other.query(APPEND, [accountId, messageId]);
     const kill = await killAll(server, dataDir);
@@ -168,7 +168,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     await start(dataDir, { ROLES: 'api' });
     await withKnex(await embeddedConnection(dataDir), async (knex) => {
       const sql = new Sql(knex);
-      // What the gateway itself writes now and then is not meant.
+      // Periodic writes of the gateway itself do not count.
       await eventually(async () => {
         const [before] = await sql.queryOnDisk<{ lsn: string }>(END_OF_LOG, []);
         for (let time = 0; time < 5; time++) await sql.queryOnDisk(END_OF_LOG, []);
@@ -195,7 +195,7 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
     other.on('error', () => undefined);
     await other.connect();
     await other.query('SET synchronous_commit = off');
-    // As a process that works on no jobs leaves one for those that do.
+    // As a process without workers leaves a job for others.
     const ids = Array.from({ length: 20 }, () => randomUUID());
     const kill = await killAll(server, dataDir);
     for (const id of ids) {
@@ -219,13 +219,13 @@ describe('reads while others commit before the disk has the commit (ADR-0017) (A
   });
 });
 
-/** A receiver that ends with its scope. */
+/** A receiver that stops at the end of its scope. */
 async function startReceiver() {
   const receiver = await startWebhookReceiver();
   return { ...receiver, [Symbol.asyncDispose]: receiver.stop };
 }
 
-/** What writes the log to the disk by itself stands still, as behind a disk that is slow. */
+/** PostgreSQL's WAL writer is suspended, as on a slow disk. */
 async function stopLogWriter(connection: pg.ClientConfig): Promise<void> {
   const text = `SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'`;
   const [writer] = await query<{ pid: number }>(connection, text);

@@ -52,7 +52,7 @@ describe('callbacks of SMS carriers (R15)', () => {
   };
   const details = async (id: string) =>
     (await gateway.call('GET', `/developers/messages/${id}`, { key: account.key })).body;
-  /** Sends, and resolves with the id and the sid once the carrier has it. */
+  /** Sends, and resolves with id and sid once the carrier has accepted it. */
   const sent = async (to: string) => {
     const body = { to, message: 'Hello' };
     const { id } = (await gateway.call('POST', '/developers/sms', { key: account.key, body })).body;
@@ -99,7 +99,7 @@ describe('callbacks of SMS carriers (R15)', () => {
   it('Africa’s Talking: with a token, only callbacks with that token reach its messages', async () => {
     const { id, sid } = await sent('+254700123456');
     const report = { id: sid, status: 'Success', phoneNumber: '+254700123456' };
-    // Without it they count as the other account's, which has no such message.
+    // Without it they count as the other account's, which does not have this message.
     expect((await post('africastalking?token=wrong', report)).status).toBe(200);
     expect((await details(id)).status).toBe('sent');
     await using alone = await startTestGateway({
@@ -137,9 +137,9 @@ describe('callbacks of SMS carriers (R15)', () => {
       200, 200, 200, 200, 200, 429, 429,
     ]);
     await using sql = await openSql(open.database);
-    // Kept, they would decide on messages that are yet to be sent.
+    // Stored, they could be applied to later messages.
     expect(await sql.query('SELECT FROM unmatched_reports')).toEqual([]);
-    // A carrier that was not given a token may report on many messages at once: those that are known are taken.
+    // A carrier without a callback token may report on many messages at once. Known ones are accepted.
     const { key } = await open.createAccount();
     const message = { to: '+256700123456,+256700123457', message: 'Hello' };
     expect((await open.call('POST', '/developers/sms', { key, body: message })).status).toBe(200);
@@ -147,7 +147,7 @@ describe('callbacks of SMS carriers (R15)', () => {
       const rows = await sql.query('SELECT sid FROM recipients WHERE sid IS NOT NULL');
       return rows.length === 2 && rows.map(({ sid }) => String(sid));
     });
-    // What is said again changes nothing, and nothing is kept of it.
+    // A repeated report changes nothing and is not stored.
     for (const id of [...known, ...known]) {
       const body = new URLSearchParams({ id, status: 'Success' });
       const answer = await fetch(`${open.url}/callbacks/sms/africastalking`, { method: 'POST', body });

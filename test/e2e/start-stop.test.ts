@@ -19,7 +19,7 @@ import {
   type Workplace,
 } from '../support/server-process.ts';
 
-// Each test starts processes of its own, which takes long on a busy machine.
+// Each test starts processes, which takes long on a busy machine.
 jest.setTimeout(180_000);
 
 const IDLE_RSS_BYTES = 250 * 1024 * 1024;
@@ -221,7 +221,7 @@ describe('SIGTERM and SIGINT (R239)', () => {
         resolve(response.statusCode);
       });
     });
-    // The server has read the head of the request when it asks for the body.
+    // The server asks for the body after it has read the head.
     await new Promise((resolve) => inFlight.on('continue', resolve).flushHeaders());
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) server.child.kill(signal);
     await eventually(async () =>
@@ -241,18 +241,18 @@ describe('SIGTERM and SIGINT (R239)', () => {
     const server = start({ DATA_DIR: dataDir });
     const url = await server.ready();
     const { hostname, port } = new URL(url);
-    // More than the buffers of both ends hold: an answer to it all would never be written.
+    // More than the socket buffers hold: the answers can never be written completely.
     const text = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30);
     const sockets = Array.from({ length: 3 }, () =>
       connect(Number(port), hostname).on('error', () => undefined),
     );
     closings.push(async () => sockets.forEach((socket) => void socket.destroy()));
     for (const socket of sockets) await new Promise((resolve) => socket.write(text, resolve));
-    // What was written before has been read when this is answered.
+    // When this is answered, the server has read the earlier requests.
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     const signalledAt = performance.now();
     expect(await server.stop()).toMatchObject({ code: 0 });
-    // Without the rule it is over 30 s: then all connections are cut off.
+    // Without the rule it takes over 30 s, until all connections are cut.
     expect(performance.now() - signalledAt).toBeLessThan(25_000);
     await isGone(dataDir);
   });

@@ -14,7 +14,7 @@ import { type Smsc, startSmsc } from '../support/smsc.ts';
 jest.setTimeout(180_000);
 
 const RECIPIENTS = 40;
-/** Messages that may be with the carrier unanswered. */
+/** Messages that the carrier may leave unanswered (its window). */
 const WINDOW = 5;
 
 describe('a process that was frozen while another took its jobs (R219)', () => {
@@ -64,7 +64,7 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     await eventually(() => smsc.received.length === WINDOW);
     server.child.kill('SIGSTOP');
     await start({ ROLES: 'worker' });
-    // The answers to the one that sleeps wait at its socket.
+    // The answers to the suspended process wait in its socket.
     smsc.behave({ answersReversedBy: 1 });
     await eventually(async () => {
       const open = await query(database.connection, `SELECT FROM recipients WHERE status = 'pending'`);
@@ -72,7 +72,7 @@ describe('a process that was frozen while another took its jobs (R219)', () => {
     });
     expect(smsc.received).toHaveLength(WINDOW + RECIPIENTS);
     server.child.kill('SIGCONT');
-    // It stands in line behind all that wait in the process.
+    // It queues behind everything that waits in the process.
     await send('+256700500001', 'last');
     await eventually(() => smsc.messages().some(({ text }) => text === 'last'));
     expect(smsc.messages().filter(({ text }) => text === 'first')).toHaveLength(WINDOW + RECIPIENTS);

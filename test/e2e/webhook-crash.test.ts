@@ -5,12 +5,12 @@ import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** A job of a dead process is anybody's after 10 s without its heartbeat. */
+/** Any process may take a dead process's job after 10 s without a heartbeat. */
 const RECOVERY_MS = 90_000;
 const STEPS = [
   { step: 'event recorded', sentBefore: 0, sentAfter: 1 },
   { step: 'job fetched', sentBefore: 0, sentAfter: 1 },
-  // The worker could not write down that it was sent, so it is sent again: at least once, under the same id.
+  // The worker could not record the delivery, so it is sent again with the same id (at least once).
   { step: 'attempt made, not recorded', sentBefore: 1, sentAfter: 2 },
   { step: 'attempt recorded, job not done', sentBefore: 1, sentAfter: 1 },
 ] as const;
@@ -38,7 +38,7 @@ async function crashAt(step: string) {
   return { database, receiver, api, key, registered, sent, sentBefore: receiver.received.length };
 }
 
-/** Lets another process go on, and tells what came of it all. */
+/** Lets another process continue, and returns the outcome. */
 async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
   const { database, receiver, api, key, registered, sent, sentBefore } = crashed;
   const worker = await startTestGateway({ ROLES: 'worker' }, database);
@@ -48,7 +48,7 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
     const { data } = (await api.call('GET', path, { key })).body;
     return data[0]?.status === 'success' && data;
   }, RECOVERY_MS);
-  // The job that the dead worker held is gone too, and with it any further attempt.
+  // The dead worker's job is gone too, so there is no further attempt.
   await eventually(async () => {
     const { webhook, 'webhook-backlog': backlog } = await worker.parts.queue.depth();
     return webhook + backlog === 0;
@@ -64,7 +64,7 @@ async function recover(crashed: Awaited<ReturnType<typeof crashAt>>) {
 }
 
 describe('kill -9 during a webhook delivery (R163, R166)', () => {
-  // All go on at once, since most of that is waiting for the heartbeat of the dead; they start one after the other.
+  // All continue concurrently, because they mostly wait for the heartbeat timeout. They start one after another.
   const crashes = new Map<string, ReturnType<typeof recover>>();
   beforeAll(() => {
     let before: Promise<unknown> = Promise.resolve();

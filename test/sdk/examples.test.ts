@@ -10,7 +10,7 @@ import { type Consumer, installSdk } from '../support/sdk-package.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../sdk/typescript/examples');
 
-/** Serves Next's route handlers over HTTP, in Next's place: a handler takes a Request and gives a Response. */
+/** Serves Next's route handlers over HTTP instead of Next: a handler maps a Request to a Response. */
 const NEXT_SERVER = `
   import { createServer } from 'node:http';
   import * as orders from './next/app/api/orders/route.ts';

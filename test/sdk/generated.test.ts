@@ -9,7 +9,7 @@ const SDK = new URL('../../sdk/', import.meta.url);
 
 describe('the generated part of the SDKs', () => {
   it('is committed as it is: npm run sdk:generate writes it', async () => {
-    // In a process of its own: TypeScript 5 is slow to load inside jest.
+    // In a separate process: TypeScript 5 is slow to load inside jest.
     const program = `
       import { generatedFiles } from './generate.js';
       console.log(JSON.stringify([...(await generatedFiles())]));`;

@@ -6,7 +6,7 @@ import { startTestGateway, type TestAccount, type TestGateway } from '../support
 import { type Consumer, installSdk } from '../support/sdk-package.ts';
 
 const MAX_GZIP_BYTES = 12_000;
-/** Only what a receiver of webhooks needs. */
+/** Only the part that a receiver of webhooks needs. */
 const MAX_VERIFY_GZIP_BYTES = 2_000;
 
 describe('the package of the TypeScript SDK', () => {
@@ -100,7 +100,7 @@ describe('the package of the TypeScript SDK', () => {
     expect(listed).toBe('LICENSE,README.md,dist,package.json\n');
   });
 
-  /** Bytes of a program that exports this from the package, minified and compressed. */
+  /** Size in bytes of a program that exports this from the package, minified and compressed. */
   async function gzipBytesOf(exported: string): Promise<number> {
     const lib = { entry: 'bundle.js', formats: ['es'], fileName: 'out' };
     await consumer.write({

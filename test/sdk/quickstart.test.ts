@@ -1,4 +1,4 @@
-/** The page of the SDK, followed word for word. */
+/** Follows the SDK's page word for word. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ describe('the page of the TypeScript SDK', () => {
     home = await mkdtemp(join(tmpdir(), 'quickstart-'));
   });
   afterAll(async () => {
-    // Each is the leader of the group of what its shell started.
+    // Each is the leader of a process group, which includes what its shell started.
     for (const child of running) if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGTERM');
     await server?.stop();
     await rm(home, { recursive: true, force: true });
@@ -48,7 +48,7 @@ describe('the page of the TypeScript SDK', () => {
   it('ends, followed word for word in a clean directory, in a delivered message and a verified webhook', async () => {
     const { key } = await server.createAccount();
     const port = await freePort();
-    // Only what differs between machines is put in: the folder, the address, the key and the port.
+    // Only values that differ between machines are replaced: folder, address, key and port.
     const own = (text: string) =>
       text
         .replaceAll('/tmp', home)
@@ -61,7 +61,7 @@ describe('the page of the TypeScript SDK', () => {
     const [pack = '', install = '', settings = '', receive = '', listen = '', send = ''] = commands;
 
     const { PATH = '' } = process.env;
-    // npm as it is in a shell of its own, and not as the test runner's environment bends it.
+    // npm as in a fresh shell, without the test runner's environment.
     const env = {
       PATH,
       HOME: home,
@@ -80,7 +80,7 @@ describe('the page of the TypeScript SDK', () => {
       if (language === 'js' && name !== undefined) await writeFile(join(folder, name), own(text));
     }
 
-    /** A terminal in which a command is left running; what it prints. */
+    /** A terminal with a running command, and its output. */
     const terminal = (text: string) => {
       const child = spawn('bash', ['--norc', '-euc', `${settings}${text}`], {
         ...{ cwd: folder, env, detached: true },
@@ -116,7 +116,7 @@ describe('the page of the TypeScript SDK', () => {
       Object.fromEntries(
         samples.map(({ text }, index) => [
           names[index],
-          // A sample that makes or imports what it uses needs nothing before it.
+          // A sample that creates or imports everything it uses needs no preparation.
           `${/const (gateway|\{ gateway)/.test(text) ? prelude.replace('declare const gateway: Gateway;', '') : prelude}\n${text}`,
         ]),
       ),

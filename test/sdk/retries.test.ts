@@ -24,7 +24,7 @@ import { losesFirstAnswers, startHttpProxy } from '../support/http-proxy.ts';
 
 const SMS = { to: '+256700123456', message: 'Hello' };
 const ABSENT = '019a8f6e-3a5c-7c1e-9d50-2f4b8a61c7d3';
-/** The error that something ends with. */
+/** The error of a rejected promise. */
 const errorOf = (work: PromiseLike<unknown>): Promise<GatewayError> =>
   Promise.resolve(work).then(
     () => {
@@ -92,7 +92,7 @@ describe('errors of the SDK say what to do next [R228]', () => {
 });
 
 describe('the SDK retries [R227]', () => {
-  /** An HTTP server of one test, and a client that waits for next to nothing between tries. */
+  /** An HTTP server for one test, and a client with very short delays between tries. */
   async function startServer(listener: RequestListener) {
     const server = createServer(listener);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -115,7 +115,7 @@ describe('the SDK retries [R227]', () => {
         .end(JSON.stringify(body));
     };
   const refusal = (code: string) => ({ error: { code, message: 'No.' } });
-  /** Answers one after the other, the last one for good, and keeps the idempotency keys that came. */
+  /** Gives the answers in order and repeats the last one. Records the idempotency keys. */
   const inTurn = (...answers: RequestListener[]) => {
     const keys: (string | undefined)[] = [];
     const listener: RequestListener = (request, response) => {

@@ -46,7 +46,7 @@ describe('startTestGateway, for tests of programs that use a gateway', () => {
   });
 
   it('says where it looked when there is no gateway', async () => {
-    // In a process of its own: here the gateway itself would be found.
+    // In a separate process: in this one the repository's own gateway would be found.
     const program = `import(${JSON.stringify(new URL('../../sdk/typescript/src/testing.ts', import.meta.url))})
       .then(({ startTestGateway }) => startTestGateway())
       .catch((error) => console.log(error.message));`;

@@ -74,7 +74,7 @@ describe('address guard (R32, R161)', () => {
     '64:ff9b::a83f:8110',
     '2002:a83f:8110::1',
     '2606:4700::5efe:a83f:8110',
-    // Behind a NAT64 with a prefix of the operator's own: /96, /64, /56, /48, /40 and /32 of RFC 6052.
+    // Behind a NAT64 with an operator's own prefix: /96, /64, /56, /48, /40 and /32 of RFC 6052.
     '2606:4700:1:2:3:4:a83f:8110',
     '2606:4700:1:2:a8:3f81:1000:0',
     '2606:4700:1:2a8:3f:8110::',

@@ -49,7 +49,8 @@ describe('a batch of messages is charged message by message (R17, R99)', () => {
         const { affordable, refused } = decideBatch(batch, before);
         const { placed, shares } = placeBatch(affordable);
 
-        // The cashier: a purse, a roll of numbers for each channel, a book and a clock for each account.
+        // A model of intake, as a cashier: for each account a purse (balance), a roll of numbers for each channel
+        // (`seq`), a book (ledger) and a clock.
         const desks = new Map(
           [...before].map(([id, purse]) => [
             id,

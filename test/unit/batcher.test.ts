@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Batcher } from '../../src/runtime/batcher.ts';
 
-/** A batcher whose batches wait until they are let go, so that the test decides what arrives meanwhile. */
+/** A batcher whose batches wait for the test, so that it decides what arrives in the meantime. */
 function gated(pauseMs?: number) {
   const batches: { items: readonly number[]; finish: () => void }[] = [];
   const batcher = new Batcher<number, number>(
@@ -47,7 +47,7 @@ describe('Batcher', () => {
     const until = async (holds: () => boolean) => {
       while (!holds()) await new Promise((resolve) => setImmediate(resolve));
     };
-    // Ten who ask again as soon as they are answered.
+    // Ten callers who call again as soon as they are answered.
     let answered = 0;
     const ask = async (item: number) => {
       for (;;) {
@@ -62,7 +62,7 @@ describe('Batcher', () => {
     }
     await until(() => answered === 30 && batches.length === 7);
     expect(batches.map(({ items }) => items.length)).toEqual([5, 5, 5, 5, 5, 5, 5]);
-    // Few go together.
+    // Batches are small.
     const few = new Batcher<number, number>(
       async (items) => {
         sizes.push(items.length);
@@ -80,7 +80,7 @@ describe('Batcher', () => {
     const finish: (() => void)[] = [];
     const batcher = new Batcher<number, number>(
       (items) => {
-        // As a statement does that is sent when the current work is over.
+        // Like a statement that is sent at the end of the current turn.
         setImmediate(() => done.push(`begun ${items}`));
         return new Promise((resolve) => finish.push(() => resolve(items)));
       },
@@ -119,7 +119,7 @@ describe('Batcher', () => {
     await until(2);
     begin[1]?.();
     expect(await Promise.all(rest)).toEqual([20, 30, 40, 50, 70, 90, 110]);
-    // 9 found no room, and 11 did not go before it.
+    // 9 did not fit, and 11 did not overtake it.
     expect(batches).toEqual([
       [1, 3, 5, 7],
       [2, 4, 9, 11],

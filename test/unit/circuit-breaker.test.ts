@@ -16,7 +16,7 @@ const submission: Submission = {
   expiresAt: new Date(8.64e15),
 };
 
-/** A provider that answers with what is put into it, and the clock of its breaker. */
+/** A provider with settable answers, and its breaker's clock. */
 function bench(options: { failures?: number } = {}) {
   const answers: (SubmitOutcome | Promise<SubmitOutcome>)[] = [];
   let asked = 0;

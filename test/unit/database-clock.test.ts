@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 const START_MS = Date.parse('2026-12-01T09:30:00.000Z');
 const HOUR_MS = 3_600_000;
 
-/** A clock between a database and a process whose times are set by hand; the way to the database takes `takesMs` and back. */
+/** A clock between a database and a process, both with times set by the test. A query takes `takesMs` each way. */
 function startWorld() {
   const lines: string[] = [];
   const note = (_fields: object, text: string) => void lines.push(text);
@@ -16,13 +16,13 @@ function startWorld() {
     databaseMs: START_MS,
     monotonicMs: 1_000,
     wallMs: START_MS,
-    /** How long each question takes there and back; the last one holds from then on. */
+    /** The time of each query there and back. The last one applies from then on. */
     ways: [[1, 1]] as [there: number, back: number][],
     asked: 0,
     isAway: false,
-    /** Called while a question is on its way. */
+    /** Called while a query is on its way. */
     meanwhile: (): void => undefined,
-    /** Lets time pass for everybody. */
+    /** Advances all clocks. */
     pass(ms: number) {
       world.databaseMs += ms;
       world.monotonicMs += ms;
@@ -102,7 +102,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     clock.now();
     await new Promise((resolve) => setImmediate(resolve));
     expect(world.asked).toBe(asked + 3);
-    // Where nobody answers, it is asked once as well.
+    // Without an answer it asks once, too.
     world.isAway = true;
     world.wallMs += 3 * HOUR_MS;
     clock.now();
@@ -123,7 +123,7 @@ describe('the clock of the database, kept in a process (ADR-0021)', () => {
     world.meanwhile = () => {
       questions += 1;
       if (questions !== 2) return;
-      // The monotonic clock of Linux stands still meanwhile.
+      // Linux's monotonic clock stops while a machine is suspended.
       world.databaseMs += HOUR_MS;
       world.wallMs += HOUR_MS;
     };

@@ -13,7 +13,7 @@ const documents = [
 ];
 
 describe('documents', () => {
-  // acme is the carrier that a guide makes up.
+  // acme is a guide's example of a carrier.
   it.each(documents)('%s names only files that exist', (document) => {
     const text = readFileSync(join(ROOT, document), 'utf8');
     const named = [

@@ -4,7 +4,7 @@ import { EndpointLanes, type Lane } from '../../src/workers/webhooks/endpoint-la
 const ANSWERED = { ok: true, durationMs: 5 };
 const TIMED_OUT = { ok: false, durationMs: 10_000 };
 
-/** Takes all free permits; how many. */
+/** Takes all free permits and returns their number. */
 function fill(lane: Lane): number {
   let taken = 0;
   while (lane.tryEnter()) taken += 1;

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { clientOf, holdsIpAddress, parseIpAddress, parseIpNetwork } from '../../src/domain/ip-network.ts';
 
-/** Whether `cidr` holds `address`; fails when one of them cannot be read. */
+/** True if `cidr` contains `address`. Throws if one of them is invalid. */
 function holds(cidr: string, address: string): boolean {
   const network = parseIpNetwork(cidr);
   const value = parseIpAddress(address);

@@ -10,7 +10,7 @@ describe('parseMsisdn: Ugandan forms (R34, R96)', () => {
     ['256700123456', '+256700123456'],
     ['0700123456', '+256700123456'],
     ['700123456', '+256700123456'],
-    // Any nine digits, whatever range tables say.
+    // Any nine digits are accepted, without range tables.
     ['+256000000000', '+256000000000'],
     ['0999999999', '+256999999999'],
     ['070012345', '+256070012345'],
@@ -85,12 +85,12 @@ describe('parseMsisdn: other countries (R34)', () => {
     ['+491234567890123', '+491234567890123'],
     ['+80012345678', '+80012345678'],
     ['+883510000000000', '+883510000000000'],
-    // A possible length is enough: no range table is asked.
+    // A possible length is enough; range tables are not used.
     ['+254000000000', '+254000000000'],
-    // The trunk 0 is no part of E.164.
+    // The trunk 0 does not belong to E.164.
     ['+44 (0)20 7946 0958', '+442079460958'],
     ['+2540712345678', '+254712345678'],
-    // No other repair of the library's is taken over: the number has a possible length as it is.
+    // The library's other corrections are not used: the number already has a possible length.
     ['+86120764003547', '+86120764003547'],
   ])('%s is %s', (raw, expected) => {
     expect(parseMsisdn(raw)).toBe(expected);
@@ -224,7 +224,7 @@ describe('parseRecipients (R96–R98)', () => {
         }
         const parsed = parseRecipients(elements.join(','));
         expect(parsed).toEqual({ valid: seen, invalid, duplicatesRemoved: duplicates, isCutShort: false });
-        // Idempotent: what came out goes in unchanged.
+        // Idempotent: a result parses to itself.
         expect(parseRecipients(parsed.valid.join(','))).toEqual({
           valid: seen,
           invalid: [],
@@ -251,7 +251,7 @@ describe('parseRecipients (R96–R98)', () => {
   ])('parses 1 MB of %s quickly', (_name, input) => {
     const before = process.cpuUsage();
     parseRecipients(input);
-    // Milliseconds when linear; minutes when not. Of its own time, so that what others do beside it does not count.
+    // Milliseconds if linear, minutes if not. CPU time, so that other processes do not count.
     expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Semaphore } from '../../src/runtime/semaphore.ts';
 
-/** Lets everything run that is ready to. */
+/** Runs everything that is ready. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('Semaphore', () => {

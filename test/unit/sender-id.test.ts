@@ -34,7 +34,7 @@ describe('parseSenderId (R22, R92)', () => {
     ['{'],
     ['/'],
     [':'],
-    // Lower-cases to k, so a case-insensitive Unicode pattern would take it.
+    // Lower-cases to k, so a case-insensitive Unicode pattern would accept it.
     ['\u212a'],
   ])('refuses %j', (raw) => {
     expect(parseSenderId(raw)).toBeUndefined();

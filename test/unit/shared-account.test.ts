@@ -3,7 +3,7 @@ import { SharedAccount } from '../../src/storage/intake/shared-account.ts';
 
 const sms = (accountId: string, seq: number) => ({ accountId, channel: 'sms' as const, seq });
 const push = (accountId: string, seq: number) => ({ accountId, channel: 'push' as const, seq });
-/** Notes a batch of SMS whose numbers are these. */
+/** Records a batch of SMS with these numbers. */
 const note = (shared: SharedAccount, accountId: string, first: number, last = first) =>
   shared.note([sms(accountId, first), ...(last > first ? [sms(accountId, last)] : [])]);
 

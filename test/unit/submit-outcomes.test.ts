@@ -8,7 +8,7 @@ import { silentLogger } from '../support/database.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What is recorded of a hand-over that had this outcome, the one number `attempt` of its recipient. */
+/** The record of a submission with this outcome, the recipient's attempt number `attempt`. */
 async function recorded(attempt: number, outcome: SubmitOutcome, { isLostMeanwhile = false } = {}) {
   const jobs: NewJob[] = [];
   const notes: TimelineNote[] = [];

@@ -58,12 +58,12 @@ describe('TransientMap, a map whose entries pass quickly', () => {
     const map = new TransientMap<number, object>();
     map.set(0, {});
     const value = addNew(map, 1);
-    // Who goes through it keeps the table that was there when that began.
+    // An iteration keeps the table that existed at its start.
     const begun = map.entries();
     begun.next();
     for (let key = 2; key < 1_000; key += 1) map.set(key, {});
     map.delete(1);
-    // A value that was just asked for stays until the end of the turn.
+    // A value just read stays until the end of the turn.
     await turn();
     collect();
     expect(value.deref()).toBeUndefined();
@@ -71,7 +71,7 @@ describe('TransientMap, a map whose entries pass quickly', () => {
   });
 });
 
-/** Adds a value that nothing else refers to. */
+/** Adds a value without other references. */
 function addNew(map: TransientMap<number, object>, key: number): WeakRef<object> {
   const value = {};
   map.set(key, value);
