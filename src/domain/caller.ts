@@ -66,6 +66,12 @@ export interface MemberCaller extends PersonLimits {
   readonly accountId: string;
   readonly userId: string;
   readonly role: AccountRole;
+  /** An operator who reads the account of a customer (R290). */
+  readonly inspection?: Inspection | undefined;
+}
+/** How an operator reads an account. Texts of messages are masked unless the operator gave a reason. */
+export interface Inspection {
+  readonly showsTexts: boolean;
 }
 export interface OperatorCaller extends PersonLimits {
   readonly kind: 'operator';

@@ -1,4 +1,5 @@
-import { Args, Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
+import type { GraphQLResolveInfo } from 'graphql';
+import { Args, Ctx, Float, ID, Info, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type {
   Account,
   LedgerEntry,
@@ -8,7 +9,7 @@ import type {
 } from '../domain/accounts/account.ts';
 import { fromMinor } from '../domain/money/money.ts';
 import { connection, connectionOf } from './connection.ts';
-import type { GraphqlContext } from './context.ts';
+import { type GraphqlContext, inspectingContext, sessionOf } from './context.ts';
 import { LedgerEntryKindEnum } from './enums.ts';
 import { given } from './given.ts';
 import { Money, moneyOf } from './money.graphql.ts';
@@ -121,17 +122,30 @@ const LedgerConnection = connectionOf('LedgerEntry', () => LedgerEntryType);
 export class AccountResolver {
   @Query(() => AccountType, {
     nullable: true,
-    description: 'Your own account. Operators: any account.',
+    description:
+      "Your own account. Operators: any account. What they read in its lists is recorded in the account's audit log.",
   })
-  account(
-    @Ctx() { run, operations }: GraphqlContext,
+  async account(
+    @Ctx() context: GraphqlContext,
+    @Info() { path }: GraphQLResolveInfo,
     @Arg('id', () => ID, {
       nullable: true,
       description: 'The account. Default: your own. Required for operators.',
     })
     id?: string | null,
+    @Arg('reason', () => String, {
+      nullable: true,
+      description:
+        'For operators: why the texts of messages are needed. Default: none, and texts are empty. The audit log keeps it.',
+    })
+    reason?: string | null,
   ) {
-    return run(operations.accounts.find, { id });
+    const account = await context.run(context.operations.accounts.find, { id });
+    if (sessionOf(context).caller.kind === 'operator') {
+      const input = { accountId: account.id, reason: reason ?? undefined };
+      context.inspections.set(path.key, inspectingContext(context, input));
+    }
+    return account;
   }
 
   @Query(() => AccountConnection, {

@@ -1,4 +1,5 @@
 import type { Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
+import type { Caller } from '../domain/caller.ts';
 import { unauthorized } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
 import type { PasswordLinks } from '../domain/people/password-links.ts';
@@ -23,15 +24,34 @@ export interface GraphqlContext {
   readonly loaders: ReturnType<typeof createLoaders>;
   /** Bounds the lists of the response. */
   readonly allowance: ListAllowance;
+  /** Contexts in which an operator reads accounts, by the name of their root field in the answer. */
+  readonly inspections: Map<string | number, GraphqlContext>;
   /** Sets the session cookie of the browser, or clears it. */
   setCookie(signedIn: Pick<SignedIn, 'token' | 'expiresAt'> | undefined): void;
 }
 
 /** The context of one request. Without a session every operation is refused as `unauthorized`. */
-export function createContext(parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance'>): GraphqlContext {
+export function createContext(
+  parts: Omit<GraphqlContext, 'run' | 'loaders' | 'allowance' | 'inspections'>,
+): GraphqlContext {
   const run: Run = async (operation, input) => operation.run(sessionOf(parts).caller, input);
   const allowance = new ListAllowance();
-  return { ...parts, run, allowance, loaders: createLoaders(run, parts.operations, allowance) };
+  const loaders = createLoaders(run, parts.operations, allowance);
+  return { ...parts, run, allowance, inspections: new Map(), loaders };
+}
+
+/** The context in which an operator reads an account. The first read is recorded in the audit log (R290). */
+export function inspectingContext(
+  context: GraphqlContext,
+  input: { readonly accountId: string; readonly reason?: string | undefined },
+): GraphqlContext {
+  const { operations, allowance } = context;
+  let caller: Promise<Caller> | undefined;
+  const run: Run = async (operation, given) => {
+    caller ??= operations.accounts.inspect.run(sessionOf(context).caller, input);
+    return operation.run(await caller, given);
+  };
+  return { ...context, run, loaders: createLoaders(run, operations, allowance) };
 }
 
 /** The session of the request; throws `unauthorized` when there is none. */

@@ -1,11 +1,12 @@
 import { Args, Ctx, Float, ID, InputType, Int, ObjectType, Resolver, Root } from 'type-graphql';
 import type { Environment } from '../domain/caller.ts';
-import type {
-  Channel,
-  Message,
-  MessageStatus,
-  StatusReason,
-  TimelineEntry,
+import {
+  type Channel,
+  type Message,
+  type MessageStatus,
+  recipientCounts,
+  type StatusReason,
+  type TimelineEntry,
 } from '../domain/messages/message.ts';
 import { messageResource, shownTo } from '../domain/messages/message-resource.ts';
 import { whatsAppContent } from '../domain/messages/whatsapp-content.ts';
@@ -109,6 +110,21 @@ class MessageMetadata {
 
   @Field(() => Float, { nullable: true, description: 'Charge for one WhatsApp message.' })
   costPerMessage?: number;
+}
+
+@ObjectType({ description: 'Number of recipients in each status.', simpleResolvers: true })
+class RecipientCounts implements Record<MessageStatus, number> {
+  @Field(() => Int, { description: 'Recipients that no carrier or provider has accepted yet.' })
+  pending!: number;
+
+  @Field(() => Int, { description: 'Recipients that are accepted, but not reported as delivered.' })
+  sent!: number;
+
+  @Field(() => Int, { description: 'Delivered recipients.' })
+  delivered!: number;
+
+  @Field(() => Int, { description: 'Failed recipients.' })
+  failed!: number;
 }
 
 @ObjectType('Message', {
@@ -273,6 +289,14 @@ export class MessageResolver {
   async recipients(@Root() message: Message, @Ctx() { loaders }: GraphqlContext): Promise<PricedRecipient[]> {
     const { currency } = message;
     return (await loaders.recipients.load(message)).map((recipient) => ({ ...recipient, currency }));
+  }
+
+  @FieldResolver(() => RecipientCounts, {
+    description:
+      'Number of recipients in each status. The message itself has them: they cost no further look-up.',
+  })
+  recipientCounts(@Root() message: Message): RecipientCounts {
+    return recipientCounts(message);
   }
 
   @FieldResolver(() => [MessageEvent], { description: 'Events of the message, in order.' })

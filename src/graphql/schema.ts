@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql';
 import { buildSchemaSync, type PubSub } from 'type-graphql';
 import { AccountResolver, LedgerResolver } from './account.graphql.ts';
+import { makeAccountRoot } from './account-root.ts';
 import {
   ApiKeyActorResolver,
   AuditActorResolver,
@@ -82,7 +83,7 @@ export function createSchema(): GraphQLSchema {
     pubSub: NO_PUB_SUB,
     validate: false,
   });
-  return boundLists(schema);
+  return makeAccountRoot(boundLists(schema));
 }
 
 /** The sorted schema as text, committed as schema/schema.graphql. */

@@ -1,7 +1,7 @@
 import { recordChange } from '../audit/record-change.ts';
-import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller } from '../caller.ts';
+import { ACCOUNT_ROLES, accountIdOf, actorOf, type Caller, type MemberCaller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type DomainError, notFound, validationError } from '../errors.ts';
+import { type DomainError, forbidden, notFound, validationError } from '../errors.ts';
 import { BALANCE_MAX_MINOR, checkAmount, checkReference, fromMinor, isCurrency } from '../money/money.ts';
 import { operation } from '../operation.ts';
 import { keyRange, SEQ_KEY, type Slice, type SliceInput, sliceOf, UUID_KEY } from '../paging.ts';
@@ -14,6 +14,7 @@ import { addUser, type NewUser, newUser, refuseTakenEmail } from './new-user.ts'
 const NAME_MAX_LENGTH = 200;
 /** The longest email address; longer than any name. */
 const SEARCH_MAX_LENGTH = 320;
+const REASON_MAX_LENGTH = 500;
 /** A century. */
 export const RETENTION_MAX_DAYS = 36_500;
 
@@ -64,6 +65,38 @@ export function accountOperations(deps: Dependencies) {
         const account = isVisible && isUuid(id) ? await stores.accounts.findOnDisk(id) : undefined;
         if (!account) throw notFound('Account');
         return account;
+      },
+    ),
+
+    /**
+     * Lets an operator read an account as its VIEWER does, and records that in the account's audit log (R290).
+     * Without a reason, texts of messages are masked. Returns the caller that reads.
+     */
+    inspect: operation(
+      'account.inspect',
+      { operator: true },
+      async (
+        caller,
+        input: { readonly accountId: string; readonly reason?: string | undefined },
+      ): Promise<MemberCaller> => {
+        if (caller.kind !== 'operator') throw forbidden('This is for platform operators.');
+        const { accountId, reason } = input;
+        if (reason !== undefined && (reason.trim() === '' || reason.length > REASON_MAX_LENGTH)) {
+          const message = `must have 1 to ${REASON_MAX_LENGTH} characters`;
+          throw validationError([{ path: 'reason', message }]);
+        }
+        const account = isUuid(accountId) ? await stores.accounts.find(accountId) : undefined;
+        if (!account) throw notFound('Account');
+        await uow.run((tx) =>
+          recordChange(tx, deps, caller, {
+            accountId: account.id,
+            action: 'account.inspect',
+            target: account.id,
+            after: { texts: reason !== undefined, reason: reason ?? null },
+          }),
+        );
+        const inspection = { showsTexts: reason !== undefined };
+        return { ...caller, kind: 'member', role: 'VIEWER', accountId: account.id, inspection };
       },
     ),
 

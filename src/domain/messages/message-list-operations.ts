@@ -1,3 +1,4 @@
+import { refuseMaskedSearch, shownDeliveries, shownEvents, shownMessages } from '../accounts/inspection.ts';
 import { ACCOUNT_ROLES, accountIdOf, type Caller } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
@@ -35,15 +36,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
         const accountId = accountIdOf(caller);
         const filter = input.filter ?? {};
         checkSearch(filter);
+        refuseMaskedSearch(caller, filter.search);
         const range = keyRange(input, CHANNELS_KEY);
         const counters = await stores.messageLists.counters(accountId);
         const start = range.after === undefined ? positionsAfterLast(counters) : positionsIn(range.after);
         const read = filter.channel === undefined ? start : onlyChannel(start, filter.channel);
         const keys = merge(await stores.messageLists.keys(accountId, filter, read, range.limit), range.limit);
-        const found = await stores.messageLists.findMany(
-          accountId,
-          keys.map((key) => key.id),
-        );
+        const ids = keys.map((key) => key.id);
+        const found = shownMessages(caller, await stores.messageLists.findMany(accountId, ids));
         const withCursor = withCursors(keys, found, start);
         const slice = sliceOf(
           withCursor,
@@ -65,7 +65,7 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       READ,
       async (caller, input: { readonly id: string }): Promise<Message> => {
         const [message] = isUuid(input.id)
-          ? await stores.messageLists.findMany(accountIdOf(caller), [input.id])
+          ? shownMessages(caller, await stores.messageLists.findMany(accountIdOf(caller), [input.id]))
           : [];
         if (!message) throw notFound('Message');
         return message;
@@ -73,8 +73,13 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
     ),
 
     /** Leaves out messages of other accounts. */
-    findMany: operation('message.findMany', READ, (caller, input: { readonly ids: readonly string[] }) =>
-      stores.messageLists.findMany(accountIdOf(caller), input.ids.filter(isUuid)),
+    findMany: operation(
+      'message.findMany',
+      READ,
+      async (caller, input: { readonly ids: readonly string[] }) => {
+        const found = await stores.messageLists.findMany(accountIdOf(caller), input.ids.filter(isUuid));
+        return shownMessages(caller, found);
+      },
     ),
 
     recipientsOf: operation(
@@ -87,8 +92,10 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
     eventsOf: operation(
       'message.eventsOf',
       READ,
-      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly RecordedEvent[]> =>
-        stores.events.ofMessages(accountIdOf(caller), ownIds(caller, input.messages)),
+      async (caller, input: { readonly messages: readonly Message[] }): Promise<readonly RecordedEvent[]> => {
+        const ids = ownIds(caller, input.messages);
+        return shownEvents(caller, await stores.events.ofMessages(accountIdOf(caller), ids));
+      },
     ),
 
     /** Webhook deliveries about the messages, oldest first, at most `limit`. */
@@ -98,8 +105,14 @@ export function messageListOperations({ stores }: Pick<Dependencies, 'stores'>) 
       async (
         caller,
         input: { readonly messages: readonly Message[]; readonly limit: number },
-      ): Promise<readonly WebhookDelivery[]> =>
-        stores.deliveryLists.ofMessages(accountIdOf(caller), ownIds(caller, input.messages), input.limit),
+      ): Promise<readonly WebhookDelivery[]> => {
+        const ids = ownIds(caller, input.messages);
+        const { limit } = input;
+        return shownDeliveries(
+          caller,
+          await stores.deliveryLists.ofMessages(accountIdOf(caller), ids, limit),
+        );
+      },
     ),
 
     /** The timeline of each message, by message id (R20). */

@@ -51,15 +51,25 @@ export interface Message {
 }
 
 /**
- * Counts of a message's recipients: accepted by a provider, failed, and failed because the device is unregistered
- * (R24).
+ * Counts of a message's recipients: accepted by a provider, delivered (these are also reached), failed, and failed
+ * because the device is unregistered (R24).
  */
 export interface RecipientTally {
   readonly reached: number;
+  readonly delivered: number;
   readonly failed: number;
   readonly unregistered: number;
   /** When the first recipient read it, on channels that report it. */
   readonly readAt: Date | null;
+}
+
+/** Number of a message's recipients in each status (R291). */
+export function recipientCounts({
+  to,
+  tally,
+}: Pick<Message, 'to' | 'tally'>): Readonly<Record<MessageStatus, number>> {
+  const { reached, delivered, failed } = tally;
+  return { pending: to.length - reached - failed, sent: reached - delivered, delivered, failed };
 }
 
 export interface RecipientError {
@@ -193,6 +203,7 @@ export function acceptedMessage(prepared: PreparedMessage, seq: number, accepted
     sid: null,
     tally: {
       reached: prepared.environment === 'sandbox' ? prepared.recipients.length : 0,
+      delivered: 0,
       failed: 0,
       unregistered: 0,
       readAt: null,

@@ -1,4 +1,5 @@
 import type { Account } from '../accounts/account.ts';
+import { shownDeliveries, shownMessages } from '../accounts/inspection.ts';
 import type { User } from '../accounts/user.ts';
 import type { ApiKey } from '../api-keys/api-key.ts';
 import type { AuditEntry } from '../audit/audit-entry.ts';
@@ -45,12 +46,14 @@ export function objectOperations({ stores }: Pick<Dependencies, 'stores'>) {
     },
     user: (caller, ids) => stores.users.findMany(ids, accountIdOf(caller)),
     apiKey: (caller, ids) => stores.apiKeys.findMany(accountIdOf(caller), ids),
-    message: (caller, ids) => stores.messageLists.findMany(accountIdOf(caller), ids),
+    message: async (caller, ids) =>
+      shownMessages(caller, await stores.messageLists.findMany(accountIdOf(caller), ids)),
     async webhook(caller, ids) {
       const found = await stores.webhooks.findMany(visibilityOf(caller), ids);
       return found.map((webhook) => shownWebhook(caller, webhook));
     },
-    delivery: (caller, ids) => stores.deliveryLists.findMany(accountIdOf(caller), ids, undefined),
+    delivery: async (caller, ids) =>
+      shownDeliveries(caller, await stores.deliveryLists.findMany(accountIdOf(caller), ids, undefined)),
     contact: (caller, ids) => stores.contacts.findMany(visibilityOf(caller), ids),
     contactImport: (caller, ids) => stores.contactImports.findMany(visibilityOf(caller), ids),
     device: (caller, ids) => stores.devices.findVisible(visibilityOf(caller), ids),

@@ -1,3 +1,4 @@
+import { shownDeliveries, shownEvents } from '../accounts/inspection.ts';
 import { ACCOUNT_ROLES, accountIdOf, visibilityOf } from '../caller.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { notFound, validationError } from '../errors.ts';
@@ -27,7 +28,7 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         const accountId = accountIdOf(caller);
         const filter = checkEvent(input.filter ?? {});
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.deliveryLists.list(accountId, filter, range);
+        const rows = shownDeliveries(caller, await stores.deliveryLists.list(accountId, filter, range));
         return sliceOf(
           rows,
           range,
@@ -48,7 +49,8 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
         const accountId = accountIdOf(caller);
         const { webhookIds } = input;
         const range = keyRange(input, UUID_KEY);
-        const rows = await stores.deliveryLists.listToEach(accountId, webhookIds, range);
+        const found = await stores.deliveryLists.listToEach(accountId, webhookIds, range);
+        const rows = shownDeliveries(caller, found);
         const groups = Map.groupBy(rows, (row) => row.webhookId);
         let counts: Promise<ReadonlyMap<string, DeliveryCounts>> | undefined;
         const total = async (id: string) => {
@@ -71,8 +73,9 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
       const delivery = isUuid(input.id)
         ? await stores.deliveries.find(visibilityOf(caller), input.id)
         : undefined;
-      if (!delivery) throw notFound('Delivery');
-      return delivery;
+      const [shown] = shownDeliveries(caller, delivery ? [delivery] : []);
+      if (!shown) throw notFound('Delivery');
+      return shown;
     }),
 
     /** Counts of deliveries by status, by endpoint id. */
@@ -104,8 +107,8 @@ export function deliveryListOperations({ stores }: Pick<Dependencies, 'stores'>)
     events: operation(
       'delivery.events',
       READ,
-      (caller, input: { readonly seqs: readonly number[] }): Promise<readonly RecordedEvent[]> =>
-        stores.events.findMany(accountIdOf(caller), input.seqs),
+      async (caller, input: { readonly seqs: readonly number[] }): Promise<readonly RecordedEvent[]> =>
+        shownEvents(caller, await stores.events.findMany(accountIdOf(caller), input.seqs)),
     ),
   };
 }

@@ -5,6 +5,7 @@ import {
   type Message,
   type MessageStatus,
   type Recipient,
+  recipientCounts,
   type StatusReason,
 } from '../../domain/messages/message.ts';
 import type { Page, PageRequest } from '../../domain/paging.ts';
@@ -22,7 +23,6 @@ import type {
   PostponedRecipient,
   RecipientKey,
   RecipientMove,
-  StatusCounts,
   StatusMove,
   TimelineNote,
 } from '../../domain/ports/message-stores.ts';
@@ -92,6 +92,7 @@ function mapMessage(row: MessageRow): Message {
     sid: row.sid,
     tally: {
       reached: row.reached,
+      delivered: row.delivered,
       failed: row.failed,
       unregistered: row.unregistered,
       readAt: row.read_at,
@@ -109,11 +110,6 @@ function mapMessage(row: MessageRow): Message {
     scheduledFor: row.scheduled_for,
     expiresAt: row.expires_at,
   };
-}
-
-/** Number of the message's recipients in each status. */
-function countsOf({ to, reached, delivered, failed }: MessageRow): StatusCounts {
-  return { pending: to.length - reached - failed, sent: reached - delivered, delivered, failed };
 }
 
 interface RecipientRow {
@@ -333,7 +329,8 @@ export class PgMessageStore implements MessageStore {
     const locked = this.#sql.execute(LOCK_MESSAGES, [messageIds]);
     // A statement of its own: it must see what was committed while the lock waited.
     const [rows] = await Promise.all([this.#sql.query<MessageRow>(BY_IDS, [messageIds]), locked]);
-    return new Map(rows.map((row) => [row.id, { ...mapMessage(row), counts: countsOf(row) }]));
+    const messages = rows.map(mapMessage);
+    return new Map(messages.map((message) => [message.id, { ...message, counts: recipientCounts(message) }]));
   }
 
   async lockAndMove(messageIds: readonly string[], moves: readonly RecipientMove[]) {

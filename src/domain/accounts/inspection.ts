@@ -1,0 +1,44 @@
+/** What an operator sees of a customer's account (R290). */
+import type { Caller } from '../caller.ts';
+import { forbidden } from '../errors.ts';
+import type { Message } from '../messages/message.ts';
+import { redactContent, redactEnvelope } from '../messages/redact-content.ts';
+import type { RecordedEvent } from '../webhooks/event.ts';
+import type { WebhookDelivery } from '../webhooks/webhook.ts';
+
+/** True if the caller sees everything of a message but its texts. */
+function isMasked(caller: Caller): boolean {
+  return caller.kind === 'member' && caller.inspection?.showsTexts === false;
+}
+
+/** The messages as the caller may see them. */
+export function shownMessages(caller: Caller, messages: readonly Message[]): readonly Message[] {
+  if (!isMasked(caller)) return messages;
+  return messages.map((message) => ({
+    ...message,
+    content: '',
+    payload: message.payload && redactContent(message.payload),
+  }));
+}
+
+/** The events as the caller may see them. */
+export function shownEvents(caller: Caller, events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+  if (!isMasked(caller)) return events;
+  return events.map((event) => ({ ...event, body: redactEnvelope(event.body) }));
+}
+
+/** The deliveries as the caller may see them. Endpoints may answer with the text that they got. */
+export function shownDeliveries(
+  caller: Caller,
+  deliveries: readonly WebhookDelivery[],
+): readonly WebhookDelivery[] {
+  if (!isMasked(caller)) return deliveries;
+  return deliveries.map((delivery) => ({ ...delivery, responseBody: null }));
+}
+
+/** Throws `forbidden` for a search in texts that the caller may not see: its results would reveal them. */
+export function refuseMaskedSearch(caller: Caller, search: string | undefined): void {
+  if (search && isMasked(caller)) {
+    throw forbidden('The texts of this account are masked. Give a reason to search in them.');
+  }
+}

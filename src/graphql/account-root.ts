@@ -1,0 +1,56 @@
+/** The account as a root: its lists, and how operators read those of any account. */
+import { type GraphQLFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
+import type { GraphqlContext } from './context.ts';
+
+/** Fields of `Query` that `Account` has too. They always show the account of the caller. */
+const LISTS = [
+  'apiKeys',
+  'messages',
+  'usage',
+  'ledger',
+  'members',
+  'webhooks',
+  'contacts',
+  'devices',
+  'auditLog',
+] as const;
+
+type Resolve = GraphQLFieldResolver<unknown, GraphqlContext>;
+type Path = Parameters<Resolve>[3]['path'];
+
+/**
+ * Adds the lists to `Account`. Everything below `account(id)` of an operator is resolved with a context that reads the
+ * account as its VIEWER (R290); elsewhere the lists refuse operators.
+ */
+export function makeAccountRoot(schema: GraphQLSchema): GraphQLSchema {
+  const query = schema.getQueryType()?.getFields() ?? {};
+  const account = schema.getType('Account');
+  if (!isObjectType(account)) throw new Error('the schema has no Account');
+  const lists = LISTS.map((name) => {
+    const field = query[name];
+    if (!field) throw new Error(`Query.${name} is missing`);
+    return [name, { ...field }] as const;
+  });
+  Object.assign(account.getFields(), Object.fromEntries(lists));
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) || type.name.startsWith('__')) continue;
+    for (const field of Object.values(type.getFields())) {
+      if (field.resolve) field.resolve = inspecting(field.resolve as Resolve);
+    }
+  }
+  return schema;
+}
+
+function inspecting(resolve: Resolve): Resolve {
+  return (source, args, context, info) => {
+    const shown = context.inspections.size === 0 ? undefined : context.inspections.get(rootOf(info.path));
+    return resolve(source, args, info.path.prev && shown ? shown : context, info);
+  };
+}
+
+/** The name in the answer of the root field above a field. */
+function rootOf(path: Path): string | number {
+  let root = path;
+  while (root.prev) root = root.prev;
+  return root.key;
+}
