@@ -5,6 +5,7 @@ import * as oneCharge from './0003_one_charge.ts';
 import * as people from './0010_people.ts';
 import * as inboundRetention from './0020_inbound_retention.ts';
 import * as mailLinks from './0060_mail_links.ts';
+import * as knownDevices from './0061_known_devices.ts';
 
 /** One step of the schema. A released step never changes. */
 export interface Migration {
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = [
   { name: '0010_people', up: people.up, down: people.down },
   { name: '0020_inbound_retention', up: inboundRetention.up, down: inboundRetention.down },
   { name: '0060_mail_links', up: mailLinks.up, down: mailLinks.down },
+  { name: '0061_known_devices', up: knownDevices.up, down: knownDevices.down },
 ];

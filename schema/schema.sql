@@ -366,6 +366,16 @@ CREATE TABLE job_leases (
 CREATE INDEX job_leases_due_at ON job_leases USING btree (due_at);
 CREATE UNIQUE INDEX job_leases_pkey ON job_leases USING btree (id);
 
+CREATE TABLE known_devices (
+  user_id uuid NOT NULL,
+  device_hash bytea NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  CONSTRAINT known_devices_device_hash_check CHECK ((length(device_hash) = 32)),
+  CONSTRAINT known_devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  CONSTRAINT known_devices_pkey PRIMARY KEY (user_id, device_hash)
+);
+CREATE UNIQUE INDEX known_devices_pkey ON known_devices USING btree (user_id, device_hash);
+
 CREATE TABLE ledger_check (
   only_row boolean NOT NULL DEFAULT true,
   account_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000'::uuid,

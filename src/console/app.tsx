@@ -1,22 +1,43 @@
-import { Suspense, useEffect } from 'react';
+import { type ReactNode, Suspense, useEffect } from 'react';
 import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
 import { SessionProvider, usePermission, useSessionQuery } from './lib/session.tsx';
+import {
+  AcceptInvitationPage,
+  ForgotPasswordPage,
+  ResetPasswordPage,
+} from './pages/sign-in/set-password.tsx';
 import { SignInAgain, SignInPage } from './pages/sign-in/sign-in.tsx';
 import { type PageRoute, ROUTES } from './routes.tsx';
 import { ConnectionBanner } from './ui/connection-banner.tsx';
 import { Layout } from './ui/layout.tsx';
 import { EmptyState, ErrorState, Loading, NoPermission, PageBoundary } from './ui/states.tsx';
+import { StepUp } from './ui/step-up.tsx';
+
+/** Pages for people without a session. */
+const PUBLIC: Readonly<Record<string, ReactNode>> = {
+  '/forgot-password': <ForgotPasswordPage />,
+  '/reset-password': <ResetPasswordPage />,
+  '/accept-invitation': <AcceptInvitationPage />,
+};
+
+export function App() {
+  const [path] = useLocation();
+  return (
+    <>
+      <ConnectionBanner />
+      {PUBLIC[path] ?? <Console path={path} />}
+    </>
+  );
+}
 
 /** The console: shows the sign-in to people without a session, else the page of the address. */
-export function App() {
+function Console({ path }: { path: string }) {
   const session = useSessionQuery();
-  const [path] = useLocation();
   const search = useSearch();
   const isSignIn = path === '/sign-in';
   const back = encodeURIComponent(search ? `${path}?${search}` : path);
   return (
     <>
-      <ConnectionBanner />
       {session.data === undefined ? (
         <main>
           {session.error ? <ErrorState error={session.error} onRetry={session.refetch} /> : <Loading />}
@@ -34,6 +55,7 @@ export function App() {
           ) : (
             <Pages permissions={session.data.permissions} />
           )}
+          <StepUp />
           {session.data.hasEnded && <SignInAgain email={session.data.viewer.email} />}
         </SessionProvider>
       )}
@@ -50,14 +72,16 @@ function nextOf(search: string): string {
 function Pages({ permissions }: { permissions: readonly string[] }) {
   const [path] = useLocation();
   const address = `${path}?${useSearch()}`;
+  const only = onlyPageOf(permissions);
   const items = ROUTES.flatMap(({ path, title, group, permission }) =>
     group && permissions.includes(permission) ? [{ path, title, group }] : [],
   );
   return (
     <Layout items={items}>
+      {only !== undefined && path !== only && <Redirect to={only} replace />}
       <Suspense fallback={<Loading />}>
         <Switch>
-          {ROUTES.map((route) => (
+          {ROUTES.filter((route) => only === undefined || route.path === only).map((route) => (
             <Route key={route.path} path={route.path}>
               <PageBoundary key={route.path} address={address}>
                 <PageOf route={route} />
@@ -71,6 +95,12 @@ function Pages({ permissions }: { permissions: readonly string[] }) {
       </Suspense>
     </Layout>
   );
+}
+
+/** The page of a session that may only set a password or add a second factor; undefined for any other. */
+function onlyPageOf(permissions: readonly string[]): string | undefined {
+  if (permissions.includes('session.list')) return undefined;
+  return permissions.includes('secondFactor.startTotp') ? '/security' : '/password';
 }
 
 function PageOf({ route: { title, permission, isForOperators, Page } }: { route: PageRoute }) {

@@ -96,5 +96,12 @@ export const ROUTES: readonly PageRoute[] = [
   ),
   page('/prices', 'Prices', 'price.list', () => import('./pages/operator/prices.tsx'), 'Records'),
   page('/audit', 'Audit log', 'audit.list', () => import('./pages/audit/audit.tsx'), 'Records'),
+  page(
+    '/security',
+    'Security',
+    'secondFactor.list',
+    () => import('./pages/security/security.tsx'),
+    'Account',
+  ),
   page('/password', 'Change password', 'member.changePassword', () => import('./pages/account/password.tsx')),
 ];

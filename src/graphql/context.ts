@@ -1,4 +1,4 @@
-import type { Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
+import type { Client, Session, Sessions, SignedIn } from '../domain/accounts/sessions.ts';
 import type { Caller } from '../domain/caller.ts';
 import { unauthorized } from '../domain/errors.ts';
 import type { Operations } from '../domain/operations.ts';
@@ -9,10 +9,8 @@ import { createLoaders, type Run } from './loaders.ts';
 /** What every resolver gets: the caller and the operations. */
 export interface GraphqlContext {
   readonly requestId: string;
-  /** Address of the client (`clientOf`). */
-  readonly client: string;
-  /** The `User-Agent` of the request, or ''. */
-  readonly userAgent: string;
+  /** The client with its address (`clientOf`), `User-Agent` and device cookie. */
+  readonly client: Client;
   readonly operations: Operations;
   readonly sessions: Sessions;
   readonly passwordLinks: PasswordLinks;

@@ -129,11 +129,7 @@ export class MemberResolver {
     })
     code?: string | null,
   ) {
-    const { client: address, userAgent } = context;
-    return enter(
-      context,
-      await context.sessions.signIn(email, password, { address, userAgent }, code ?? undefined),
-    );
+    return enter(context, await context.sessions.signIn(email, password, context.client, code ?? undefined));
   }
 
   @Mutation(() => SessionType, {
@@ -146,8 +142,7 @@ export class MemberResolver {
     @Arg('code', () => String, { description: 'A code of the second factor, or a recovery code.' })
     code: string,
   ) {
-    const { client: address, userAgent } = context;
-    return enter(context, await context.sessions.answerChallenge(challenge, code, { address, userAgent }));
+    return enter(context, await context.sessions.answerChallenge(challenge, code, context.client));
   }
 
   @Mutation(() => Boolean, {
@@ -158,7 +153,7 @@ export class MemberResolver {
     @Ctx() { passwordLinks, client }: GraphqlContext,
     @Arg('email', () => String, { description: 'Email address.' }) email: string,
   ) {
-    return passwordLinks.request(email, client);
+    return passwordLinks.request(email, client.address);
   }
 
   @Mutation(() => Boolean, {
@@ -171,7 +166,7 @@ export class MemberResolver {
     @Arg('password', () => String, { description: 'The new password, 12 to 256 characters.' })
     password: string,
   ) {
-    await passwordLinks.resetPassword(token, password, client);
+    await passwordLinks.resetPassword(token, password, client.address);
     return true;
   }
 
@@ -183,7 +178,7 @@ export class MemberResolver {
     @Arg('token', () => String, { description: 'What the link has as `?token=`.' }) token: string,
     @Arg('password', () => String, { description: 'The password, 12 to 256 characters.' }) password: string,
   ) {
-    await passwordLinks.acceptInvitation(token, password, client);
+    await passwordLinks.acceptInvitation(token, password, client.address);
     return true;
   }
 
@@ -200,9 +195,9 @@ export class MemberResolver {
     @Arg('current', () => String, { description: 'Your current password.' }) current: string,
     @Arg('new', () => String, { description: 'The new password, 12 to 256 characters.' }) next: string,
   ) {
-    const { run, operations, client: address } = context;
+    const { run, operations, client } = context;
     const sessionHash = sessionOf(context).tokenHash;
-    await run(operations.members.changePassword, { current, new: next, sessionHash, address });
+    await run(operations.members.changePassword, { current, new: next, sessionHash, client });
     return true;
   }
 

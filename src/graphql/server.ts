@@ -48,6 +48,11 @@ const COOKIE = 'session';
 const SECURE_COOKIE = '__Host-session';
 const COOKIE_VALUE = /(?:^|;) *session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
 const SECURE_COOKIE_VALUE = /(?:^|;) *__Host-session=([A-Za-z0-9_-]{1,200}) *(?:;|$)/;
+const DEVICE = 'device';
+const SECURE_DEVICE = '__Host-device';
+const DEVICE_VALUE = /(?:^|;) *device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
+const SECURE_DEVICE_VALUE = /(?:^|;) *__Host-device=([A-Za-z0-9_-]{43}) *(?:;|$)/;
+const DEVICE_SECONDS = 365 * 24 * 3_600;
 /** Sizes of bodies: without a session, with one, and with a file of contacts. */
 const MAX_ANONYMOUS_BYTES = 16 * 1024;
 const MAX_BYTES = 1024 * 1024;
@@ -87,6 +92,8 @@ export interface GraphqlOptions {
   readonly allowIntrospection: boolean;
   /** True if browsers reach the gateway over HTTPS only. */
   readonly isSecure: boolean;
+  /** True if TRUST_PROXY names proxies. */
+  readonly trustsProxies: boolean;
 }
 
 export interface GraphqlServer {
@@ -384,6 +391,7 @@ async function contextOf(
   response: HttpResponse,
   requestId: string,
 ): Promise<GraphqlContext> {
+  warnOfProxy(options, request);
   const { token, isCookie } = tokenOf(request, options.isSecure);
   const setCookie = (value: Pick<SignedIn, 'token'> | undefined) =>
     void response.append('Set-Cookie', cookie(value?.token, options.isSecure));
@@ -394,12 +402,16 @@ async function contextOf(
   }
   // Otherwise the browser would drop the cookie 12 hours after sign-in, although the session was extended.
   if (token !== undefined && isCookie && session?.isExtended) setCookie({ token });
+  const device = deviceOf(request, options.isSecure);
+  if (session && isCookie && device === undefined) {
+    const made = await options.sessions.newDevice(session);
+    if (made !== undefined) response.append('Set-Cookie', deviceCookie(made, options.isSecure));
+  }
   const { operations, sessions, passwordLinks } = options;
   const { signal: ended } = new AbortController();
   return createContext({
     requestId,
-    client: clientOf(request.ip),
-    userAgent: request.headers['user-agent'] ?? '',
+    client: { address: clientOf(request.ip), userAgent: request.headers['user-agent'] ?? '', device },
     operations,
     sessions,
     passwordLinks,
@@ -417,6 +429,29 @@ function tokenOf(request: HttpRequest, isSecure: boolean): { token: string | und
   return { token, isCookie: true };
 }
 
+/** Loggers that have warned: once for each process. */
+const warned = new WeakSet<Logger>();
+
+function warnOfProxy({ trustsProxies, logger }: GraphqlOptions, request: HttpRequest): void {
+  if (trustsProxies || warned.has(logger) || request.headers['x-forwarded-for'] === undefined) return;
+  warned.add(logger);
+  logger.warn(
+    {},
+    'requests come through a proxy, but TRUST_PROXY is not set: failed sign-ins of all clients count for its address',
+  );
+}
+
+/** The token of the device cookie, which says that somebody signed in with this browser before (R302). */
+function deviceOf(request: HttpRequest, isSecure: boolean): string | undefined {
+  const pattern = isSecure ? SECURE_DEVICE_VALUE : DEVICE_VALUE;
+  return pattern.exec(request.headers.cookie ?? '')?.[1];
+}
+
+function deviceCookie(token: string, isSecure: boolean): string {
+  const [name, place] = isSecure ? [SECURE_DEVICE, 'Path=/; Secure'] : [DEVICE, 'Path=/graphql'];
+  return `${name}=${token}; ${place}; Max-Age=${DEVICE_SECONDS}; HttpOnly; SameSite=Strict`;
+}
+
 function cookie(token: string | undefined, isSecure: boolean): string {
   const maxAge = token === undefined ? 0 : SESSION_MS / 1000;
   const [name, place] = isSecure ? [SECURE_COOKIE, 'Path=/; Secure'] : [COOKIE, 'Path=/graphql'];
@@ -426,7 +461,7 @@ function cookie(token: string | undefined, isSecure: boolean): string {
 /** Counts a request for its session, or for its address without one. */
 async function countRequest({ budgets }: GraphqlOptions, { auth, client }: GraphqlContext): Promise<void> {
   if (auth.session) await budgets.countRequest(auth.session);
-  else await budgets.countAnyone(client);
+  else await budgets.countAnyone(client.address);
 }
 
 /**

@@ -156,6 +156,7 @@ export async function startHttpServer(gateway: Gateway, config: Config, logger: 
     requestIdOf,
     allowIntrospection: !config.isProduction,
     isSecure: config.isProduction || config.publicUrl?.startsWith('https:') === true,
+    trustsProxies: config.trustProxy.length > 0,
   });
   const metrics = createMetrics(gateway);
   const app = createApp(gateway, rest, graphql, config, logger, metrics);

@@ -319,7 +319,10 @@ describe('signing in (R233)', () => {
     const outcomes: unknown[] = [];
     const attempts = Array.from({ length: 215 }, async (_, index) => {
       try {
-        await gateway.parts.sessions.checkPassword(`who${index}@test.example`, 'x', '192.0.2.81');
+        await gateway.parts.sessions.checkPassword(`who${index}@test.example`, 'x', {
+          address: '192.0.2.81',
+          userAgent: '',
+        });
         outcomes.push('judged');
       } catch (error) {
         const { code, message, retryAfterSeconds } = error as DomainError;

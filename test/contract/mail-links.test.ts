@@ -3,7 +3,7 @@ import { withKnex } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
 import { codesOf, graphql, signIn } from '../support/graphql.ts';
-import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
+import { type MailServer, type ReceivedMail, startMailServer, textOfMail } from '../support/mail-server.ts';
 
 const REQUEST = 'mutation ($email: String!) { requestPasswordReset(email: $email) }';
 const RESET =
@@ -17,10 +17,7 @@ const CHANGE = 'mutation ($c: String!, $n: String!) { changePassword(current: $c
 const VIEWER = '{ viewer { email mustChangePassword acceptedAt } }';
 const OWN = 'a password of my own';
 
-/** The text of a mail without soft line breaks. */
-const textOf = ({ raw }: ReceivedMail) =>
-  raw.slice(raw.indexOf('\r\n\r\n')).replace(/=\r\n/g, '').replaceAll('=3D', '=');
-const linkOf = (mail: ReceivedMail) => new URL(/http:\S+/.exec(textOf(mail))![0]);
+const linkOf = (mail: ReceivedMail) => new URL(/http:\S+/.exec(textOfMail(mail))![0]);
 const tokenOf = (mail: ReceivedMail) => linkOf(mail).searchParams.get('token')!;
 
 describe('links by mail', () => {
@@ -163,7 +160,7 @@ describe('links by mail', () => {
     await mailed(account.email, 3);
     const names = mailsTo(account.email)
       .slice(1)
-      .map((each) => /the account (\S+) at Service/.exec(textOf(each))?.[1]);
+      .map((each) => /the account (\S+) at Service/.exec(textOfMail(each))?.[1]);
     expect(new Set(names).size).toBe(2);
   });
 

@@ -130,6 +130,11 @@ export async function startMailServer(
   };
 }
 
+/** The text of a mail in ASCII, without soft line breaks. */
+export function textOfMail({ raw }: ReceivedMail): string {
+  return raw.slice(raw.indexOf('\r\n\r\n')).replace(/=\r\n/g, '').replaceAll('=3D', '=');
+}
+
 function toMail(
   raw: string,
   envelope: Pick<ReceivedMail, 'from' | 'to' | 'isEncrypted' | 'user' | 'greeting'>,

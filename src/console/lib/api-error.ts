@@ -14,6 +14,8 @@ export class ApiError extends Error {
   readonly fields: readonly FieldFault[];
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** Of `SECOND_FACTOR_REQUIRED`: what a code answers. */
+  readonly challenge: string | undefined;
 
   constructor(
     code: string,
@@ -22,6 +24,7 @@ export class ApiError extends Error {
       readonly fields?: readonly FieldFault[];
       readonly requestId?: string | undefined;
       readonly retryAfterSeconds?: number | undefined;
+      readonly challenge?: string | undefined;
     } = {},
   ) {
     super(message);
@@ -29,6 +32,7 @@ export class ApiError extends Error {
     this.fields = more.fields ?? [];
     this.requestId = more.requestId;
     this.retryAfterSeconds = more.retryAfterSeconds;
+    this.challenge = more.challenge;
   }
 
   /** True when the same request may work later without a change. */
@@ -47,7 +51,11 @@ export interface GraphqlFault {
   readonly message: string;
   readonly extensions?: {
     readonly code?: string;
-    readonly details?: { readonly fields?: readonly FieldFault[]; readonly field?: string };
+    readonly details?: {
+      readonly fields?: readonly FieldFault[];
+      readonly field?: string;
+      readonly challenge?: string;
+    };
     readonly requestId?: string;
     readonly retryAfter?: number;
   };
@@ -61,5 +69,6 @@ export function apiErrorOf({ message, extensions = {} }: GraphqlFault, requestId
     fields,
     requestId: extensions.requestId ?? requestId,
     retryAfterSeconds: retryAfter,
+    challenge: details?.challenge,
   });
 }

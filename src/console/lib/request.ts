@@ -1,6 +1,7 @@
 import { ApiError, apiErrorOf, type GraphqlFault, UNREACHABLE } from './api-error.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import type { Complete, Document } from './document.ts';
+import { askStepUp } from './step-up.ts';
 import { budgetUsedUp } from './used-up.ts';
 
 let signedOut = () => {};
@@ -15,7 +16,10 @@ interface GraphqlAnswer<Result> {
   readonly errors?: readonly GraphqlFault[];
 }
 
-/** Runs an operation with the session cookie. Throws `ApiError` on any error of the answer. */
+/**
+ * Runs an operation with the session cookie. Throws `ApiError` on any error of the answer. Where the gateway wants the
+ * person to confirm who they are, asks them and runs it again.
+ */
 export async function request<Result, Variables>(
   document: Document<Result, Variables>,
   variables: Variables,
@@ -29,6 +33,10 @@ export async function request<Result, Variables>(
     if (error.isLostConnection) connectionLost();
     else connectionWorks();
     if (error.code === 'UNAUTHENTICATED') signedOut();
+    if (error.code === 'STEP_UP_REQUIRED') {
+      if (await askStepUp()) return request(document, variables, signal);
+      throw new ApiError(error.code, 'Nothing was changed, because you did not confirm that it is you.');
+    }
     // The whole request was refused. A refusal inside an answer is shown where it was caused.
     if (response.status === 429) budgetUsedUp(error.message, error.retryAfterSeconds ?? 1);
     throw error;

@@ -42,6 +42,55 @@ export type ChangePasswordMutationVariables = Exact<{
 
 export type ChangePasswordMutation = { readonly changePassword: boolean };
 
+export type RestrictedSessionQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type RestrictedSessionQuery = { readonly permissions: ReadonlyArray<string> | null, readonly viewer: { readonly id: string, readonly email: string, readonly role: Role, readonly mustChangePassword: boolean } | null };
+
+export type AnswerChallengeMutationVariables = Exact<{
+  challenge: string;
+  code: string;
+}>;
+
+
+export type AnswerChallengeMutation = { readonly answerChallenge: { readonly expiresAt: string } };
+
+export type OwnFactorsQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type OwnFactorsQuery = { readonly factors: ReadonlyArray<{ readonly id: string, readonly kind: string, readonly name: string, readonly createdAt: string, readonly lastUsedAt: string | null }> | null };
+
+export type StepUpMutationVariables = Exact<{
+  code?: string | null | undefined;
+  password?: string | null | undefined;
+}>;
+
+
+export type StepUpMutation = { readonly stepUp: boolean };
+
+export type RequestPasswordResetMutationVariables = Exact<{
+  email: string;
+}>;
+
+
+export type RequestPasswordResetMutation = { readonly requestPasswordReset: boolean };
+
+export type ResetPasswordMutationVariables = Exact<{
+  token: string;
+  password: string;
+}>;
+
+
+export type ResetPasswordMutation = { readonly resetPassword: boolean };
+
+export type AcceptInvitationMutationVariables = Exact<{
+  token: string;
+  password: string;
+}>;
+
+
+export type AcceptInvitationMutation = { readonly acceptInvitation: boolean };
+
 export const Session: Document<SessionQuery, SessionQueryVariables> = {
   name: 'Session',
   text: "query Session{viewer{id email role mustChangePassword account{id name balance currency}}permissions recovery{hold{text}}}",
@@ -60,4 +109,39 @@ export const SignOut: Document<SignOutMutation, SignOutMutationVariables> = {
 export const ChangePassword: Document<ChangePasswordMutation, ChangePasswordMutationVariables> = {
   name: 'ChangePassword',
   text: "mutation ChangePassword($current:String!$new:String!){changePassword(current:$current new:$new)}",
+};
+
+export const RestrictedSession: Document<RestrictedSessionQuery, RestrictedSessionQueryVariables> = {
+  name: 'RestrictedSession',
+  text: "query RestrictedSession{viewer{id email role mustChangePassword}permissions}",
+};
+
+export const AnswerChallenge: Document<AnswerChallengeMutation, AnswerChallengeMutationVariables> = {
+  name: 'AnswerChallenge',
+  text: "mutation AnswerChallenge($challenge:String!$code:String!){answerChallenge(challenge:$challenge code:$code){expiresAt}}",
+};
+
+export const OwnFactors: Document<OwnFactorsQuery, OwnFactorsQueryVariables> = {
+  name: 'OwnFactors',
+  text: "query OwnFactors{factors{id kind name createdAt lastUsedAt}}",
+};
+
+export const StepUp: Document<StepUpMutation, StepUpMutationVariables> = {
+  name: 'StepUp',
+  text: "mutation StepUp($code:String$password:String){stepUp(code:$code password:$password)}",
+};
+
+export const RequestPasswordReset: Document<RequestPasswordResetMutation, RequestPasswordResetMutationVariables> = {
+  name: 'RequestPasswordReset',
+  text: "mutation RequestPasswordReset($email:String!){requestPasswordReset(email:$email)}",
+};
+
+export const ResetPassword: Document<ResetPasswordMutation, ResetPasswordMutationVariables> = {
+  name: 'ResetPassword',
+  text: "mutation ResetPassword($token:String!$password:String!){resetPassword(token:$token password:$password)}",
+};
+
+export const AcceptInvitation: Document<AcceptInvitationMutation, AcceptInvitationMutationVariables> = {
+  name: 'AcceptInvitation',
+  text: "mutation AcceptInvitation($token:String!$password:String!){acceptInvitation(token:$token password:$password)}",
 };

@@ -5,7 +5,7 @@ import { whenRestored } from './connection.ts';
 import type { Complete } from './document.ts';
 import { askAgain, keyOf, queryClient } from './queries.ts';
 import { request, whenSignedOut } from './request.ts';
-import { Session, type SessionQuery, SignOut } from './session.generated.ts';
+import { RestrictedSession, Session, type SessionQuery, SignOut } from './session.generated.ts';
 import { whenRequestsPass } from './used-up.ts';
 
 type SignedIn = Complete<SessionQuery>;
@@ -27,7 +27,7 @@ export function useSessionQuery() {
     queryFn: async ({ signal }) => {
       const before = queryClient.getQueryData<SessionState>(SESSION_KEY);
       try {
-        const session = await request(Session, {}, signal);
+        const session = await loadSession(signal);
         // Another person signed in in another tab: this page and its input are not theirs.
         return before && isAnother(before, session) ? beginAnew(before) : session;
       } catch (error) {
@@ -36,6 +36,17 @@ export function useSessionQuery() {
       }
     },
   });
+}
+
+/** The session. One that may only set a password or add a second factor reads neither account nor hold. */
+async function loadSession(signal?: AbortSignal): Promise<SignedIn> {
+  try {
+    return await request(Session, {}, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'FORBIDDEN')) throw error;
+    const { viewer, permissions } = await request(RestrictedSession, {}, signal);
+    return { viewer: { ...viewer, account: null }, permissions, recovery: { hold: null } };
+  }
 }
 
 const isAnother = (before: SignedIn, now: SignedIn) => before.viewer.id !== now.viewer.id;
@@ -66,9 +77,14 @@ export function useHold(): string | undefined {
   return useSession().recovery.hold?.text;
 }
 
+/** The operations that the signed-in person may run. */
+export function usePermissions(): readonly string[] {
+  return useSession().permissions;
+}
+
 /** Whether the signed-in person may run an operation, such as `apiKey.create`. */
 export function usePermission(operation: string): boolean {
-  return useSession().permissions.includes(operation);
+  return usePermissions().includes(operation);
 }
 
 /** Renders its children if the person may run the operation, else `otherwise`. */
@@ -93,7 +109,7 @@ function useSession(): SignedIn {
 /** The new session after a sign-in. Throws `ApiError` when the browser did not keep it. */
 async function newSession(): Promise<SignedIn> {
   try {
-    return await request(Session, {});
+    return await loadSession();
   } catch (error) {
     if (!isUnauthenticated(error)) throw error;
     const why =

@@ -3,8 +3,9 @@ import { isRepeated } from './button.tsx';
 import './dialog.css';
 
 /**
- * A modal dialog: keeps the focus inside, returns it on close, and closes on Escape unless `mustAnswer`. It ignores the
- * second click of a double click: the first click may have opened it, and nobody has read it yet.
+ * A modal dialog: focuses its first field, keeps the focus inside, returns it on close, and closes on Escape unless
+ * `mustAnswer`. It ignores the second click of a double click: the first click may have opened it, and nobody has read
+ * it yet.
  */
 export function Dialog({
   title,
@@ -27,6 +28,7 @@ export function Dialog({
     const before = document.activeElement;
     const shown = dialog.current;
     if (!shown?.open) shown?.showModal();
+    shown?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     return () => {
       shown?.close();
       // The button may be gone, if it was in another dialog.

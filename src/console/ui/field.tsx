@@ -44,6 +44,21 @@ export function Field({ name, label, hint, ...input }: Labelled & ComponentProps
   );
 }
 
+/** A code of a second factor. */
+export function CodeField({ hint }: { hint?: string }) {
+  return (
+    <Field
+      name="code"
+      label="Code"
+      autoComplete="one-time-code"
+      autoCapitalize="none"
+      spellCheck={false}
+      autoFocus
+      hint={hint ?? 'The six digits of your authenticator app, or a recovery code.'}
+    />
+  );
+}
+
 export function TextArea({ name, label, hint, ...input }: Labelled & ComponentProps<'textarea'>) {
   const description = useDescription(name, hint);
   return (

@@ -11,7 +11,7 @@ import type { Tx } from '../ports/stores.ts';
 import { addUser, checkEmail, type NewUser, newUser, oneTimePassword } from './new-user.ts';
 import { refuseStaleRole } from './refuse-stale-role.ts';
 import { replacePassword } from './replace-password.ts';
-import type { Sessions } from './sessions.ts';
+import type { Client, Sessions } from './sessions.ts';
 import { forgetFailedAttempts } from './sign-in-attempts.ts';
 import { INVITATIONS_MAX, invitationExpiresAt, ONE_TIME_HOURS, type User } from './user.ts';
 
@@ -20,7 +20,7 @@ export interface ChangePasswordInput {
   readonly new: string;
   /** The session of the request. All other sessions of the person end. */
   readonly sessionHash: Buffer;
-  readonly address: string;
+  readonly client: Client;
 }
 
 /** What happens to a person's keys when their role changes. */
@@ -103,7 +103,7 @@ export function memberOperations(deps: Dependencies, sessions: Sessions) {
         const notCurrent = () =>
           validationError([{ path: 'current', message: 'is not the current password' }]);
         const { id, email } = found.user;
-        const known = await sessions.checkPassword(email, input.current, input.address, id);
+        const known = await sessions.checkPassword(email, input.current, input.client, id);
         if (!known) throw notCurrent();
         const hash = await passwords.hash(input.new, known.passwordHash);
         await uow.run(async (tx) => {

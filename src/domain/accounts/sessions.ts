@@ -11,11 +11,13 @@ import type { Dependencies } from '../dependencies.ts';
 import { DomainError, forbidden, serviceUnavailable, unauthorized, validationError } from '../errors.ts';
 import { shownClient } from '../ip-network.ts';
 import { ACCESS_TOKEN_PREFIX, hashToken } from '../people/access-token.ts';
+import { deviceOf } from '../people/device.ts';
 import { PASSWORD_MAX_LENGTH } from '../people/password-rules.ts';
 import { mustHaveFactor, type SecondFactorPolicy } from '../people/second-factor.ts';
 import { takeCode } from '../people/take-code.ts';
 import type { Cache } from '../ports/changes.ts';
 import type { FoundSession } from '../ports/people-stores.ts';
+import type { Tx } from '../ports/stores.ts';
 import type { AuditedEvent, SecurityWatch } from '../security/security-watch.ts';
 import { FAILURES_WINDOW_MS, SignInAttempts } from './sign-in-attempts.ts';
 import { hasExpiredPassword, ONE_TIME_HOURS, type User } from './user.ts';
@@ -34,6 +36,10 @@ const EXTEND_EVERY_MS = 60_000;
 /** Passwords that may wait for a check in one process. */
 const CHECKS_WAITING_MAX = 200;
 const USER_AGENT_MAX_LENGTH = 300;
+/** Devices of a person that are remembered. */
+const DEVICES_MAX = 40;
+/** How long a mail about a new device is worth sending. */
+const NEW_DEVICE_MAIL_MS = 24 * 3_600_000;
 const WRONG_CODE = 'is wrong, or was used before';
 
 interface StoredUser {
@@ -58,6 +64,8 @@ class SessionNotFound extends Error {
 export interface Client {
   readonly address: string;
   readonly userAgent: string;
+  /** The token of the browser's device cookie, if it has one. */
+  readonly device?: string | undefined;
 }
 export interface SignedIn {
   readonly token: string;
@@ -76,7 +84,7 @@ export interface Session {
 
 type SessionDependencies = Pick<
   Dependencies,
-  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache' | 'secrets' | 'totp'
+  'stores' | 'uow' | 'passwords' | 'clock' | 'ids' | 'createCache' | 'secrets' | 'totp' | 'mailer'
 > & {
   readonly security: SecurityWatch;
   readonly settings: {
@@ -99,6 +107,8 @@ export class Sessions {
   readonly #cache: Cache<CachedSession>;
   /** By lower-case email, the oldest failure first. */
   readonly #failed = new Map<string, User>();
+  /** Sessions of this process that were given a device, the oldest first. */
+  readonly #givenDevices = new Set<string>();
   #unknownHash: Promise<string> | undefined;
 
   constructor(deps: SessionDependencies) {
@@ -119,7 +129,7 @@ export class Sessions {
    */
   async signIn(email: string, password: string, client: Client, code?: string): Promise<SignedIn> {
     const { address } = client;
-    const found = await this.checkPassword(email, password, address);
+    const found = await this.checkPassword(email, password, client);
     if (!found) throw unauthorized('The email or the password is wrong.');
     const { user } = found;
     if (hasExpiredPassword(user, this.#deps.clock.now())) {
@@ -154,7 +164,7 @@ export class Sessions {
   async stepUp(
     session: Session,
     shown: { readonly password?: string | undefined; readonly code?: string | undefined },
-    address: string,
+    client: Client,
   ): Promise<void> {
     const { stores, uow, clock } = this.#deps;
     if (session.isToken) throw forbidden('An access token cannot do this. Sign in instead.');
@@ -163,12 +173,12 @@ export class Sessions {
     const wrong = (path: 'code' | 'password', message: string) => validationError([{ path, message }]);
     if (await this.#hasFactor(person.user.id)) {
       if (shown.code === undefined) throw wrong('code', 'give a code of your second factor');
-      if (!(await this.#takesCode(person.user, shown.code, address))) throw wrong('code', WRONG_CODE);
+      if (!(await this.#takesCode(person.user, shown.code, client.address))) throw wrong('code', WRONG_CODE);
     } else {
       const { password } = shown;
       const { email, id } = person.user;
       if (password === undefined) throw wrong('password', 'give your password');
-      if (!(await this.checkPassword(email, password, address, id)))
+      if (!(await this.checkPassword(email, password, client, id)))
         throw wrong('password', 'is not your password');
     }
     await uow.run(async (tx) => {
@@ -220,7 +230,7 @@ export class Sessions {
   }
 
   async #open({ user, passwordHash }: StoredUser, client: Client): Promise<SignedIn> {
-    const { stores, clock, ids } = this.#deps;
+    const { stores, uow, clock, ids } = this.#deps;
     const now = clock.now();
     const token = ids.random(32).toString('base64url');
     const expiresAt = new Date(now.getTime() + SESSION_MS);
@@ -238,8 +248,11 @@ export class Sessions {
       address: shownClient(client.address),
       userAgent: client.userAgent.slice(0, USER_AGENT_MAX_LENGTH),
     };
-    // Refused if the password was replaced during the check, perhaps because it leaked.
-    if (!(await stores.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
+    await uow.run(async (tx) => {
+      // Refused if the password was replaced during the check, perhaps because it leaked.
+      if (!(await tx.sessions.insert(row))) throw unauthorized('The email or the password is wrong.');
+      await this.#noteDevice(tx, user.id, client, now);
+    });
     if (await clock.agrees())
       await stores.sessions.forgetOld(now, new Date(now.getTime() - FAILURES_WINDOW_MS));
     this.#deps.security.recordAudited(
@@ -257,6 +270,41 @@ export class Sessions {
     return { token, expiresAt, user, session };
   }
 
+  /** Remembers the device of a sign-in, and has the person mailed if it is new (R302). */
+  async #noteDevice(tx: Tx, userId: string, client: Client, now: Date): Promise<void> {
+    const address = shownClient(client.address);
+    // Clients without cookies are known by their name and address.
+    const hashes = [hashToken(`${client.userAgent}\n${address}`)];
+    if (client.device !== undefined) hashes.push(hashToken(client.device));
+    const seen = await tx.knownDevices.see(userId, hashes, now, DEVICES_MAX);
+    if (seen !== 'new' || !this.#deps.mailer.isConfigured) return;
+    const data = {
+      kind: 'new_device',
+      userId,
+      device: deviceOf(client.userAgent),
+      address,
+      at: now.toISOString(),
+      until: new Date(now.getTime() + NEW_DEVICE_MAIL_MS).toISOString(),
+    } as const;
+    await tx.jobs.enqueue([{ queue: 'person-mail', routeKey: 'person-mail', data }]);
+  }
+
+  /**
+   * A new token for the device cookie of a browser that has none: once for each session in each process. Undefined
+   * for access tokens and later requests.
+   */
+  async newDevice({ caller, tokenHash, isToken }: Session): Promise<string | undefined> {
+    const key = tokenHash.toString('hex');
+    if (isToken || this.#givenDevices.has(key)) return undefined;
+    this.#givenDevices.add(key);
+    const [oldest] = this.#givenDevices;
+    if (this.#givenDevices.size > FAILED_MAX && oldest !== undefined) this.#givenDevices.delete(oldest);
+    const { stores, clock, ids } = this.#deps;
+    const device = ids.random(32).toString('base64url');
+    await stores.knownDevices.see(caller.userId, [hashToken(device)], clock.now(), DEVICES_MAX);
+    return device;
+  }
+
   /**
    * The person with this email and password, and the stored hash; bounded like `signIn`. `userId` restricts the
    * check to one person.
@@ -264,9 +312,12 @@ export class Sessions {
   async checkPassword(
     email: string,
     password: string,
-    address: string,
+    { address, device }: Client,
     userId?: string,
   ): Promise<StoredUser | undefined> {
+    const deviceHash = device === undefined ? undefined : hashToken(device);
+    const isKnown =
+      deviceHash !== undefined && (await this.#deps.stores.knownDevices.isKnownFor(email, deviceHash));
     const check = async () => {
       const hashes = await this.#hashesOf(email, password);
       const found = await this.#deps.stores.users.findByPassword(email, hashes, userId);
@@ -280,8 +331,11 @@ export class Sessions {
       // Only people added by an operator clear the failures: any account can invite any email, and each sign-in
       // would allow ten more guesses at another person's password.
       return await this.#attempts.attempt(
-        { kind: 'email', value: email },
-        address,
+        // Guesses from elsewhere must not lock out a device that has signed in before.
+        isKnown
+          ? { kind: 'device', value: `${email} ${deviceHash.toString('hex')}` }
+          : { kind: 'email', value: email },
+        isKnown ? undefined : address,
         check,
         ({ user }) => user.invitedAt === null,
       );

@@ -1,5 +1,6 @@
 /**
- * Bounds the guessing of passwords. An **attempt** counts in two **buckets**: its email's and its address's. It is
+ * Bounds the guessing of passwords. An **attempt** counts in two **buckets**: its email's and its address's; one from a
+ * device that has signed in before counts in the bucket of that device and email alone (R302). It is
  * stored as a failure in both before its password is checked, so that parallel guesses cannot exceed the bound. It
  * is **pending** until the check ends, and is removed if the password was right.
  */
@@ -17,9 +18,9 @@ export const FAILURES_WINDOW_MS = 15 * 60_000;
 const WAITING_MAX = 200;
 const WAITS_MAX = 10;
 
-/** The target of a guess: the password of an email, or the codes of a person by id. */
+/** The target of a guess: the password of an email, also from a known device, or the codes of a person by id. */
 interface AttemptSubject {
-  readonly kind: 'email' | 'code';
+  readonly kind: 'email' | 'code' | 'device';
   readonly value: string;
 }
 
@@ -42,12 +43,12 @@ export class SignInAttempts {
    */
   async attempt<T>(
     subject: AttemptSubject,
-    address: string,
+    address: string | undefined,
     check: () => Promise<T | undefined>,
     forgives: (found: T) => boolean,
   ): Promise<T | undefined> {
     const ownBucket = bucketOf(subject.kind, subject.value.toLowerCase());
-    const buckets = [ownBucket, bucketOf('address', address)].sort();
+    const buckets = [ownBucket, ...(address === undefined ? [] : [bucketOf('address', address)])].sort();
     const id = this.#deps.ids.uuid();
     for (let waits = 0; ; waits += 1) {
       const before = this.#pendingIn(buckets);

@@ -45,7 +45,16 @@ export type PersonMailJob =
       readonly until: string;
     }
   /** The link with which a person sets a password. */
-  | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string };
+  | { readonly kind: 'link'; readonly userId: string; readonly address: string; readonly until: string }
+  /** Somebody signed in as the person from a device that is new. `at` is ISO 8601. */
+  | {
+      readonly kind: 'new_device';
+      readonly userId: string;
+      readonly device: string;
+      readonly address: string;
+      readonly at: string;
+      readonly until: string;
+    };
 
 export interface JobData {
   submit: SubmitJob;

@@ -118,6 +118,22 @@ export interface SecondFactorStore {
   forgetChallenges(now: Date): Promise<void>;
 }
 
+/** Devices from which people have signed in, by hash. */
+export interface KnownDeviceStore {
+  /** Whether a person with the email has signed in with the device. */
+  isKnownFor(email: string, deviceHash: Buffer): Promise<boolean>;
+  /**
+   * Records that the person signed in with a device that has these hashes, and keeps the `most` devices that were seen
+   * last. Returns whether one of the hashes was known, or all are new, or the person had no device before.
+   */
+  see(
+    userId: string,
+    deviceHashes: readonly Buffer[],
+    at: Date,
+    most: number,
+  ): Promise<'known' | 'new' | 'first'>;
+}
+
 /** Links by mail that let their holder set a password. */
 export interface MailLinkStore {
   insert(link: {

@@ -24,6 +24,7 @@ import type { MessageStore, RefundStore } from './message-stores.ts';
 import type { ObjectStore } from './object-store.ts';
 import type {
   AccessTokenStore,
+  KnownDeviceStore,
   MailLinkStore,
   SecondFactorStore,
   SessionStore,
@@ -46,6 +47,7 @@ export interface Stores {
   readonly secondFactors: SecondFactorStore;
   readonly accessTokens: AccessTokenStore;
   readonly mailLinks: MailLinkStore;
+  readonly knownDevices: KnownDeviceStore;
   readonly plans: PlanStore;
   readonly apiKeys: ApiKeyStore;
   readonly prices: PriceStore;

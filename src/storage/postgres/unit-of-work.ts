@@ -12,6 +12,7 @@ import { PgDeliveryListStore, PgDeliveryStore } from '../stores/delivery.store.t
 import { PgDeviceStore } from '../stores/device.store.ts';
 import { PgEventStore } from '../stores/event.store.ts';
 import { PgInboundStore } from '../stores/inbound.store.ts';
+import { PgKnownDeviceStore } from '../stores/known-device.store.ts';
 import { PgLedgerStore } from '../stores/ledger.store.ts';
 import { PgLedgerCheckStore } from '../stores/ledger-check.store.ts';
 import { PgMailLinkStore } from '../stores/mail-link.store.ts';
@@ -54,6 +55,7 @@ export function createStores(sql: Sql, heads: AuditHeads): Stores {
     secondFactors: new PgSecondFactorStore(sql),
     accessTokens: new PgAccessTokenStore(sql),
     mailLinks: new PgMailLinkStore(sql),
+    knownDevices: new PgKnownDeviceStore(sql),
     plans: new PgPlanStore(sql),
     apiKeys: new PgApiKeyStore(sql),
     prices: new PgPriceStore(sql),

@@ -41,7 +41,8 @@ export class PersonMails {
     if (new Date(data.until) <= this.#parts.clock.now()) {
       this.#parts.logger.warn({ kind: data.kind }, 'a mail to a person could not be sent in time');
     } else if (data.kind === 'lost_password') await this.#split(data);
-    else await this.#mailLink(data, signal);
+    else if (data.kind === 'link') await this.#mailLink(data, signal);
+    else await this.#mailNewDevice(data, signal);
   }
 
   /** A job for each person with the email, so that a mail that fails does not repeat the others. */
@@ -55,7 +56,7 @@ export class PersonMails {
   }
 
   async #mailLink({ userId, address }: PersonMailJob & { kind: 'link' }, signal: AbortSignal): Promise<void> {
-    const { stores, uow, clock, ids, logger } = this.#parts;
+    const { stores, uow, clock, ids } = this.#parts;
     const found = await stores.users.find(userId);
     if (!found) return;
     const { user, passwordHash } = found;
@@ -76,11 +77,40 @@ export class PersonMails {
         after: { address },
       });
     });
+    await this.#send(mail, signal).catch(async (error: unknown) => {
+      await stores.mailLinks.remove(tokenHash);
+      throw error;
+    });
+  }
+
+  async #mailNewDevice(
+    { userId, device, address, at, until }: PersonMailJob & { kind: 'new_device' },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { stores, ids, serviceName, publicUrl } = this.#parts;
+    const found = await stores.users.find(userId);
+    if (!found) return;
+    const lines = [
+      `Somebody signed in as ${found.user.email} from a device that is new: ${device}, from ${address}, at ${timeOf(new Date(at))}.`,
+      'If it was you, there is nothing to do.',
+      `If not, change your password and end that session: ${publicUrl()}/console/security`,
+    ];
+    const mail = {
+      id: ids.uuid(),
+      to: found.user.email,
+      subject: `A new device signed in at ${serviceName}`,
+      text: textOf(lines),
+      expiresAt: new Date(until),
+    };
+    await this.#send(mail, signal);
+  }
+
+  /** Rejects when the mail server cannot be used. A refused mail is logged. */
+  async #send(mail: PersonMail, signal: AbortSignal): Promise<void> {
     const outcome = await this.#parts.mailer.send(mail, signal);
-    if (outcome.kind === 'accepted') return;
-    await stores.mailLinks.remove(tokenHash);
     if (outcome.kind === 'unavailable') throw new Error(`the mail server cannot be used: ${outcome.reason}`);
-    logger.warn({ userId, code: outcome.code }, 'the mail server refused a mail to a person');
+    if (outcome.kind === 'rejected')
+      this.#parts.logger.warn({ code: outcome.code }, 'the mail server refused a mail to a person');
   }
 
   async #letter(kind: MailLinkKind, user: User, token: string, expiresAt: Date): Promise<PersonMail> {
@@ -88,7 +118,7 @@ export class PersonMails {
     const account = user.accountId === null ? undefined : await stores.accounts.find(user.accountId);
     const where = account ? `the account ${account.name} at ${serviceName}` : serviceName;
     const link = `${publicUrl()}${LINK_PAGES[kind]}?token=${token}`;
-    const until = `${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    const until = timeOf(expiresAt);
     const lines = {
       invitation: [
         `You are invited to ${where}.`,
@@ -110,8 +140,12 @@ export class PersonMails {
         kind === 'invitation'
           ? `Your invitation to ${serviceName}`
           : `Set another password at ${serviceName}`,
-      text: `${lines[kind].join('\n\n')}\n`,
+      text: textOf(lines[kind]),
       expiresAt,
     };
   }
 }
+
+const textOf = (paragraphs: readonly string[]) => `${paragraphs.join('\n\n')}\n`;
+/** `2026-11-24 18:30 UTC` */
+const timeOf = (at: Date) => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;

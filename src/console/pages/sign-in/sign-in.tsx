@@ -1,13 +1,14 @@
 import { type Ref, useEffect, useRef } from 'react';
+import { Link } from 'wouter';
 import { ApiError } from '../../lib/api-error.ts';
 import { useApiMutation } from '../../lib/queries.ts';
-import { SignIn } from '../../lib/session.generated.ts';
+import { AnswerChallenge, SignIn } from '../../lib/session.generated.ts';
 import { signedIn } from '../../lib/session.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { Field } from '../../ui/field.tsx';
+import { CodeField, Field } from '../../ui/field.tsx';
 import { Form, textOf } from '../../ui/form.tsx';
-import './sign-in.css';
+import { PublicPage } from './public-page.tsx';
 
 /** Explains an error to a person who signs in. */
 function explain(error: ApiError): ApiError {
@@ -16,24 +17,23 @@ function explain(error: ApiError): ApiError {
   const when = minutes === 1 ? 'a minute' : `${minutes} minutes`;
   return new ApiError(
     error.code,
-    `That was tried too often. Wait ${when}, then try again; until then even the right password is not looked at.`,
+    `That was tried too often. Wait ${when}, then try again; until then even what is right is not looked at.`,
   );
 }
 
 /** The sign-in page. `next` in the address is the page after it. */
 export function SignInPage() {
-  useEffect(() => {
-    document.title = 'Sign in · Messaging gateway';
-  }, []);
   return (
-    <main className="sign-in">
-      <h1>Sign in</h1>
+    <PublicPage title="Sign in">
       <SignInForm />
+      <p>
+        <Link href="/forgot-password">Lost your password?</Link>
+      </p>
       <p className="quiet">
         The first start of the gateway prints an email address and a password. Members of an account are
         invited by its owner or an admin.
       </p>
-    </main>
+    </PublicPage>
   );
 }
 
@@ -52,6 +52,8 @@ export function SignInAgain({ email }: { email: string }) {
 
 function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<HTMLInputElement> }) {
   const signIn = useApiMutation(SignIn, { onDone: signedIn });
+  const challenge = signIn.error?.challenge;
+  if (challenge !== undefined) return <CodeForm challenge={challenge} onBack={() => signIn.reset()} />;
   return (
     <Form
       label="Sign in"
@@ -71,6 +73,26 @@ function SignInForm({ email, passwordRef }: { email?: string; passwordRef?: Ref<
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>
+    </Form>
+  );
+}
+
+/** The second step of a sign-in. */
+function CodeForm({ challenge, onBack }: { challenge: string; onBack: () => void }) {
+  const answer = useApiMutation(AnswerChallenge, { onDone: signedIn });
+  return (
+    <Form
+      label="Second factor"
+      error={answer.error && explain(answer.error)}
+      onSubmit={(values) => answer.mutate({ challenge, code: textOf(values, 'code') })}
+    >
+      <CodeField />
+      <div className="row">
+        <Button type="submit" look="primary" isBusy={answer.isPending}>
+          Sign in
+        </Button>
+        <Button onClick={onBack}>Back</Button>
+      </div>
     </Form>
   );
 }

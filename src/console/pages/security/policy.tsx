@@ -1,0 +1,46 @@
+import { useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { Session } from '../../lib/session.generated.ts';
+import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { SecurityPolicy, SetSecurityPolicy } from './security.generated.ts';
+
+/** For owners: whether the members of the account must have a second factor. */
+export function PolicySection() {
+  const query = useApiQuery(SecurityPolicy, {});
+  const toast = useToast();
+  const set = useApiMutation(SetSecurityPolicy, {
+    refetches: [SecurityPolicy, Session],
+    onDone: () => toast({ text: 'Saved. It applies from the next request on.' }),
+  });
+  return (
+    <section className="card stack" aria-labelledby="policy">
+      <h2 id="policy">Policy of the account</h2>
+      <Loaded query={query}>
+        {({ account: { requireSecondFactor } }) => (
+          <>
+            <p>
+              {requireSecondFactor
+                ? 'Every member must have a second factor.'
+                : 'Members choose whether to have a second factor.'}
+            </p>
+            <div className="row">
+              <ConfirmButton
+                title={requireSecondFactor ? 'No longer require it?' : 'Require a second factor?'}
+                consequence={
+                  requireSecondFactor
+                    ? 'Members can remove theirs then.'
+                    : 'Members without one, you included, can do nothing until they add one.'
+                }
+                confirmLabel={requireSecondFactor ? 'No longer require it' : 'Require it'}
+                onConfirm={() => set.mutateAsync({ requireSecondFactor: !requireSecondFactor })}
+              >
+                {requireSecondFactor ? 'No longer require it' : 'Require a second factor'}
+              </ConfirmButton>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}

@@ -1,0 +1,172 @@
+import { refetch, useApiMutation, useApiQuery } from '../../lib/queries.ts';
+import { OwnFactors, type OwnFactorsQuery, Session } from '../../lib/session.generated.ts';
+import { Can, usePermission } from '../../lib/session.tsx';
+import { Button } from '../../ui/button.tsx';
+import { CodeBlock } from '../../ui/code.tsx';
+import { ConfirmButton } from '../../ui/confirm-button.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Dialog, DialogActions } from '../../ui/dialog.tsx';
+import { CodeField } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Loaded } from '../../ui/states.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { Time } from '../../ui/values.tsx';
+import { QrCode } from './qr-code.tsx';
+import {
+  ConfirmTotp,
+  RecoveryCodesLeft,
+  RemoveFactor,
+  RenewRecoveryCodes,
+  Sessions,
+  StartTotp,
+} from './security.generated.ts';
+
+type Factor = NonNullable<OwnFactorsQuery['factors']>[number];
+
+const COLUMNS: readonly Column<Factor>[] = [
+  { header: 'Name', cell: ({ name }) => name },
+  { header: 'Added', cell: ({ createdAt }) => <Time at={createdAt} />, isWhole: true },
+  { header: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />, isWhole: true },
+  { header: 'Actions', cell: (factor) => <Remove of={factor} />, isWhole: true },
+];
+
+/** Authenticator apps and recovery codes. */
+export function FactorsSection() {
+  const query = useApiQuery(OwnFactors, {});
+  const isFree = usePermission('session.list');
+  return (
+    <section className="card stack" aria-labelledby="factors">
+      <h2 id="factors">Second factor</h2>
+      {!isFree && (
+        <Notice tone="warn">
+          A second factor is required here. Add one; until then you can do nothing else.
+        </Notice>
+      )}
+      <Loaded query={query}>
+        {({ factors }) =>
+          factors.length === 0 ? (
+            <p>
+              Your password alone signs you in. With an authenticator app on your phone, a stolen password is
+              not enough.
+            </p>
+          ) : (
+            <DataTable
+              caption="Asked for after your password"
+              columns={COLUMNS}
+              rows={factors}
+              keyOf={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      <div className="row">
+        <AddTotp />
+        <Can run="secondFactor.countRecoveryCodes">
+          <RecoveryCodes />
+        </Can>
+      </div>
+    </section>
+  );
+}
+
+function Remove({ of: { id, name } }: { of: Factor }) {
+  const toast = useToast();
+  const remove = useApiMutation(RemoveFactor, {
+    refetches: [OwnFactors, RecoveryCodesLeft, Sessions],
+    onDone: () => toast({ text: `${name} is removed.` }),
+  });
+  return (
+    <ConfirmButton
+      title={`Remove ${name}?`}
+      consequence="Its codes are taken no longer, and your other sessions end."
+      confirmLabel="Remove"
+      onConfirm={() => remove.mutateAsync({ id })}
+    >
+      Remove <span className="visually-hidden">{name}</span>
+    </ConfirmButton>
+  );
+}
+
+/** Shows the QR code, asks for a code of the app, and shows the recovery codes. */
+function AddTotp() {
+  const start = useApiMutation(StartTotp);
+  const confirm = useApiMutation(ConfirmTotp);
+  // The page changes with the session, so it is loaded when the codes have been read.
+  const finish = () => {
+    void refetch(OwnFactors, RecoveryCodesLeft, Sessions, Session);
+    start.reset();
+    confirm.reset();
+  };
+  const begun = start.data?.startTotp;
+  const codes = confirm.data?.confirmTotp.recoveryCodes;
+  return (
+    <>
+      <Button look="primary" isBusy={start.isPending} onClick={() => start.mutate({})}>
+        Add an authenticator app
+      </Button>
+      {start.error && <Notice tone="bad">{start.error.message}</Notice>}
+      {codes && <RecoveryCodesDialog codes={codes} onClose={finish} />}
+      {begun && !codes && (
+        <Dialog title="Add an authenticator app" onClose={() => start.reset()} mustAnswer={confirm.isPending}>
+          <p>Scan this with the app, or type the secret into it.</p>
+          <QrCode text={begun.uri} label="QR code for the app" />
+          <CodeBlock text={begun.secret} label="secret" />
+          <Form
+            label="Add an authenticator app"
+            error={confirm.error}
+            onSubmit={(values) => confirm.mutate({ code: textOf(values, 'code') })}
+          >
+            <CodeField hint="The six digits that the app shows now." />
+            <DialogActions>
+              <Button onClick={() => confirm.isPending || start.reset()}>Cancel</Button>
+              <Button type="submit" look="primary" isBusy={confirm.isPending}>
+                Add it
+              </Button>
+            </DialogActions>
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** How many recovery codes are left, and new ones. */
+function RecoveryCodes() {
+  const query = useApiQuery(RecoveryCodesLeft, {});
+  const renew = useApiMutation(RenewRecoveryCodes, { refetches: [RecoveryCodesLeft] });
+  const codes = renew.data?.renewRecoveryCodes.recoveryCodes;
+  const left = query.data?.recoveryCodesLeft ?? 0;
+  if (left === 0 && !codes) return null;
+  return (
+    <>
+      <ConfirmButton
+        title="Make new recovery codes?"
+        consequence="The codes that you have now stop working."
+        confirmLabel="Make new codes"
+        onConfirm={() => renew.mutateAsync({})}
+      >
+        New recovery codes
+      </ConfirmButton>
+      <span className="quiet">{left === 1 ? '1 recovery code left' : `${left} recovery codes left`}</span>
+      {codes && <RecoveryCodesDialog codes={codes} onClose={() => renew.reset()} />}
+    </>
+  );
+}
+
+function RecoveryCodesDialog({ codes, onClose }: { codes: readonly string[]; onClose: () => void }) {
+  return (
+    <Dialog title="Your recovery codes" onClose={onClose} mustAnswer>
+      <Notice tone="warn">
+        Keep them apart from your phone: they are shown this once. Each signs you in once when the app is
+        lost.
+      </Notice>
+      <CodeBlock text={codes.join('\n')} label="recovery codes" />
+      <DialogActions>
+        <Button look="primary" onClick={onClose}>
+          I have kept them
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

@@ -1,0 +1,104 @@
+import { useEffect, useState } from 'react';
+import { Link } from 'wouter';
+import { useApiMutation } from '../../lib/queries.ts';
+import { AcceptInvitation, RequestPasswordReset, ResetPassword } from '../../lib/session.generated.ts';
+import { Button } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form, textOf } from '../../ui/form.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { PublicPage } from './public-page.tsx';
+
+/** Asks for a mail with a link to choose another password. */
+export function ForgotPasswordPage() {
+  const request = useApiMutation(RequestPasswordReset);
+  const isSent = request.data?.requestPasswordReset;
+  return (
+    <PublicPage title="Lost password">
+      {isSent === true && (
+        <Notice tone="good">
+          If somebody signs in with this email, a mail with a link is on its way. It works for an hour.
+        </Notice>
+      )}
+      {isSent === false && (
+        <Notice tone="warn">
+          This gateway sends no mails. Ask an operator of the platform for a one-time password.
+        </Notice>
+      )}
+      {isSent === undefined && (
+        <Form
+          label="Lost password"
+          error={request.error}
+          onSubmit={(values) => request.mutate({ email: textOf(values, 'email') })}
+        >
+          <Field name="email" label="Email" type="email" autoComplete="username" autoFocus />
+          <Button type="submit" look="primary" isBusy={request.isPending}>
+            Send me a link
+          </Button>
+        </Form>
+      )}
+      <p>
+        <Link href="/sign-in">Back to the sign-in</Link>
+      </p>
+    </PublicPage>
+  );
+}
+
+export function ResetPasswordPage() {
+  return <SetPassword title="Choose another password" document={ResetPassword} />;
+}
+
+export function AcceptInvitationPage() {
+  return <SetPassword title="Accept the invitation" document={AcceptInvitation} />;
+}
+
+/** Sets a password with the token of the address. */
+function SetPassword({
+  title,
+  document,
+}: {
+  title: string;
+  document: typeof ResetPassword | typeof AcceptInvitation;
+}) {
+  const [token] = useState(() => new URLSearchParams(location.search).get('token') ?? '');
+  // The token stays neither in the address nor in the history of the browser.
+  useEffect(() => history.replaceState(null, '', location.pathname), []);
+  const set = useApiMutation(document as typeof ResetPassword);
+  const ended = set.error?.fields.find(({ path }) => path === 'token');
+  return (
+    <PublicPage title={title}>
+      {set.data ? (
+        <>
+          <Notice tone="good">Your password is set.</Notice>
+          <p>
+            <Link href="/sign-in">Sign in</Link>
+          </p>
+        </>
+      ) : (
+        <>
+          <Form
+            label={title}
+            error={set.error}
+            onSubmit={(values) => set.mutate({ token, password: String(values.get('password')) })}
+          >
+            <Field
+              name="password"
+              label="New password"
+              type="password"
+              autoComplete="new-password"
+              hint="12 characters or more, without the name of your email."
+              autoFocus
+            />
+            <Button type="submit" look="primary" isBusy={set.isPending}>
+              Set password
+            </Button>
+          </Form>
+          {ended && document === ResetPassword && (
+            <p>
+              <Link href="/forgot-password">Ask for another link</Link>
+            </p>
+          )}
+        </>
+      )}
+    </PublicPage>
+  );
+}

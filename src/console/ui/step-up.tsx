@@ -1,0 +1,56 @@
+import { useApiMutation, useApiQuery } from '../lib/queries.ts';
+import { OwnFactors, StepUp as StepUpMutation } from '../lib/session.generated.ts';
+import { answerStepUp, useStepUpAsked } from '../lib/step-up.ts';
+import { Button } from './button.tsx';
+import { Dialog, DialogActions } from './dialog.tsx';
+import { CodeField, Field } from './field.tsx';
+import { Form, textOf } from './form.tsx';
+import { Loaded } from './states.tsx';
+
+/** Asks in place for a code or the password when a request needs it. The request then goes on. */
+export function StepUp() {
+  return useStepUpAsked() ? <StepUpDialog /> : null;
+}
+
+function StepUpDialog() {
+  const query = useApiQuery(OwnFactors, {});
+  const stepUp = useApiMutation(StepUpMutation, { onDone: () => answerStepUp(true) });
+  return (
+    <Dialog title="Confirm that it is you" onClose={() => answerStepUp(false)} mustAnswer={stepUp.isPending}>
+      <p>This needs a confirmation of the last 10 minutes.</p>
+      <Loaded query={query}>
+        {({ factors }) => (
+          <Form
+            label="Confirm that it is you"
+            error={stepUp.error}
+            onSubmit={(values) =>
+              stepUp.mutate(
+                factors.length > 0
+                  ? { code: textOf(values, 'code') }
+                  : { password: String(values.get('password')) },
+              )
+            }
+          >
+            {factors.length > 0 ? (
+              <CodeField />
+            ) : (
+              <Field
+                name="password"
+                label="Password"
+                type="password"
+                autoComplete="current-password"
+                autoFocus
+              />
+            )}
+            <DialogActions>
+              <Button onClick={() => stepUp.isPending || answerStepUp(false)}>Cancel</Button>
+              <Button type="submit" look="primary" isBusy={stepUp.isPending}>
+                Confirm
+              </Button>
+            </DialogActions>
+          </Form>
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { generateSync } from 'otplib';
+import type { Page } from 'playwright-core';
+import {
+  type ConsoleBrowser,
+  expectAccessible,
+  hasFocus,
+  inBrowser,
+  signInHere,
+  startConsoleBrowser,
+} from '../support/browser.ts';
+import { withKnex } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import { graphql, signIn } from '../support/graphql.ts';
+import { startMailServer, textOfMail } from '../support/mail-server.ts';
+
+const STEP_SECONDS = 30;
+/** What the app shows, `steps` steps of 30 seconds from now. */
+const codeOf = (secret: string, steps = 0) =>
+  generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
+
+describe('security in the console', () => {
+  let gateway: TestGateway;
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    browser = await startConsoleBrowser(gateway);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  /** The text of the code block with that label. */
+  const shown = (page: Page, label: string) =>
+    page.getByRole('figure', { name: label }).locator('code').innerText();
+  /** As if every person had last shown a password or code 11 minutes ago. */
+  const verifiedLongAgo = () =>
+    withKnex(gateway.database.connection, async (knex) => {
+      await knex.raw(`UPDATE sessions SET verified_at = now() - interval '11 minutes'`);
+      await knex.raw(`SELECT pg_notify('gateway_changes', 'session *')`);
+    });
+  /** Adds an authenticator app on the page that is shown; gives its secret and the recovery codes. */
+  async function addApp(page: Page) {
+    await page.getByRole('button', { name: 'Add an authenticator app' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add an authenticator app' });
+    await dialog.getByRole('img', { name: 'QR code for the app' }).waitFor();
+    const secret = await shown(page, 'secret');
+    await hasFocus(page, 'code');
+    return { dialog, secret };
+  }
+  async function keepCodes(page: Page) {
+    const codes = (await shown(page, 'recovery codes')).split('\n');
+    await page.getByRole('button', { name: 'I have kept them' }).click();
+    return codes;
+  }
+
+  inBrowser(
+    'an authenticator app is added by keyboard, and asked for at the next sign-in (R250)',
+    async () => {
+      const account = await gateway.createAccount();
+      const { page, faults } = await browser.open({ person: account, path: '/security' });
+      await page.getByText('Your password alone signs you in.').waitFor();
+      await expectAccessible(page);
+      const { dialog, secret } = await addApp(page);
+      await expectAccessible(page);
+      await page.keyboard.type('000');
+      await page.keyboard.press('Enter');
+      await dialog.getByText('is not the code that the app shows now').waitFor();
+      await hasFocus(page, 'code');
+      await dialog.getByLabel('Code', { exact: true }).fill(codeOf(secret));
+      await page.keyboard.press('Enter');
+      const codes = await keepCodes(page);
+      expect(codes).toHaveLength(10);
+      await page.getByText('10 recovery codes left').waitFor();
+      await expectAccessible(page);
+      expect(faults).toEqual([]);
+
+      const other = await browser.open();
+      const fillIn = async () => {
+        await other.page.getByLabel('Email', { exact: true }).fill(account.email);
+        await other.page.getByLabel('Password').fill(account.password);
+        await other.page.getByRole('button', { name: 'Sign in' }).click();
+      };
+      await fillIn();
+      await hasFocus(other.page, 'code');
+      await expectAccessible(other.page);
+      await other.page.keyboard.type('not a code');
+      await other.page.keyboard.press('Enter');
+      await other.page.getByRole('alert').waitFor();
+      await other.page.getByRole('button', { name: 'Back' }).click();
+      await fillIn();
+      await hasFocus(other.page, 'code');
+      await other.page.keyboard.type(codes[0]!);
+      await other.page.keyboard.press('Enter');
+      await other.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      expect(other.faults).toEqual([]);
+    },
+  );
+
+  inBrowser('a confirmation is asked in place, and what was begun goes on (R253)', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/account' });
+    const form = page.getByRole('form', { name: 'How long messages are kept' });
+    await form.getByLabel('Days until the text of a message is erased').fill('30');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await verifiedLongAgo();
+    await page.getByRole('button', { name: 'Change it' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    await hasFocus(page, 'password');
+    await expectAccessible(page);
+    // Not confirmed: nothing is changed, and it can be tried again.
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await form.getByText('Nothing was changed').waitFor();
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Change it' }).click();
+    await hasFocus(page, 'password');
+    await page.keyboard.type('not the password');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('is not your password').waitFor();
+    await dialog.getByLabel('Password').fill(account.password);
+    await page.keyboard.press('Enter');
+    await page.getByText('Saved. It holds from now on.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('sessions are listed and ended, tokens made and revoked (R249, R254)', async () => {
+    const account = await gateway.createAccount();
+    const stolen = await signIn(gateway, account);
+    const { page, faults } = await browser.open({ person: account, path: '/security' });
+    await page.getByText('This one').waitFor();
+    await page.getByRole('button', { name: 'End all others' }).click();
+    await page.getByRole('button', { name: 'End them' }).click();
+    await page.getByText('Your other sessions have ended.').waitFor();
+    const asked = await graphql(gateway, '{ viewer { id } }', { token: stolen });
+    expect(asked.body.errors[0].extensions.code).toBe('UNAUTHENTICATED');
+
+    await page.getByRole('button', { name: 'New access token' }).click();
+    await hasFocus(page, 'name');
+    await page.keyboard.type('Wallboard');
+    const inAWeek = new Date(Date.now() + 7 * 24 * 3_600_000).toISOString().slice(0, 16);
+    await page.getByLabel('Ends', { exact: true }).fill(inAWeek);
+    await page.getByLabel('message.list', { exact: true }).check();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Create token' }).click();
+    const token = await shown(page, 'access token');
+    const listed = await graphql(gateway, '{ messages { totalCount } }', { token });
+    expect(listed.body).toEqual({ data: { messages: { totalCount: 0 } } });
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('button', { name: 'Revoke Wallboard' }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByText('Revoked').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  inBrowser('who must add a second factor can do that first, and then everything (R250)', async () => {
+    const account = await gateway.createAccount();
+    const { page, faults } = await browser.open({ person: account, path: '/security' });
+    await page.getByRole('button', { name: 'Require a second factor' }).click();
+    await page.getByRole('button', { name: 'Require it' }).click();
+    await page.getByText('A second factor is required here.').waitFor();
+    await page.goto(`${gateway.url}/console/messages`);
+    await page.getByText('A second factor is required here.').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/security');
+    await expectAccessible(page);
+    const { dialog, secret } = await addApp(page);
+    await dialog.getByLabel('Code', { exact: true }).fill(codeOf(secret));
+    await page.keyboard.press('Enter');
+    await keepCodes(page);
+    await page.getByRole('link', { name: 'Messages', exact: true }).click();
+    await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor();
+    // The browser reports a refused request as an error of the page; nothing else went wrong.
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('links by mail in the console', () => {
+  inBrowser('a lost password and an invitation lead to a password by keyboard (R300)', async () => {
+    const mails = await startMailServer();
+    const gateway = await startTestGateway({ EMAIL_URL: mails.url });
+    const browser = await startConsoleBrowser(gateway);
+    const linkTo = (email: string) =>
+      eventually(() => {
+        const mail = mails.received.find(({ to }) => to.includes(email));
+        return mail && /http:\S+/.exec(textOfMail(mail))?.[0];
+      });
+    try {
+      const account: TestAccount = await gateway.createAccount();
+      const { page, faults } = await browser.open();
+      await page.getByRole('link', { name: 'Lost your password?' }).click();
+      await hasFocus(page, 'email');
+      await expectAccessible(page);
+      await page.keyboard.type(account.email);
+      await page.keyboard.press('Enter');
+      await page.getByText('a mail with a link is on its way').waitFor();
+      await page.goto(await linkTo(account.email));
+      await hasFocus(page, 'password');
+      expect(new URL(page.url()).search).toBe('');
+      await expectAccessible(page);
+      await page.keyboard.type('too short');
+      await page.keyboard.press('Enter');
+      await page.getByText('must have 12 to 256 characters').waitFor();
+      await page.getByLabel('New password').fill('a password of my own');
+      await page.keyboard.press('Enter');
+      await page.getByText('Your password is set.').waitFor();
+      await page.getByRole('link', { name: 'Sign in' }).click();
+      await signInHere(page, { email: account.email, password: 'a password of my own' });
+
+      await page.goto(`${gateway.url}/console/members/invite`);
+      await page.getByLabel('Email').fill('guest@invited.example');
+      await page.keyboard.press('Enter');
+      await page.getByText('A mail with a link is on its way.').waitFor();
+      const guest = await browser.open();
+      const link = await linkTo('guest@invited.example');
+      await guest.page.goto(link);
+      await guest.page.getByLabel('New password').fill('a password of a visitor');
+      await guest.page.keyboard.press('Enter');
+      await guest.page.getByText('Your password is set.').waitFor();
+      await guest.page.goto(link);
+      await guest.page.getByLabel('New password').fill('a password of a thief');
+      await guest.page.keyboard.press('Enter');
+      await guest.page.getByText('The invitation has ended or was accepted already.').waitFor();
+      await guest.page.goto(`${gateway.url}/console/`);
+      await signInHere(guest.page, { email: 'guest@invited.example', password: 'a password of a visitor' });
+      expect([...faults, ...guest.faults]).toEqual([]);
+    } finally {
+      await browser.close();
+      await gateway.stop();
+      await mails.stop();
+    }
+  });
+});
